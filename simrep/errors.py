@@ -1,0 +1,48 @@
+"""Every error and warning simrep raises, so that callers can catch one family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["ScenarioError", "ShortRunWarning", "SimrepError", "nearest"]
+
+
+class SimrepError(Exception):
+    """Base of all errors that simrep raises on purpose."""
+
+
+class ScenarioError(SimrepError, ValueError):
+    """A scenario, option or parameter that cannot be run.
+
+    Parameters
+    ----------
+    path : str
+        Where: the dotted path inside the scenario, e.g. ``cluster.options."evs.send_window"``.
+    problem : str
+        What is wrong, with the given value and what is allowed.
+    hint : str, optional
+        The next step, e.g. the nearest valid name.
+    """
+
+    def __init__(self, path: str, problem: str, hint: str = "") -> None:
+        self.path = path
+        self.problem = problem
+        self.hint = hint
+        super().__init__(f"{path}: {problem}" + (f" ({hint})" if hint else ""))
+
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, str, str]]:
+        return type(self), (self.path, self.problem, self.hint)
+
+
+class ShortRunWarning(UserWarning):
+    """The run held too few transactions for the figure that was asked of it."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """A hint that names the closest valid name, or lists them all when none is close."""
+    names = sorted(valid)
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return "valid: " + ", ".join(names) if names else ""

@@ -1,0 +1,52 @@
+"""Entry strictly in order: the monitors of a replicated server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["OrderedGate"]
+
+
+class OrderedGate:
+    """One position at a time, in the order of the positions, whenever each of them arrives.
+
+    Galera's local and commit monitors are such gates: position p enters when p - 1 has left.
+
+    Parameters
+    ----------
+    first : int
+        The position that may enter first.
+    """
+
+
+    def __init__(self, first: int = 1) -> None:
+        self.next = first
+        self._waiting: dict[int, tuple[Callable[[Any], object], Any]] = {}
+        self._draining = False
+
+    def enter(self, position: int, call: Callable[[Any], object], argument: Any = None) -> None:
+        """Run ``call(argument)`` when it is the turn of ``position``: now, or in a ``leave``."""
+        if position == self.next and not self._draining:
+            call(argument)
+        else:
+            self._waiting[position] = (call, argument)
+
+    def leave(self) -> None:
+        """The holder leaves: the next position may enter."""
+        self.next += 1
+        if self._draining:  # a holder left within its own entry: the loop below goes on
+            return
+        self._draining = True
+        try:
+            while (entry := self._waiting.pop(self.next, None)) is not None:
+                position = self.next
+                entry[0](entry[1])
+                if self.next == position:  # the new holder stays inside
+                    break
+        finally:
+            self._draining = False
+
+    def __len__(self) -> int:
+        """How many are waiting."""
+        return len(self._waiting)

@@ -1,0 +1,79 @@
+"""Named streams of random numbers, drawn in blocks.
+
+Every use of randomness has a path ("node/2/cpu", "client/17/think"). A path always yields the same
+numbers for the same seed and replication, whatever else the simulation does, so two variants of a
+scenario can be compared under common random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from zlib import crc32
+
+import numpy as np
+
+__all__ = ["Stream", "Streams"]
+
+_FIRST_BLOCK = 64
+_BLOCK = 4096
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+class Stream:
+    """An endless sequence of floats; call it for the next one."""
+
+    __slots__ = ("_block", "_draw", "_generator", "_size")
+
+    def __init__(self, generator: np.random.Generator, draw: Draw) -> None:
+        self._generator = generator
+        self._draw = draw
+        self._size = _FIRST_BLOCK
+        self._block: list[float] = []
+
+    def __call__(self) -> float:
+        if not self._block:
+            block = self._draw(self._generator, self._size).tolist()
+            block.reverse()
+            self._block = block
+            self._size = _BLOCK
+        return self._block.pop()
+
+
+class Streams:
+    """The streams of one replication of one run.
+
+    Parameters
+    ----------
+    seed : int
+        Root entropy of the run, at least 0.
+    replication : int
+        Number of the replication; each has its own, independent streams.
+    """
+
+    def __init__(self, seed: int, replication: int = 0) -> None:
+        self.seed = seed
+        self.replication = replication
+        self._paths: set[str] = set()
+
+    def generator(self, path: str) -> np.random.Generator:
+        """The NumPy generator of a path; asking twice for one path is an error."""
+        if path in self._paths:
+            raise ValueError(f"random stream {path!r} is already in use")
+        self._paths.add(path)
+        entropy = np.random.SeedSequence(
+            (self.seed, self.replication), spawn_key=(crc32(path.encode()), len(path))
+        )
+        return np.random.Generator(np.random.PCG64(entropy))
+
+    def stream(self, path: str, draw: Draw) -> Stream:
+        """A stream of ``draw(generator, size)``, e.g. ``lambda g, n: g.exponential(0.01, n)``."""
+        return Stream(self.generator(path), draw)
+
+    def uniform(self, path: str) -> Stream:
+        """Uniform numbers in [0, 1)."""
+        return self.stream(path, lambda generator, size: generator.random(size))
+
+    def exponential(self, path: str, mean: float) -> Stream:
+        """Exponential numbers of the given mean."""
+        return self.stream(path, lambda generator, size: generator.exponential(mean, size))
