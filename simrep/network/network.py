@@ -1,0 +1,120 @@
+"""The network between the nodes: a full mesh of ordered links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.network.latency import Latency
+from simrep.network.link import Link, Tcp
+
+__all__ = ["Network", "Path"]
+
+Receive = Callable[[Any], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Properties of one direction between two nodes.
+
+    Parameters
+    ----------
+    latency : Latency
+        One-way delay.
+    bytes_per_s : float
+        Bandwidth.
+    loss : float
+        Probability that a segment is lost, 0 to below 1.
+    tcp : Tcp
+        What the sender's TCP does with large and lost messages.
+    relayed : bool
+        Whether a delay relay, a program in user space, hands the messages on.
+    """
+
+    latency: Latency
+    bytes_per_s: float = float("inf")
+    loss: float = 0.0
+    tcp: Tcp = field(default_factory=Tcp)
+    relayed: bool = False
+
+
+class Network:
+    """Delivers messages between nodes by callback, in order per pair.
+
+    Parameters
+    ----------
+    clock : Clock
+    streams : Streams
+        Source of the jitter and loss streams, named ``link/<from>/<to>``.
+    names : sequence of str
+        Node names; nodes are addressed by their position in it.
+    paths : mapping of (int, int) to Path
+        One entry per ordered pair of different nodes.
+    relay : callable, optional
+        ``relay(call, argument)`` has the delay relay of a test rig do its work for a message that
+        is due; required if a path is relayed.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        streams: Streams,
+        names: Sequence[str],
+        paths: Mapping[tuple[int, int], Path],
+        relay: Callable[[Receive, Any], object] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._receive: list[Receive | None] = [None] * len(names)
+        self._links: list[list[Link | None]] = [[None] * len(names) for _ in names]
+        self._relay = relay
+        self._relayed: set[tuple[int, int]] = set()
+        self.names = tuple(names)
+        self.paths = dict(paths)
+        for (source, target), path in self.paths.items():
+            if path.relayed:
+                if relay is None:
+                    raise ValueError("a relayed path needs a relay")
+                self._relayed.add((source, target))
+            name = f"link/{names[source]}/{names[target]}"
+            self._links[source][target] = Link(
+                clock,
+                path.latency.base_s,
+                back_s=self.paths[target, source].latency.base_s,
+                sampler=path.latency.sampler(streams, name),
+                bytes_per_s=path.bytes_per_s,
+                loss=path.loss,
+                coin=streams.uniform(name + "/loss") if path.loss else None,
+                tcp=path.tcp,
+            )
+
+    def on_receive(self, node: int, receive: Receive) -> None:
+        """Messages for ``node`` are handed to ``receive(message)``."""
+        self._receive[node] = receive
+
+    def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
+        """Send a message that leaves ``source`` at time ``at`` (now or later)."""
+        link = self._links[source][target]
+        receive = self._receive[target]
+        assert link is not None and receive is not None
+        arrival = link.arrival(size_bytes, at)
+        if (source, target) in self._relayed:
+            self._clock.at(arrival, self._due, (receive, message))
+        else:
+            self._clock.at(arrival, receive, message)
+
+    def _due(self, delivery: tuple[Receive, Any]) -> None:
+        assert self._relay is not None
+        self._relay(*delivery)
+
+    def delay_s(self, source: int, target: int) -> float:
+        """The constant part of the one-way delay, 0 from a node to itself."""
+        return 0.0 if source == target else self.paths[source, target].latency.base_s
+
+    def link(self, source: int, target: int) -> Link:
+        """The link of an ordered pair, for its counters."""
+        link = self._links[source][target]
+        assert link is not None
+        return link
