@@ -1,0 +1,180 @@
+"""A machine whose cores are shared by everything that runs on it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from simpy.events import Event
+
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Stream, Streams
+from simrep.server.routine import Routine
+
+__all__ = ["Host"]
+
+Call = Callable[[Any], object]
+
+
+class Host:
+    """k cores with one run queue, shared by the servers, clients and threads placed on it.
+
+    Runnable work is served first come, first served, one event per visit. A thread that finds more
+    to do when its work ends keeps its core (``go_on``): it gives it up when it must wait, or when
+    it has used it for a slice while others wait. Work longer than a slice goes to the end of the
+    run queue after each slice (round robin), so that short work is not stuck behind it.
+
+    Parameters
+    ----------
+    clock : Clock
+    cores : int
+        Number of cores, at least 1.
+    streams : Streams, optional
+        Source of the variation of the work; required if ``variation`` is positive.
+    name : str
+    slice_s : float
+        Longest use of a core while others wait, in seconds (Linux: 0.7-3 ms).
+    cold_factor : float
+        How much longer a routine takes after a long pause: its code and data have left the caches.
+        1 = no effect; 2-5 is plausible.
+    cold_after_s : float
+        The pause after which half of that excess is reached, in seconds, positive.
+    wakeup_s : float
+        What it takes to wake an idle core for work, in seconds (interrupt, leaving the idle state;
+        domain: 5-50 us, more on virtual machines). Work that finds the cores busy does not pay it.
+    variation : float
+        Coefficient of variation of the time that the same work takes (lognormal).
+
+    Notes
+    -----
+    Real schedulers keep a queue per core and weigh threads by what they have used. One queue in
+    order of arrival is what this amounts to for many short bursts, and no more is claimed.
+    """
+
+    __slots__ = (
+        "_ending", "_idle", "_kept", "_queue", "busy_s", "clock", "cold_after_s", "cold_factor",
+        "cores", "name", "noise", "slice_s", "visits", "wait_max_s", "wait_s", "wakeup_s",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        clock: Clock,
+        cores: int,
+        *,
+        streams: Streams | None = None,
+        name: str = "",
+        slice_s: float = 1e-3,
+        cold_factor: float = 1.0,
+        cold_after_s: float = 2e-3,
+        wakeup_s: float = 0.0,
+        variation: float = 0.0,
+    ) -> None:
+        if cores < 1:
+            raise ValueError(f"cores must be at least 1, given {cores}")
+        if not slice_s > 0:
+            raise ValueError(f"slice_s must be positive, given {slice_s}")
+        self.clock = clock
+        self.cores = cores
+        self.name = name
+        self.slice_s = slice_s
+        self.cold_factor = cold_factor
+        self.cold_after_s = cold_after_s
+        self.wakeup_s = wakeup_s
+        self.noise = _lognormal(streams, name, variation) if variation else None
+        self.visits = 0
+        self.busy_s = 0.0
+        self.wait_s = 0.0
+        self.wait_max_s = 0.0
+        self._idle = cores
+        self._queue: deque[tuple[float, Call, Any, float]] = deque()
+        self._kept: tuple[float, Call, Any] | None = None
+        self._ending = False
+
+    @property
+    def servers(self) -> int:
+        """The number of cores, by the name that every station uses."""
+        return self.cores
+
+    def routine(self, seconds: float) -> Routine:
+        """A piece of code of one process that takes ``seconds`` when its caches are warm."""
+        return Routine(
+            self.clock, seconds, self.cold_factor, self.cold_after_s, self.noise
+        )
+
+    def run(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """Use a core for ``seconds``, then ``call(argument)``."""
+        self.visits += 1
+        if self._idle:
+            seconds += self.wakeup_s
+            if seconds > 0.0:
+                self._idle -= 1
+                self._start(seconds, call, argument, 0.0)
+            else:
+                call(argument)
+        else:
+            self._queue.append((seconds, call, argument, self.clock._now))
+
+    def go_on(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """The thread whose work has just ended has more to do: it keeps its core."""
+        if self._ending and self._kept is None:
+            self._kept = (seconds, call, argument)
+        else:
+            self.run(seconds, call, argument)
+
+    def work(self, seconds: float) -> Event:
+        """``go_on`` for a generator: an event that fires when the work is done."""
+        done = Event(self.clock)
+        self.go_on(seconds, self.clock.fire, done)
+        return done
+
+    def _start(self, seconds: float, call: Call, argument: Any, used: float) -> None:
+        now = self.clock._now
+        if seconds > self.slice_s:
+            self.busy_s += self.slice_s
+            self.clock.at(now + self.slice_s, self._end_slice, (seconds, call, argument))
+        else:
+            self.busy_s += seconds
+            self.clock.at(now + seconds, self._end, (call, argument, used + seconds))
+
+    def _end(self, job: tuple[Call, Any, float]) -> None:
+        call, argument, used = job
+        self._ending = True
+        call(argument)
+        self._ending = False
+        kept = self._kept
+        if kept is not None:
+            self._kept = None
+            if used < self.slice_s or not self._queue:
+                self._start(*kept, used)
+                return
+            self._queue.append((*kept, self.clock._now))
+        self._next()
+
+    def _end_slice(self, job: tuple[float, Call, Any]) -> None:
+        seconds, call, argument = job
+        self._queue.append((seconds - self.slice_s, call, argument, self.clock._now))
+        self._next()
+
+    def _next(self) -> None:
+        if not self._queue:
+            self._idle += 1
+            return
+        seconds, call, argument, since = self._queue.popleft()
+        wait = self.clock._now - since
+        self.wait_s += wait
+        if wait > self.wait_max_s:
+            self.wait_max_s = wait
+        self._start(seconds, call, argument, 0.0)
+
+
+def _lognormal(streams: Streams | None, name: str, variation: float) -> Stream:
+    """Factors of mean 1 and the given coefficient of variation."""
+    if streams is None:
+        raise ValueError("a host whose work varies needs streams to draw from")
+    sigma2 = float(np.log1p(variation**2))
+    return streams.stream(
+        f"host/{name}/work",
+        lambda generator, size: generator.lognormal(-sigma2 / 2, sigma2**0.5, size),
+    )

@@ -1,0 +1,213 @@
+"""Exclusive row locks of a storage engine, with brute force for replicated transactions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol
+
+from simrep.errors import SimrepError
+from simrep.kernel.clock import Clock
+
+__all__ = ["LockTable", "Owner"]
+
+Call = Callable[[Any], object]
+
+
+class Owner(Protocol):
+    """A transaction that takes locks; compared and hashed by identity."""
+
+    @property
+    def protected(self) -> bool:
+        """Whether brute force must wait for it (an applier, or already ordered to commit)."""
+
+    def abort(self) -> object:
+        """Told by brute force that it lost a row; it must ``release_all`` now or later."""
+
+
+class _Wait:
+    __slots__ = ("argument", "call", "owner", "row", "since")
+
+    def __init__(
+        self, owner: Owner, row: Hashable, call: Call, argument: Any, since: float
+    ) -> None:
+        self.owner = owner
+        self.row = row
+        self.call = call
+        self.argument = argument
+        self.since = since
+
+
+class LockTable:
+    """Who holds which row, and who waits for it, first come first served.
+
+    An owner waits for at most one row at a time. Free rows cost no memory.
+
+    Parameters
+    ----------
+    clock : Clock
+
+    Attributes
+    ----------
+    waits : int
+        Requests that had to queue.
+    wait_s, wait_max_s : float
+        Total and longest wait in seconds, of waits that have ended (granted or given up).
+    deadlocks : int
+        Requests refused because they would have closed a cycle.
+    aborts : int
+        Holders that lost a row to brute force.
+
+    Notes
+    -----
+    Simplified: the requester is the victim of a deadlock (InnoDB rolls back the smaller
+    transaction); queues are first come first served (MySQL 8.0.20 and later prefer the waiter
+    that blocks most others); no lock wait timeout; no shared, gap or table locks.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._holders: dict[Hashable, Owner] = {}
+        self._queues: dict[Hashable, deque[_Wait]] = {}  # contended rows only, never empty
+        self._held: dict[Owner, list[Hashable]] = {}
+        self._waits: dict[Owner, _Wait] = {}
+        self.waits = 0
+        self.wait_s = 0.0
+        self.wait_max_s = 0.0
+        self.deadlocks = 0
+        self.aborts = 0
+
+    def take(self, owner: Owner, row: Hashable) -> bool:
+        """Lock the row if nobody else has it: the cheap way, tried before ``acquire``."""
+        holder = self._holders.setdefault(row, owner)
+        if holder is not owner:
+            return False
+        held = self._held.get(owner)
+        if held is None:
+            self._held[owner] = [row]
+        elif held[-1] != row:  # taken again in between: release passes over the second entry
+            held.append(row)
+        return True
+
+    def acquire(self, owner: Owner, row: Hashable, call: Call, argument: Any = None) -> bool:
+        """``call(argument)`` when the owner holds the row: now, or when its turn comes.
+
+        Returns
+        -------
+        bool
+            False if waiting would be a deadlock: the request is refused, nothing is called, and
+            the owner keeps the rows it holds until ``release_all``.
+        """
+        if self.take(owner, row):
+            call(argument)
+            return True
+        if self._closes_cycle(owner, row):
+            self.deadlocks += 1
+            return False
+        self._wait(owner, row, call, argument).append(self._waits[owner])
+        return True
+
+    def force(self, owner: Owner, row: Hashable, call: Call, argument: Any = None) -> Owner | None:
+        """Lock the row by brute force, ahead of everybody who is not protected.
+
+        An unprotected holder loses the row and its place in any queue at once, and is told by
+        ``abort()`` before ``call(argument)``; behind a protected holder the owner waits, first
+        of the unprotected.
+
+        Returns
+        -------
+        Owner or None
+            The victim, if there was one.
+
+        Raises
+        ------
+        SimrepError
+            If protected owners wait for each other in a circle: their order was not respected.
+        """
+        if self.take(owner, row):
+            call(argument)
+            return None
+        holder = self._holders[row]
+        if not holder.protected:
+            self._holders[row] = owner
+            self._held.setdefault(owner, []).append(row)
+            self.aborts += 1
+            self._cancel(holder)
+            holder.abort()
+            call(argument)
+            return holder
+        if self._closes_cycle(owner, row):
+            raise SimrepError(f"deadlock between protected owners on row {row!r}")
+        queue = self._wait(owner, row, call, argument)
+        ahead = 0
+        while ahead < len(queue) and queue[ahead].owner.protected:
+            ahead += 1
+        queue.insert(ahead, self._waits[owner])
+        return None
+
+    def release_all(self, owner: Owner) -> None:
+        """The owner ends: its rows go to the next in line, and it waits no longer."""
+        self._cancel(owner)
+        granted = []
+        for row in self._held.pop(owner, ()):
+            if self._holders.get(row) is not owner:  # lost to brute force
+                continue
+            queue = self._queues.get(row)
+            if queue is None:
+                del self._holders[row]
+            else:
+                wait = queue[0]
+                self._leave_queue(wait)
+                self._holders[row] = wait.owner
+                self._held.setdefault(wait.owner, []).append(row)
+                granted.append(wait)
+        for wait in granted:  # only now, so that whoever is called sees a consistent table
+            if self._holders.get(wait.row) is wait.owner:
+                wait.call(wait.argument)
+
+    def holder(self, row: Hashable) -> Owner | None:
+        """Who holds the row."""
+        return self._holders.get(row)
+
+    def waiting(self, row: Hashable) -> tuple[Owner, ...]:
+        """Who waits for the row, in the order in which they will get it."""
+        return tuple(wait.owner for wait in self._queues.get(row, ()))
+
+    def __len__(self) -> int:
+        """How many rows are locked."""
+        return len(self._holders)
+
+    def _wait(self, owner: Owner, row: Hashable, call: Call, argument: Any) -> deque[_Wait]:
+        """Note that the owner waits; returns the queue in which it is still to be put."""
+        if owner in self._waits:
+            raise ValueError(f"{owner!r} waits for row {self._waits[owner].row!r} already")
+        self.waits += 1
+        self._waits[owner] = _Wait(owner, row, call, argument, self._clock.now)
+        return self._queues.setdefault(row, deque())
+
+    def _cancel(self, owner: Owner) -> None:
+        wait = self._waits.get(owner)
+        if wait is not None:
+            self._leave_queue(wait)
+
+    def _leave_queue(self, wait: _Wait) -> None:
+        del self._waits[wait.owner]
+        queue = self._queues[wait.row]
+        queue.remove(wait)
+        if not queue:
+            del self._queues[wait.row]
+        waited = self._clock.now - wait.since
+        self.wait_s += waited
+        self.wait_max_s = max(self.wait_max_s, waited)
+
+    def _closes_cycle(self, owner: Owner, row: Hashable) -> bool:
+        """Whether the chain holder - row it waits for - its holder ... leads to the owner.
+
+        One look per new wait is enough: handing a row on never makes a holder wait.
+        """
+        holder = self._holders[row]
+        while (wait := self._waits.get(holder)) is not None:
+            holder = self._holders[wait.row]
+            if holder is owner:
+                return True
+        return False

@@ -1,0 +1,43 @@
+"""What it costs a process to run a piece of its code."""
+
+from __future__ import annotations
+
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Stream
+
+__all__ = ["Routine"]
+
+
+class Routine:
+    """A piece of code of one process, with the time it takes.
+
+    A run after a pause is slower, because code and data have left the caches: by ``cold_factor``
+    after a long pause, by half of that excess after ``cold_after_s``. Made by ``Host.routine``.
+    """
+
+    __slots__ = ("_clock", "_chill", "_half", "_last", "_noise", "seconds")
+
+    def __init__(
+        self,
+        clock: Clock,
+        seconds: float,
+        cold_factor: float,
+        cold_after_s: float,
+        noise: Stream | None,
+    ) -> None:
+        self._clock = clock
+        self._chill = cold_factor - 1.0
+        self._half = cold_after_s
+        self._noise = noise
+        self._last = -1e9
+        self.seconds = seconds
+
+    def cost(self, more_s: float = 0.0) -> float:
+        """The time of the run that begins now; ``more_s`` is its variable part (rows, bytes)."""
+        now = self._clock._now
+        pause = now - self._last
+        self._last = now
+        # The variable part is a loop: it is warm after its first turn.
+        seconds = self.seconds * (1.0 + self._chill * (pause / (pause + self._half))) + more_s
+        noise = self._noise
+        return seconds if noise is None else seconds * noise()
