@@ -1,0 +1,121 @@
+"""How one member reaches the others: copies over a full mesh, or relayed between segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simrep.kernel.clock import Clock
+from simrep.network.network import Network
+from simrep.server.thread import Thread
+from simrep.server.routine import Routine
+
+__all__ = ["Mesh", "MessageWork"]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageWork:
+    """Work of the single group communication thread of a node.
+
+    Parameters
+    ----------
+    send : Routine
+        Per copy sent (one system call).
+    receive : Routine
+        Per message received (system call, protocol).
+    byte_s : float
+        Seconds per byte received (copy and checksum).
+    """
+
+    send: Routine
+    receive: Routine
+    byte_s: float = 0.0
+
+
+class Mesh:
+    """Broadcast of one member as unicast copies.
+
+    A peer in the member's own segment gets a copy of its own. Each other segment gets one copy,
+    sent to one of its members, which relays it to the rest of its segment (Galera
+    ``gmcast.segment``: relay = member (sender index + segment) mod size of the segment).
+
+    Parameters
+    ----------
+    clock : Clock
+    network : Network
+    me : int
+        Position of this member.
+    segments : sequence of int
+        Segment of every member.
+    thread : Thread
+        The group communication thread that pays for the messages.
+    work : MessageWork
+    """
+
+    __slots__ = (
+        "_byte_s", "_clock", "_copies", "_handle", "_network", "_receive", "_relay_to", "_send",
+        "_thread", "me", "received", "sent",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        clock: Clock,
+        network: Network,
+        me: int,
+        segments: Sequence[int],
+        thread: Thread,
+        work: MessageWork,
+    ) -> None:
+        self._clock = clock
+        self._network = network
+        self._thread = thread
+        self._send = work.send
+        self._receive = work.receive
+        self._byte_s = work.byte_s
+        self.me = me
+        self.sent = 0
+        self.received = 0
+        own = segments[me]
+        self._relay_to = [
+            (peer, False) for peer, segment in enumerate(segments) if segment == own and peer != me
+        ]
+        self._copies = list(self._relay_to)
+        for segment in sorted(set(segments) - {own}):
+            there = [peer for peer, other in enumerate(segments) if other == segment]
+            self._copies.append((there[(me + segment) % len(there)], len(there) > 1))
+        network.on_receive(me, self._arrived)
+
+    def on_message(self, handle: Callable[[Any], object]) -> None:
+        """Received messages are handed to ``handle(message)`` on the thread."""
+        self._handle = handle
+
+    def broadcast(self, message: Any, size_bytes: int) -> None:
+        """Send ``message`` to every other member."""
+        self._copy(self._copies, message, size_bytes)
+
+    def _copy(self, copies: Sequence[tuple[int, bool]], message: Any, size_bytes: int) -> None:
+        cost = self._send.cost()
+        at = self._clock._now
+        me = self.me
+        send = self._network.send
+        for peer, relay in copies:
+            at += cost
+            send(me, peer, size_bytes, (message, size_bytes, relay), at)
+        self.sent += len(copies)
+        if cost:
+            self._thread.charge(cost * len(copies))
+
+    def _arrived(self, envelope: tuple[Any, int, bool]) -> None:
+        message, size_bytes, relay = envelope
+        self.received += 1
+        cost = self._receive.cost(self._byte_s * size_bytes)
+        if relay:
+            self._thread.do(cost, self._relay, envelope)
+        else:
+            self._thread.do(cost, self._handle, message)
+
+    def _relay(self, envelope: tuple[Any, int, bool]) -> None:
+        message, size_bytes, _ = envelope
+        self._copy(self._relay_to, message, size_bytes)
+        self._handle(message)
