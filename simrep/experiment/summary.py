@@ -1,0 +1,109 @@
+"""A result as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from simrep.measure.units import duration, number
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    from simrep.experiment.result import Result
+
+__all__ = ["tables"]
+
+_SHOWN_STATIONS = 8
+
+
+def tables(result: Result) -> Group:
+    """The main figures, the busiest stations and the counters that are not zero."""
+    from rich.console import Group
+    from rich.text import Text
+
+    plural = "s" if result.replications > 1 else ""
+    run = f"seed {result.seed}, {result.replications} replication{plural}"
+    # Titles stand above the tables, not in them: there they would be folded to the table's width.
+    parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
+    if len(result.classes) > 1:
+        parts["Transaction classes"] = _classes(result)
+    used = sum(station.visits > 0 for station in result.stations)
+    if used:
+        some = f" ({_SHOWN_STATIONS} of {used})" if used > _SHOWN_STATIONS else ""
+        parts[f"Stations, busiest first{some}"] = _stations(result)
+    if any(value for counters in result.counters.values() for value in counters.values()):
+        parts["Status variables"] = _counters(result)
+    lines = ((Text(title, style="bold"), table) for title, table in parts.items())
+    return Group(*(part for pair in lines for part in pair))
+
+
+def _table(first: str, *columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(first)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _figures(result: Result) -> Table:
+    several = result.replications > 1
+    table = _table("figure", "value", *(["95 % interval"] if several else []))
+
+    def row(label: str, value: float, text: Callable[[float], str], key: str = "") -> None:
+        bounds = result.intervals.get(key)
+        between = f"{text(bounds[0])} .. {text(bounds[1])}" if bounds else ""
+        table.add_row(label, text(value), *([between] if several else []))
+
+    row("throughput (transactions/s)", result.throughput_tps, number, "throughput_tps")
+    row("makespan", result.makespan_s, duration, "makespan_s")
+    row("committed", result.committed, number)
+    row("aborted", result.aborted, number)
+    for name, value in result.latency_s.items():
+        row(f"latency {name}", value, duration, f"latency_s.{name}")
+    row("longest stall", result.stall_max_s, duration)
+    return table
+
+
+def _classes(result: Result) -> Table:
+    table = _table("class", "committed", "aborted", "p50", "p95")
+    for kind, count in result.classes.items():
+        table.add_row(
+            kind or "-",
+            number(count.latency.count),
+            number(count.aborted),
+            duration(count.latency.percentile(50)),
+            duration(count.latency.percentile(95)),
+        )
+    return table
+
+
+def _stations(result: Result) -> Table:
+    used = [station for station in result.stations if station.visits]
+    used.sort(key=lambda station: station.utilisation, reverse=True)
+    table = _table("station", "servers", "busy", "queue", "mean wait", "longest wait")
+    for station in used[:_SHOWN_STATIONS]:
+        table.add_row(
+            station.name,
+            str(station.servers),
+            f"{station.utilisation:.1%}",
+            f"{station.queue_mean:.2f}",
+            duration(station.wait_mean_s),
+            duration(station.wait_max_s),
+        )
+    return table
+
+
+def _counters(result: Result) -> Table:
+    nodes = list(result.counters)
+    table = _table("variable", *nodes)
+    names = dict.fromkeys(name for node in nodes for name in result.counters[node])
+    for name in names:
+        values = [result.counters[node].get(name) for node in nodes]
+        if any(values):
+            table.add_row(name, *("-" if value is None else number(value) for value in values))
+    return table

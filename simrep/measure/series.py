@@ -1,0 +1,208 @@
+"""Commits and aborts per interval of simulated time, and the longest silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CommitSeries", "Series", "Stall"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """The longest time without a commit although work was in flight.
+
+    Attributes
+    ----------
+    seconds : float
+        How long it lasted; 0 when nothing was measured.
+    began_s : float
+        When it began, in simulated seconds; NaN when nothing was measured.
+    """
+
+    seconds: float = 0.0
+    began_s: float = nan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """What was finished in each interval of a run.
+
+    Attributes
+    ----------
+    start_s : float
+        Simulated time at which the first interval begins.
+    interval_s : float
+        Length of an interval in seconds.
+    end_s : float
+        When measuring ended: the last interval is cut there.
+    commits, aborts : numpy.ndarray
+        Number per interval, shape (intervals,); means when replications were combined.
+    """
+
+    start_s: float
+    interval_s: float
+    end_s: float
+    commits: NDArray[np.float64]
+    aborts: NDArray[np.float64]
+
+    @property
+    def edges_s(self) -> NDArray[np.float64]:
+        """Bounds of the intervals in simulated seconds, shape (intervals + 1,)."""
+        return self.start_s + self.interval_s * np.arange(len(self.commits) + 1, dtype=np.float64)
+
+    def rates(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds in seconds, commits per second and aborts per second, ready to draw.
+
+        The last interval is divided by the part of it that was measured. It is left out when
+        that is less than half of it, since a rate over a sliver of time is mostly noise.
+        """
+        edges = self.edges_s
+        if len(self.commits) == 0:
+            return edges, self.commits, self.aborts
+        edges[-1] = min(edges[-1], self.end_s)
+        lengths = np.diff(edges)
+        keep = len(lengths)
+        if keep > 1 and lengths[-1] < 0.5 * self.interval_s:
+            keep -= 1
+        elif lengths[-1] <= 0.0:  # everything happened at one instant: there is no rate
+            keep = 0
+        lengths = lengths[:keep]
+        return edges[: keep + 1], self.commits[:keep] / lengths, self.aborts[:keep] / lengths
+
+    @classmethod
+    def mean(cls, series: list[Series]) -> Series:
+        """Interval by interval mean over replications; one that ended early counts as zero."""
+        first = series[0]
+        if any((s.start_s, s.interval_s) != (first.start_s, first.interval_s) for s in series):
+            raise ValueError("only series with equal start and interval can be averaged")
+        size = max(len(s.commits) for s in series)
+
+        def average(columns: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+            padded = [np.pad(column, (0, size - len(column))) for column in columns]
+            return np.asarray(np.mean(padded, axis=0), np.float64)
+
+        return cls(
+            start_s=first.start_s,
+            interval_s=first.interval_s,
+            end_s=max(s.end_s for s in series),
+            commits=average([s.commits for s in series]),
+            aborts=average([s.aborts for s in series]),
+        )
+
+
+class CommitSeries:
+    """Counts per interval and finds the longest stall while the run goes on.
+
+    A stall lasts from a commit (or the start of measuring) to the next one, less any part in
+    which no transaction is known to have been in flight. What is known are the starts of
+    transactions that have ended, so the figure is exact for clients without think time, whose
+    aborted attempts are repeated at once, and a lower bound otherwise.
+
+    Parameters
+    ----------
+    start_s : float
+        Simulated time at which measuring starts.
+    interval_s : float
+        Length of an interval in seconds, above 0.
+    """
+
+    __slots__ = (
+        "_aborts",
+        "_commits",
+        "_edge_s",
+        "_known_to_s",
+        "_silent_from_s",
+        "_stall_from_s",
+        "_stall_s",
+        "interval_s",
+        "start_s",
+    )
+
+    def __init__(self, start_s: float = 0.0, interval_s: float = 1.0) -> None:
+        if not 0.0 < interval_s < inf:
+            raise ValueError(f"the interval must be above 0 s, given {interval_s}")
+        self.start_s = start_s
+        self.interval_s = interval_s
+        self._commits: list[int] = []
+        self._aborts: list[int] = []
+        self._edge_s = start_s  # end of the last interval that has been opened
+        # Since the last commit, work is known to have been in flight from _silent_from_s to
+        # _known_to_s; right after a commit both are its time.
+        self._silent_from_s = start_s
+        self._known_to_s = start_s
+        self._stall_s = 0.0
+        self._stall_from_s = nan
+
+    def committed(self, now: float, started_s: float) -> None:
+        """A transaction that started at ``started_s`` commits now (times never go back)."""
+        if now >= self._edge_s:
+            self._open_intervals(now)
+        self._commits[-1] += 1
+        if started_s > self._known_to_s:
+            self._idle_until(started_s)
+        silence = now - self._silent_from_s
+        if silence > self._stall_s:
+            self._stall_s = silence
+            self._stall_from_s = self._silent_from_s
+        self._silent_from_s = self._known_to_s = now
+
+    def aborted(self, now: float, started_s: float) -> None:
+        """A transaction that started at ``started_s`` gives up now: work, but no commit."""
+        if now >= self._edge_s:
+            self._open_intervals(now)
+        self._aborts[-1] += 1
+        if started_s > self._known_to_s:
+            self._idle_until(started_s)
+        self._known_to_s = now
+
+    def _idle_until(self, started_s: float) -> None:
+        """Nothing was in flight before ``started_s``: a silence ends without a commit."""
+        silence = self._known_to_s - self._silent_from_s
+        if silence > self._stall_s:
+            self._stall_s = silence
+            self._stall_from_s = self._silent_from_s
+        self._silent_from_s = started_s
+
+    def _open_intervals(self, now: float) -> None:
+        while now >= self._edge_s:
+            self._commits.append(0)
+            self._aborts.append(0)
+            # A product instead of a running sum: the bounds do not drift.
+            self._edge_s = self.start_s + len(self._commits) * self.interval_s
+
+    def stall(self, end_s: float = -inf, in_flight_since_s: float | None = None) -> Stall:
+        """The longest stall so far.
+
+        Parameters
+        ----------
+        end_s : float
+            When measuring ended.
+        in_flight_since_s : float, optional
+            Start of the oldest transaction that has not ended by then; None when there is none.
+        """
+        candidates = [
+            Stall(self._stall_s, self._stall_from_s),
+            Stall(self._known_to_s - self._silent_from_s, self._silent_from_s),
+        ]
+        if in_flight_since_s is not None:
+            joined = in_flight_since_s <= self._known_to_s
+            began_s = self._silent_from_s if joined else in_flight_since_s
+            candidates.append(Stall(end_s - began_s, began_s))
+        longest = max(candidates, key=lambda stall: stall.seconds)
+        return longest if longest.seconds > 0.0 else Stall()
+
+    def series(self, end_s: float) -> Series:
+        """What was counted, up to ``end_s``; intervals without an event are there with zeros."""
+        if end_s > self._edge_s:
+            self._open_intervals(np.nextafter(end_s, -inf))
+        return Series(
+            start_s=self.start_s,
+            interval_s=self.interval_s,
+            end_s=end_s,
+            commits=np.array(self._commits, np.float64),
+            aborts=np.array(self._aborts, np.float64),
+        )

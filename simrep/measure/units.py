@@ -1,0 +1,60 @@
+"""Quantities as people read them: a unit that fits, and no digits that mean nothing."""
+
+from __future__ import annotations
+
+from math import floor, isfinite, log10
+
+__all__ = ["describe", "duration", "number"]
+
+_DURATIONS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+_SUFFIXES = {
+    "bytes": "bytes",
+    "ms": "ms",
+    "pct": "%",
+    "s": "s",
+    "tps": "transactions/s",
+    "us": "us",
+}
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with at least ``digits`` significant digits, thousands separated.
+
+    >>> number(1234.5), number(0.012345), number(3500)
+    ('1,234', '0.0123', '3,500')
+    """
+    if not isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.{digits - 1}e}")  # 0.9999 becomes 1.00 and not 1.000
+    decimals = digits - 1 - floor(log10(abs(rounded)))
+    if float(value).is_integer():
+        decimals = 0
+    return f"{value:,.{max(0, decimals)}f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in s, ms or us.
+
+    >>> duration(0.0234), duration(73.5), duration(0)
+    ('23.4 ms', '73.5 s', '0 s')
+    """
+    if not isfinite(seconds) or seconds == 0:
+        return f"{number(seconds)} s" if seconds == 0 else "-"
+    for unit, name in _DURATIONS:
+        if abs(seconds) >= unit * 0.9995:  # what rounds to 1.00 of a unit is given in that unit
+            return f"{number(seconds / unit)} {name}"
+    return f"{number(seconds / 1e-6)} us"
+
+
+def describe(name: str) -> str:
+    """The text for an axis from a name that ends in its unit.
+
+    >>> describe("egress_delay_ms"), describe("threads")
+    ('egress delay (ms)', 'threads')
+    """
+    stem, _, suffix = name.rpartition("_")
+    if stem and suffix in _SUFFIXES:
+        return f"{stem.replace('_', ' ')} ({_SUFFIXES[suffix]})"
+    return name.replace("_", " ")

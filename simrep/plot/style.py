@@ -1,0 +1,149 @@
+"""How every figure of simrep looks, without touching the settings of the caller.
+
+Figures are built as objects and never registered with pyplot: no window, no backend, nothing to
+close. Settings apply only inside :func:`styled`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context, rcParamsDefault
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from simrep.measure.units import number
+
+__all__ = [
+    "GREY",
+    "MARKERS",
+    "PALETTE",
+    "Sheet",
+    "colour",
+    "decade_ticks",
+    "save",
+    "styled",
+    "value_ticks",
+]
+
+# Okabe and Ito's set for all kinds of colour vision (https://jfly.uni-koeln.de/color/), without
+# its yellow, which is too pale for lines on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333")
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")  # series differ in shape too, for grey prints
+GREY = "#6B7280"
+_INK = "#1F2937"
+
+_SETTINGS: dict[str, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": GREY,
+    "axes.grid": True,
+    "axes.labelcolor": _INK,
+    "axes.labelpad": 6.0,
+    "axes.labelsize": 11.0,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10.0,
+    "axes.titlesize": 12.0,
+    "axes.titleweight": "bold",
+    "figure.dpi": 100.0,
+    "figure.titlesize": 14.0,
+    "figure.titleweight": "bold",
+    "font.size": 10.5,
+    "grid.color": "#E5E7EB",
+    "grid.linewidth": 0.8,
+    "legend.fontsize": 10.0,
+    "legend.frameon": False,
+    "legend.title_fontsize": 10.0,
+    "lines.linewidth": 2.0,
+    "lines.markersize": 6.5,
+    "savefig.dpi": 160.0,
+    "text.color": _INK,
+    "xtick.color": GREY,
+    "xtick.labelcolor": _INK,
+    "ytick.color": GREY,
+    "ytick.labelcolor": _INK,
+}  # fmt: skip
+
+
+# Everything in these groups that a user's own matplotlibrc could change about a figure.
+_GROUPS = {
+    *("axes", "figure", "font", "grid", "legend", "lines"),
+    *("mathtext", "patch", "savefig", "text", "xtick", "ytick"),
+}
+_NOT_STYLE = {"figure.max_open_warning", "savefig.directory"}
+_DEFAULTS: dict[str, Any] = {
+    key: value
+    for key, value in rcParamsDefault.items()
+    if key.split(".")[0] in _GROUPS and key not in _NOT_STYLE
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """The style of simrep inside, matplotlib as it was outside."""
+    settings: Any = _DEFAULTS | _SETTINGS
+    with rc_context(settings):
+        yield
+
+
+class Sheet(Figure):
+    """A matplotlib figure that keeps its style when drawn and shows itself in a notebook.
+
+    Parameters
+    ----------
+    width, height : float
+        Size in inches.
+    """
+
+    def __init__(self, width: float, height: float) -> None:
+        layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1, wspace=0.05)
+        super().__init__(figsize=(width, height), layout=layout)
+
+    def savefig(self, fname: Any, **kwargs: Any) -> None:
+        """Save as matplotlib does, in the style of simrep."""
+        with styled():
+            super().savefig(fname, **kwargs)
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=110)
+        return buffer.getvalue()
+
+
+def save(figure: Sheet, path: str | Path | None) -> None:
+    """Write the figure if there is a path; the ending of its name chooses the format."""
+    if path is not None:
+        figure.savefig(Path(path))
+
+
+def colour(index: int) -> str:
+    """Colour of the series with this number."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def _plain_text(value: float, _: object = None) -> str:
+    return f"{value:g}" if abs(value) < 1000 else number(value)
+
+
+def value_ticks(axis: Axis, values: list[float]) -> None:
+    """Ticks exactly at the values that were run, such as 1, 4, 8, 16 threads."""
+    axis.set_major_locator(FixedLocator(values))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(_plain_text))
+
+
+def decade_ticks(axes: Axes, low: float, high: float) -> None:
+    """Plain numbers on a logarithmic y axis: 0.1, 1, 10, or 1, 2, 5 when it spans little."""
+    steps = (1, 2, 5) if high / low < 3000 else (1,)
+    decades = range(-9, 13)
+    ticks = [step * 10.0**power for power in decades for step in steps]
+    value_ticks(axes.yaxis, [tick for tick in ticks if low <= tick <= high])

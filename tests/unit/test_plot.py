@@ -1,0 +1,288 @@
+"""Figures: what is drawn and labelled, and that matplotlib is left as it was."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from simrep.experiment.result import Result, RunRecord
+from simrep.kernel.clock import Clock
+from simrep.measure.meter import Meter
+from simrep.plot.study import plot_study
+from simrep.plot.style import PALETTE
+
+DELAYS = (0.05, 50.0, 100.0)
+THREADS = (1, 4, 16, 64)
+
+
+def cell(delay: float, threads: int, **changes: Any) -> dict[str, Any]:
+    measured = (0.2 + delay) / threads
+    return {
+        "factors": {"egress_delay_ms": delay, "threads": threads, "system": "pxc"},
+        "measured": measured,
+        "predicted": measured * 1.05,
+        "unit": "s",
+        "relative_error": 0.05,
+        "interval": (measured, measured * 1.1),
+        "used_in_fit": delay < 1.0,
+        **changes,
+    }
+
+
+def study(**changes: Any) -> Any:
+    cells = [cell(delay, threads) for delay in DELAYS for threads in THREADS]
+    arguments = {"x": "threads", "y": "makespan", "by": "egress_delay_ms", **changes}
+    return plot_study(arguments.pop("cells", cells), **arguments)
+
+
+def result(*runs: np.ndarray, aborts: int = 0, name: str = "") -> Result:
+    """One client per run whose transactions commit at the given times; then it aborts some."""
+    records = []
+    for replication, ends in enumerate(runs):
+        clock = Clock()
+        meter = Meter(clock)
+        starts = np.concatenate(([0.0], ends))[: len(ends)]
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            clock.at(end, meter.committed, start)
+        last = float(ends[-1]) if len(ends) else 0.0
+        for index in range(aborts):
+            clock.at(last + 0.1 * (index + 1), meter.aborted, last + 0.1 * index)
+        clock.run()
+        records.append(RunRecord(1, replication, meter.measurement()))
+    return Result.combine(records, scenario={"name": name} if name else {})
+
+
+def lines(axes: Axes, style: str) -> list[Any]:
+    return [line for line in axes.get_lines() if line.get_linestyle() == style]
+
+
+def legend_texts(figure: Figure) -> list[str]:
+    legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
+    return [text.get_text() for legend in legends if legend for text in legend.get_texts()]
+
+
+def test_a_study_draws_a_line_a_band_and_points_per_series() -> None:
+    (axes,) = study().axes
+    simulated, measured = lines(axes, "-"), lines(axes, "None")
+    assert [len(line.get_xdata()) for line in simulated] == [4, 4, 4]
+    assert [len(line.get_xdata()) for line in measured] == [4, 4, 4]
+    assert len(axes.collections) == 3
+    assert [line.get_color() for line in simulated] == list(PALETTE[:3])
+    assert [line.get_color() for line in measured] == list(PALETTE[:3])
+
+
+def test_a_study_draws_what_the_cells_say() -> None:
+    cells = [cell(50.0, threads) for threads in (16, 1, 4)]  # not in the order of the axis
+    (axes,) = study(cells=cells).axes
+    (simulated,), (measured,) = lines(axes, "-"), lines(axes, "None")
+    assert list(simulated.get_xdata()) == [1, 4, 16]
+    assert list(measured.get_ydata()) == pytest.approx([50.2, 50.2 / 4, 50.2 / 16])
+    assert list(simulated.get_ydata()) == pytest.approx([52.71, 52.71 / 4, 52.71 / 16])
+    band = axes.collections[0].get_paths()[0].get_extents()
+    assert (band.ymin, band.ymax) == pytest.approx((50.2 / 16, 50.2 * 1.1))
+
+
+def test_a_study_is_labelled_with_units() -> None:
+    figure = study(title="Galera over a WAN")
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "threads"
+    assert axes.get_ylabel() == "makespan (s)"
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_xticks().tolist() == [1, 4, 16, 64]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "4", "16", "64"]
+    assert figure.get_suptitle() == "Galera over a WAN"
+    assert figure.legends[0].get_title().get_text() == "egress delay (ms)"
+    assert legend_texts(figure)[:3] == ["100", "50", "0.05"]
+    assert legend_texts(figure)[3:] == [
+        "measured",
+        "measured, used in fit",
+        "simulated",
+        "interval of simulation",
+    ]
+
+
+def test_cells_used_in_the_fit_are_hollow() -> None:
+    (axes,) = study().axes
+    hollow = [line for line in lines(axes, "None") if line.get_markerfacecolor() == "white"]
+    assert [line.get_color() for line in hollow] == [PALETTE[0]]
+
+
+def test_a_study_with_errors_has_a_panel_in_percent() -> None:
+    figure = study(errors=True)
+    _, axes = figure.axes
+    assert axes.get_ylabel() == "simulated relative to measured"
+    low, high = axes.get_ylim()
+    assert low == -high
+    assert high > 5.0
+    drawn = [line for line in lines(axes, "None") if len(line.get_ydata())]
+    assert [list(line.get_ydata()) for line in drawn] == [pytest.approx([5.0] * 4)] * 3
+    assert axes.yaxis.get_major_formatter()(2.0) == "2%"
+
+
+def test_a_study_may_be_only_simulated() -> None:
+    cells = [
+        cell(50.0, n, measured=None, relative_error=None, interval=None, used_in_fit=False)
+        for n in THREADS
+    ]
+    figure = study(cells=cells, errors=True)
+    assert lines(figure.axes[0], "None") == []
+    assert len(figure.axes[0].collections) == 0
+    assert legend_texts(figure) == ["50", "simulated"]
+
+
+def test_a_study_takes_objects_linear_axes_and_several_factors() -> None:
+    @dataclass
+    class Cell:
+        factors: dict[str, Any]
+        measured: float
+        predicted: float
+        unit: str
+        relative_error: float
+        interval: None
+        used_in_fit: bool
+
+    cells = [
+        Cell({"system": system, "sites": sites, "threads": n}, n * sites, n * sites, "tps", 0, None,
+             False)
+        for system in ("pxc", "mariadb")
+        for sites in (3, 5)
+        for n in (0, 10)
+    ]  # fmt: skip
+    figure = study(cells=cells, by=("system", "sites"), log=False, y="throughput", errors=True)
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
+    assert len(lines(axes, "-")) == 4
+    assert figure.legends[0].get_title().get_text() == "system, sites"
+    assert "mariadb, 5" in legend_texts(figure)
+    assert axes.get_ylabel() == "throughput (tps)"
+
+
+def test_a_study_refuses_what_would_mislead() -> None:
+    with pytest.raises(ValueError, match="without cells"):
+        study(cells=[])
+    with pytest.raises(ValueError, match="no factor 'sites'"):
+        study(by="sites")
+    both = [cell(50.0, 1), cell(50.0, 1)]
+    with pytest.raises(ValueError, match="drop repeats"):
+        study(cells=both)
+    both[1] = cell(50.0, 1, factors={**both[0]["factors"], "system": "mariadb"})
+    with pytest.raises(ValueError, match="one value of system"):
+        study(cells=both)
+    with pytest.raises(ValueError, match="different units"):
+        study(cells=[cell(50.0, 1), cell(50.0, 4, unit="tps")])
+    with pytest.raises(ValueError, match="positive values"):
+        study(cells=[cell(50.0, 1, measured=0.0)])
+
+
+def test_a_result_shows_its_distribution_and_percentiles() -> None:
+    ends = np.cumsum(np.random.default_rng(1).exponential(0.05, 400))
+    shown = result(ends, name="one client")
+    figure: Any = shown.plot()
+    left, right = figure.axes
+    assert left.get_xlabel() == "latency of a committed transaction"
+    assert left.get_ylabel() == "transactions not slower (%)"
+    curve, *marks = left.get_lines()
+    assert curve.get_ydata()[-1] == 100.0
+    assert curve.get_xdata()[-1] == shown.latency_s["max"]
+    places = [(mark.get_xdata()[0], mark.get_ydata()[0]) for mark in marks]
+    assert places == [(shown.latency_s[f"p{q}"], q) for q in (50, 95, 99)]
+    assert "p95" in left.texts[0].get_text()
+    assert right.get_xlabel() == "simulated time (s)"
+    assert right.get_ylabel() == "transactions per second"
+    assert figure.get_suptitle() == "one client"
+
+
+def test_a_result_shows_throughput_over_time() -> None:
+    figure = result(np.arange(1, 41) * 0.125, aborts=7).plot()  # 8 per second to 5 s, then aborts
+    right: Any = figure.axes[1]
+    committed, aborted = right.patches[:2]
+    # The commit at 5 s and the aborts fall into an interval that is measured for 0.7 s.
+    assert committed.get_data().values == pytest.approx([7.0, 8.0, 8.0, 8.0, 8.0, 1 / 0.7])
+    assert aborted.get_data().values == pytest.approx([0.0] * 5 + [10.0])
+    assert committed.get_data().edges == pytest.approx([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 5.7])
+    assert legend_texts(figure)[:2] == ["committed", "aborted"]
+    assert right.get_lines()[0].get_ydata()[0] == pytest.approx(40 / 5.7)
+    low, high = right.get_ylim()
+    assert low == 0.0
+    assert high > 8.0
+
+
+def test_a_stall_is_shaded() -> None:
+    ends = np.concatenate((np.arange(1, 9), np.arange(14, 20))) / 2  # none from 4 s to 7 s
+    figure = result(ends).plot()
+    assert "no commit for 3 s" in legend_texts(figure)
+    assert figure.axes[1].patches[-1].get_extents().width > 0
+    quiet = result(np.arange(1, 20) / 2).plot()
+    assert not any("no commit" in text for text in legend_texts(quiet))
+
+
+def test_replications_are_drawn_beside_their_mean() -> None:
+    figure = result(np.arange(1, 41) * 0.1, np.arange(1, 41) * 0.1, np.arange(1, 41) * 0.11).plot()
+    assert len(figure.axes[1].patches) == 4
+    assert "committed, mean and each run" in legend_texts(figure)
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        np.array([]),
+        np.array([0.01]),
+        np.full(5, 0.02).cumsum(),
+        np.array([1e-5, 0.5, 500.0]),
+        np.array([1.0, 2.0]),
+    ],
+    ids=["nothing", "one", "constant", "wide", "two"],
+)
+def test_odd_results_can_be_drawn(ends: np.ndarray, tmp_path: Path) -> None:
+    result(ends, aborts=1).plot(tmp_path / "run.png")
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+def test_figures_are_saved_in_the_format_of_their_name(tmp_path: Path) -> None:
+    study(path=tmp_path / "study.png")
+    study(path=str(tmp_path / "study.svg"))
+    assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "study.svg").read_text()
+
+
+def test_figures_show_themselves_in_a_notebook() -> None:
+    assert study()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_drawing_leaves_the_settings_of_the_caller(tmp_path: Path) -> None:
+    def settings() -> dict[str, Any]:
+        # Looking at "backend" would choose one, and load pyplot for it.
+        return {key: mpl.rcParams[key] for key in mpl.rcParams if key != "backend"}
+
+    before = settings()
+    with mpl.rc_context({"font.size": 33.0, "axes.grid": False, "axes.facecolor": "black"}):
+        figure = study(path=tmp_path / "study.png")
+        assert mpl.rcParams["font.size"] == 33.0
+        assert mpl.rcParams["axes.grid"] is False
+    (axes,) = figure.axes  # in our style, not in the caller's
+    assert axes.xaxis.label.get_size() < 20.0
+    assert axes.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+    assert settings() == before
+
+
+def test_neither_pyplot_nor_a_backend_is_touched() -> None:
+    code = """
+import sys
+import simrep.experiment.result
+import simrep.plot
+assert not {"matplotlib", "pandas", "rich", "scipy.stats"} & sys.modules.keys()
+from simrep.plot.study import plot_study
+cell = dict(factors=dict(n=1, d=2), measured=1.0, predicted=1.0, unit="s", relative_error=0.0,
+            interval=(1.0, 1.0), used_in_fit=False)
+plot_study([cell], x="n", y="time", by="d")._repr_png_()
+assert "matplotlib" in sys.modules
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

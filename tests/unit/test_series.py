@@ -1,0 +1,158 @@
+"""Counts per interval and the longest stall."""
+
+import math
+
+import numpy as np
+import pytest
+
+from simrep.measure.series import CommitSeries, Series, Stall
+
+
+def closed_loop(times: list[float], start_s: float = 0.0) -> CommitSeries:
+    """One client without think time: each transaction starts when the last one ended."""
+    series = CommitSeries(start_s)
+    before = start_s
+    for time in times:
+        series.committed(time, before)
+        before = time
+    return series
+
+
+def test_counts_fall_into_their_intervals() -> None:
+    series = CommitSeries(start_s=10.0, interval_s=0.5)
+    for time in (10.0, 10.49, 10.5):
+        series.committed(time, time - 0.01)
+    series.aborted(10.7, 10.6)
+    series.committed(12.1, 12.0)
+    counted = series.series(12.25)
+    assert counted.commits.tolist() == [2, 1, 0, 0, 1]
+    assert counted.aborts.tolist() == [0, 1, 0, 0, 0]
+    assert counted.edges_s.tolist() == [10.0, 10.5, 11.0, 11.5, 12.0, 12.5]
+
+
+def test_silent_time_at_the_end_is_there_with_zeros() -> None:
+    series = closed_loop([0.5])
+    assert series.series(3.0).commits.tolist() == [1, 0, 0]
+    assert series.series(3.2).commits.tolist() == [1, 0, 0, 0]
+
+
+def test_bounds_do_not_drift() -> None:
+    # 0.1 s added up 10,000 times is off by 1.6e-10 s, enough to move a commit on a bound.
+    series = CommitSeries(interval_s=0.1)
+    times = [index * 0.1 for index in range(10_000)]
+    for time in times:
+        series.committed(time, time)
+    assert series.series(times[-1]).commits.tolist() == [1] * 10_000
+
+
+def test_rates_divide_the_last_interval_by_its_measured_part() -> None:
+    series = CommitSeries()
+    for index in range(26):
+        series.committed(index * 0.1, 0.0)  # 0.0 .. 2.5 s
+    edges, commits, aborts = series.series(2.5).rates()
+    assert edges.tolist() == [0.0, 1.0, 2.0, 2.5]
+    assert commits.tolist() == [10.0, 10.0, 12.0]
+    assert aborts.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_rates_leave_out_a_sliver_at_the_end() -> None:
+    edges, commits, _ = closed_loop([0.4, 0.8, 1.01]).series(1.02).rates()
+    assert edges.tolist() == [0.0, 1.0]
+    assert commits.tolist() == [2.0]
+
+
+def test_a_run_shorter_than_an_interval_still_has_a_rate() -> None:
+    _, commits, _ = closed_loop([0.05, 0.1]).series(0.1).rates()
+    assert commits.tolist() == [20.0]
+
+
+def test_no_rate_without_time_or_events() -> None:
+    assert CommitSeries().series(0.0).rates()[1].tolist() == []
+    instant = CommitSeries()
+    instant.committed(0.0, 0.0)
+    assert instant.series(0.0).rates()[1].tolist() == []
+
+
+def test_mean_counts_an_early_end_as_zero() -> None:
+    mean = Series.mean([closed_loop([0.5, 2.5]).series(2.5), closed_loop([0.5]).series(0.5)])
+    assert mean.commits.tolist() == [1.0, 0.0, 0.5]
+    assert mean.end_s == 2.5
+
+
+def test_mean_refuses_different_intervals() -> None:
+    with pytest.raises(ValueError, match="equal start and interval"):
+        Series.mean([CommitSeries(interval_s=1).series(1), CommitSeries(interval_s=2).series(1)])
+
+
+@pytest.mark.parametrize("interval_s", [0.0, -1.0, math.inf, math.nan])
+def test_an_impossible_interval_is_refused(interval_s: float) -> None:
+    with pytest.raises(ValueError, match="above 0 s"):
+        CommitSeries(interval_s=interval_s)
+
+
+def test_the_longest_gap_of_a_closed_loop_is_the_stall() -> None:
+    assert closed_loop([1.0, 1.5, 4.5, 5.0]).stall() == Stall(3.0, 1.5)
+
+
+def test_the_wait_for_the_first_commit_counts_from_the_start_of_measuring() -> None:
+    series = CommitSeries(start_s=10.0)
+    series.committed(14.0, 2.0)  # began in the warm-up
+    series.committed(15.0, 14.0)
+    assert series.stall() == Stall(4.0, 10.0)
+
+
+def test_silence_without_work_is_no_stall() -> None:
+    series = CommitSeries()
+    series.committed(1.0, 0.9)
+    series.committed(61.0, 60.8)  # an arrival after a minute without any
+    stall = series.stall()
+    assert stall.seconds == pytest.approx(0.2)
+    assert stall.began_s == pytest.approx(60.8)
+
+
+def test_a_transaction_that_outlasts_the_silence_shows_work_in_flight() -> None:
+    series = CommitSeries()
+    series.committed(1.0, 0.0)
+    series.committed(9.0, 0.5)  # was in flight all the time
+    assert series.stall() == Stall(8.0, 1.0)
+
+
+def test_aborts_are_work_but_do_not_end_a_stall() -> None:
+    series = CommitSeries()
+    series.committed(1.0, 0.0)
+    for end in (2.0, 3.0, 4.0):
+        series.aborted(end, end - 1.0)  # repeated at once
+    series.committed(4.5, 4.0)
+    assert series.stall() == Stall(3.5, 1.0)
+
+
+def test_a_stall_may_end_without_a_commit() -> None:
+    series = CommitSeries()
+    series.committed(1.0, 0.0)
+    series.aborted(6.0, 1.0)  # five seconds, then the client gives up
+    series.committed(20.5, 20.0)
+    assert series.stall() == Stall(5.0, 1.0)
+    trailing = CommitSeries()
+    trailing.aborted(6.0, 1.0)
+    assert trailing.stall() == Stall(5.0, 1.0)
+
+
+def test_work_in_flight_at_the_end_shows_a_hang() -> None:
+    series = closed_loop([1.0, 2.0])
+    assert series.stall(end_s=60.0) == Stall(1.0, 0.0)
+    assert series.stall(end_s=60.0, in_flight_since_s=1.9) == Stall(58.0, 2.0)
+    assert series.stall(end_s=60.0, in_flight_since_s=50.0) == Stall(10.0, 50.0)
+    assert CommitSeries().stall(end_s=60.0, in_flight_since_s=5.0) == Stall(55.0, 5.0)
+
+
+def test_nothing_measured_is_no_stall() -> None:
+    stall = CommitSeries().stall(end_s=5.0)
+    assert stall.seconds == 0.0
+    assert math.isnan(stall.began_s)
+
+
+def test_size_grows_with_time_and_not_with_commits() -> None:
+    series = CommitSeries()
+    for time in np.linspace(0.0, 4.999, 50_000).tolist():
+        series.committed(time, time)
+    assert len(series.series(5.0).commits) == 5
