@@ -1,0 +1,350 @@
+"""One node of a Galera cluster: from the send monitor to the commit monitor."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from simrep.experiment.cluster import Cluster
+from simrep.groupcomm.evs import Evs, EvsOptions
+from simrep.groupcomm.mesh import Mesh, MessageWork
+from simrep.kernel.mutex import PausableMutex
+from simrep.kernel.order import OrderedGate
+from simrep.measure.moments import Moments
+from simrep.server.certification import CertificationIndex
+from simrep.server.locks import LockTable
+from simrep.server.storage import Disk, RedoLog, Stage
+from simrep.server.thread import Thread
+
+from .galera_flow_control import FlowControl
+from .galera_options import GaleraCosts, GaleraOptions
+from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
+
+__all__ = ["GaleraNode"]
+
+_SEND_RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
+_REPORT_EVERY = 128  # committed writesets between two reports of the last committed one
+_LONG_CERTIFICATION_S = 50e-6  # shorter ones are charged to the thread outside the monitor
+
+_US = 1e-6
+
+
+class _Fragment:
+    """A part of a writeset that is larger than a message; the last part is the writeset."""
+
+    kind = Kind.FRAGMENT
+
+
+_FRAGMENT = _Fragment()
+
+
+class GaleraNode:
+    """What one node does with local transactions and with the ordered stream of writesets.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    index : int
+        Position of the node.
+    options : GaleraOptions
+    costs : GaleraCosts
+    keepalive_at_s : float
+        When its group communication sends its first keepalive.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: int,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        keepalive_at_s: float,
+    ) -> None:
+        clock, host = cluster.clock, cluster.hosts[index]
+        self.index = index
+        self.name = cluster.names[index]
+        self.clock = clock
+        self.host = host
+        self.trace = cluster.trace
+        self.locks = LockTable(clock)
+
+        routine = host.routine
+        self.statement = routine(costs.statement_us * _US)
+        self.replication = routine(costs.replicate_us * _US)
+        self.rollback = routine(costs.rollback_us * _US)
+        self._action = routine(costs.action_us * _US)
+        self._certification = routine(costs.certify_us * _US)
+        self._application = routine(costs.apply_us * _US)
+        log_write_us = costs.log_write_us if options.flush_log_at_trx_commit else 0.0
+        self._commitment = routine((costs.commit_us + log_write_us) * _US)
+        self.switch_s = costs.switch_us * _US
+        self._key_s = costs.certify_key_us * _US
+        self._apply_row_s = costs.apply_row_us * _US
+        self.byte_s = costs.byte_ns * 1e-9
+
+        self.send_monitor = PausableMutex(clock, self._hand_over)
+        self._gcomm = Thread(host)
+        self._receiver = Thread(host)
+        self.evs_options = EvsOptions(
+            send_window=options.send_window,
+            user_send_window=options.user_send_window,
+            use_aggregate=options.use_aggregate,
+            keepalive_period_s=options.keepalive_period_s,
+            queue_limit_messages=options.output_queue_messages,
+            gap_when_blocked=options.gap_when_blocked,
+        )
+        work = MessageWork(
+            routine(costs.send_us * _US), routine(costs.receive_us * _US), self.byte_s
+        )
+        self.mesh = Mesh(clock, cluster.network, index, cluster.segments, self._gcomm, work)
+        self.evs = Evs(clock, self.mesh, cluster.size, self.evs_options, keepalive_at_s)
+        self.evs.on_deliver(self._deliver)
+        self.flow_control = FlowControl(options, cluster.size, self.send_monitor, self._control)
+
+        self.certification = CertificationIndex()
+        self._local_monitor = OrderedGate()
+        self._commit_monitor = OrderedGate()
+        self._early_release = not options.commit_monitor_through_flush
+        self._redo = None
+        if options.flush_log_at_trx_commit == 1:
+            disk = Disk(clock, costs.fsync_us * _US, name=f"{self.name}/disk")
+            self._redo = RedoLog(clock, disk, name=f"{self.name}/redo")
+
+        self._recv_q: deque[Ordered] = deque()
+        self._idle_appliers = options.applier_threads
+        self._dependent: dict[int, list[Ordered]] = {}
+        self._left: set[int] = set()
+        self._ordered = 0
+        self.last_committed = 0  # every writeset up to here has left the apply monitor
+        self._reported = [0] * cluster.size
+
+        self.replicated = self.replicated_bytes = 0
+        self.received = self.received_bytes = 0
+        self.local_commits = self.cert_failures = self.bf_aborts = 0
+        self.repl_latency = Moments()
+        self.recv_queue = Moments()
+        self.deps_distance = Moments()
+
+    # -- origin: from the client's commit to the ordered stream ------------------------------
+
+    def replicate(self, writeset: Writeset) -> None:
+        """Send a writeset to the group; its local transaction is ``done`` when it has ended."""
+        writeset.last_seen = self._commit_monitor.next - 1
+        self.send_monitor.enter(self._send, writeset)
+
+    def withdraw(self, writeset: Writeset) -> bool:
+        """Take back a writeset that still waits for the send monitor."""
+        return self.send_monitor.withdraw(writeset)
+
+    def _hand_over(self, call: Any, argument: Any) -> None:
+        self.host.run(self.switch_s, call, argument)
+
+    def _send(self, writeset: Writeset) -> None:
+        local = writeset.local
+        if local.aborted:
+            self.send_monitor.leave()
+            self.clock.fire(local.done, False)
+            return
+        local.sent = True
+        writeset.sent_s = self.clock._now
+        self.replicated += 1
+        self.replicated_bytes += writeset.size_bytes
+        self._send_rest((writeset, writeset.size_bytes))
+
+    def _send_rest(self, work: tuple[Writeset, int]) -> None:
+        """Hand the messages of a writeset to the group communication, holding the monitor."""
+        writeset, left = work
+        mtu = self.evs_options.mtu_bytes
+        while left > mtu:
+            if not self.evs.send(_FRAGMENT, mtu):
+                self.clock.at(self.clock._now + _SEND_RETRY_S, self._send_rest, (writeset, left))
+                return
+            left -= mtu
+        if self.evs.send(writeset, left):
+            self.send_monitor.leave()
+        else:
+            self.clock.at(self.clock._now + _SEND_RETRY_S, self._send_rest, (writeset, left))
+
+    def _control(self, message: Control) -> None:
+        """Send a message of the group layer; it is retried until the output queue takes it."""
+        if not self.evs.send(message, message.size_bytes):
+            self.clock.at(self.clock._now + _SEND_RETRY_S, self._control, message)
+
+    @property
+    def redo_stage(self) -> Stage[Any] | None:
+        """The group commit of the redo log, if commits are flushed."""
+        return None if self._redo is None else self._redo.stage
+
+    # -- every node: the ordered stream -------------------------------------------------------
+
+    def _deliver(self, sender: int, message: Any) -> None:
+        self._receiver.do(self._action.cost(), self._receive, message)
+
+    def _receive(self, message: Any) -> None:
+        kind = message.kind
+        if kind == Kind.WRITESET:
+            self._ordered += 1
+            ordered = Ordered(message, self._ordered)
+            if self.trace is not None:
+                self.trace.record(self.index, "order", ordered.seqno, message.origin)
+            if message.origin == self.index:
+                self.repl_latency.add(self.clock._now - message.sent_s)
+                self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
+            else:
+                self._enqueue(ordered)
+        elif kind == Kind.LAST_COMMITTED:
+            self._reported[message.node] = message.seqno
+            self.certification.purge(min(self._reported))
+        elif kind != Kind.FRAGMENT:
+            self.flow_control.deliver(kind)
+
+    def _certify(self, ordered: Ordered) -> bool:
+        writeset = ordered.writeset
+        depends = self.certification.certify(
+            ordered.seqno, writeset.origin, writeset.last_seen, writeset.keys, writeset.shared_keys
+        )
+        if self.trace is not None:
+            self.trace.record(self.index, "certify", ordered.seqno, depends >= 0)
+        if depends < 0:
+            return False
+        ordered.depends = depends
+        self.deps_distance.add(ordered.seqno - depends)
+        return True
+
+    def _certify_local(self, ordered: Ordered) -> None:
+        keys_s = self._key_s * len(ordered.writeset.keys)
+        if keys_s > _LONG_CERTIFICATION_S:
+            self.host.run(keys_s, self._certified_local, ordered)
+        else:
+            self._certified_local(ordered)
+
+    def _certified_local(self, ordered: Ordered) -> None:
+        passed = self._certify(ordered)
+        ordered.writeset.local.protected = passed
+        self._local_monitor.leave()
+        if passed:
+            self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
+        else:
+            self.cert_failures += 1
+            self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
+
+    # -- replicas: the appliers ----------------------------------------------------------------
+
+    def _enqueue(self, ordered: Ordered) -> None:
+        queue = self._recv_q
+        queue.append(ordered)
+        self.received += 1
+        self.received_bytes += ordered.writeset.size_bytes
+        self.recv_queue.add(len(queue))
+        self.flow_control.grown(len(queue))
+        if self._idle_appliers:
+            self._idle_appliers -= 1
+            self.host.run(self._certification.cost(), self._fetch)
+
+    def _next_writeset(self) -> None:
+        if self._recv_q:
+            self.host.go_on(self._certification.cost(), self._fetch)
+        else:
+            self._idle_appliers += 1
+
+    def _fetch(self, _: None) -> None:
+        if not self._recv_q:  # another applier was faster
+            self._idle_appliers += 1
+            return
+        ordered = self._recv_q.popleft()
+        self.flow_control.shrunk(len(self._recv_q))
+        self._local_monitor.enter(ordered.seqno, self._certify_remote, ordered)
+
+    def _certify_remote(self, ordered: Ordered) -> None:
+        keys_s = self._key_s * len(ordered.writeset.keys)
+        if keys_s > _LONG_CERTIFICATION_S:
+            self.host.go_on(keys_s, self._certified_remote, ordered)
+        else:
+            self._certified_remote(ordered)
+
+    def _certified_remote(self, ordered: Ordered) -> None:
+        passed = self._certify(ordered)
+        self._local_monitor.leave()
+        if not passed:
+            self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
+            self._next_writeset()
+        elif ordered.depends <= self.last_committed:
+            self._apply(ordered)
+        else:
+            self._dependent.setdefault(ordered.depends, []).append(ordered)
+
+    def _apply(self, ordered: Ordered) -> None:
+        """Take the row locks, by force where a local transaction holds them, and apply."""
+        if ordered.writeset.locks:
+            self._lock((ordered, 0))
+        else:
+            self._write_rows(ordered)
+
+    def _lock(self, step: tuple[Ordered, int]) -> None:
+        ordered, position = step
+        rows = ordered.writeset.locks
+        if position == len(rows):
+            self._write_rows(ordered)
+        else:
+            self.locks.force(ordered, rows[position], self._lock, (ordered, position + 1))
+
+    def _write_rows(self, ordered: Ordered) -> None:
+        seconds = self._application.cost(self._apply_row_s * ordered.writeset.rows)
+        self.host.go_on(seconds, self._applied, ordered)
+
+    def _applied(self, ordered: Ordered) -> None:
+        self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
+
+    # -- commit, in order ----------------------------------------------------------------------
+
+    def _commit(self, ordered: Ordered) -> None:
+        seconds = self._commitment.cost()
+        if ordered.writeset.origin == self.index:
+            seconds += self._certification.cost()
+        self.host.go_on(seconds, self._committed, ordered)
+
+    def _committed(self, ordered: Ordered) -> None:
+        redo = self._redo
+        if redo is None:
+            self._commit_monitor.leave()
+            self._finish(ordered)
+        elif self._early_release:
+            redo.flush(ordered.writeset.size_bytes, self._finish, ordered)
+            self._commit_monitor.leave()
+        else:
+            redo.flush(ordered.writeset.size_bytes, self._finish_serial, ordered)
+
+    def _finish_serial(self, ordered: Ordered) -> None:
+        self._commit_monitor.leave()
+        self._finish(ordered)
+
+    def _finish(self, ordered: Ordered) -> None:
+        if self.trace is not None:
+            self.trace.record(self.index, "commit", ordered.seqno)
+        self._leave_apply_monitor(ordered.seqno)
+        local = ordered.writeset.local
+        if ordered.writeset.origin == self.index:
+            self.local_commits += 1
+            self.clock.fire(local.done, True)
+        else:
+            if ordered.writeset.locks:
+                self.locks.release_all(ordered)
+            self._next_writeset()
+
+    def _cancel(self, ordered: Ordered) -> None:
+        """A writeset that failed certification only passes through the monitors."""
+        self._commit_monitor.leave()
+        self._leave_apply_monitor(ordered.seqno)
+        if ordered.writeset.origin == self.index:
+            self.clock.fire(ordered.writeset.local.done, False)
+
+    def _leave_apply_monitor(self, seqno: int) -> None:
+        left = self._left
+        left.add(seqno)
+        while (following := self.last_committed + 1) in left:
+            left.discard(following)
+            self.last_committed = following
+            for ordered in self._dependent.pop(following, ()):
+                self.host.run(self.switch_s, self._apply, ordered)
+            if following % _REPORT_EVERY == 0:
+                self._control(Control(Kind.LAST_COMMITTED, self.index, following))
