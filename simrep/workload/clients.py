@@ -1,0 +1,206 @@
+"""Clients: closed loop, fixed number of transactions, or an open stream of arrivals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from itertools import count, repeat
+from typing import Any, Literal, Protocol
+
+from simpy.events import Event, Process
+
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.workload.classes import Mix, TransactionClass
+from simrep.workload.transaction import Transaction
+
+__all__ = ["Arrivals", "Clients", "Recorder", "Server", "Think", "Workload"]
+
+
+class Server(Protocol):
+    """What clients talk to: a replication model."""
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        """Open a connection to ``node``."""
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction to its end; returns whether it committed."""
+
+
+class Recorder(Protocol):
+    """Who is told what clients see: a meter."""
+
+    def opened(self) -> None:
+        """A client begins to connect now."""
+
+    def committed(self, started_s: float, kind: str, client: int) -> None:
+        """A transaction is committed now."""
+
+    def aborted(self, started_s: float, kind: str, client: int) -> None:
+        """A transaction fails now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """The time between the end of a transaction and the start of the next.
+
+    Parameters
+    ----------
+    kind : {"constant", "exponential"}
+    mean_s : float
+        In seconds; 0 for clients that never pause.
+    """
+
+    kind: Literal["constant", "exponential"] = "constant"
+    mean_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """A Poisson stream of transactions to one node.
+
+    Parameters
+    ----------
+    node : int
+    rate_tps : float
+        Transactions per second, above 0.
+    """
+
+    node: int
+    rate_tps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Who submits what.
+
+    Parameters
+    ----------
+    classes : tuple of TransactionClass
+        The mix.
+    nodes : tuple of int
+        The node of each client of a closed loop.
+    per_client : int or None
+        How many transactions each of them submits; None until the run ends.
+    think : Think
+        Before every transaction.
+    arrivals : tuple of Arrivals
+        Streams of an open loop, instead of clients.
+    retry : bool
+        A transaction that aborts is submitted again until it commits.
+    """
+
+    classes: tuple[TransactionClass, ...]
+    nodes: tuple[int, ...] = ()
+    per_client: int | None = None
+    think: Think = Think()
+    arrivals: tuple[Arrivals, ...] = ()
+    retry: bool = False
+
+
+class Clients:
+    """The clients of one replication, and the count of what they did.
+
+    Parameters
+    ----------
+    clock : Clock
+    streams : Streams
+    workload : Workload
+    server : Server
+    recorder : Recorder
+
+    Attributes
+    ----------
+    submitted, committed, aborted : int
+        Attempts since the start; a retried transaction counts once for each.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        streams: Streams,
+        workload: Workload,
+        server: Server,
+        recorder: Recorder,
+    ) -> None:
+        self._clock = clock
+        self._streams = streams
+        self._workload = workload
+        self._server = server
+        self._recorder = recorder
+        self._mix = Mix(workload.classes, streams)
+        self._numbers = count()
+        self._in_flight: dict[int, float] = {}  # by client, in the order of their start
+        self.submitted = 0
+        self.committed = 0
+        self.aborted = 0
+
+    def start(self) -> Sequence[Process]:
+        """Start them; the processes of a fixed number of transactions end, others never do."""
+        process = self._clock.process
+        workload = self._workload
+        loops = [process(self._loop(next(self._numbers), node)) for node in workload.nodes]
+        streams = [
+            process(self._arrive(arrivals, position))
+            for position, arrivals in enumerate(workload.arrivals)
+        ]
+        return loops + streams
+
+    @property
+    def in_flight(self) -> int:
+        """Attempts that have not ended."""
+        return len(self._in_flight)
+
+    @property
+    def in_flight_since_s(self) -> float | None:
+        """Start of the oldest of them in seconds."""
+        return min(self._in_flight.values(), default=None)
+
+    def _loop(self, client: int, node: int) -> Generator[Event, Any, None]:
+        """One client of a closed loop: connect, then one transaction after the other."""
+        clock = self._clock
+        think = self._think(client)
+        make = self._mix.client(str(client), client, node)
+        number = self._workload.per_client
+        self._recorder.opened()
+        yield from self._server.connect(node)
+        for _ in repeat(None) if number is None else repeat(None, number):
+            if think is not None:
+                yield clock.timeout(think())
+            yield from self._submit(make(clock._now))
+
+    def _arrive(self, arrivals: Arrivals, position: int) -> Generator[Event, Any, None]:
+        """An open stream, over connections that are open already: nothing slows it down."""
+        clock = self._clock
+        name = f"arrivals{position}"
+        make = self._mix.client(name, 0, arrivals.node)
+        gap = self._streams.exponential(f"client/{name}/gap", 1.0 / arrivals.rate_tps)
+        while True:
+            yield clock.timeout(gap())
+            transaction = make(clock._now)
+            transaction.client = next(self._numbers)
+            clock.process(self._submit(transaction))
+
+    def _submit(self, transaction: Transaction) -> Generator[Event, Any, None]:
+        """One transaction to its end; latency counts from its first attempt."""
+        client, started_s, kind = transaction.client, transaction.started_s, transaction.kind
+        self._in_flight[client] = started_s
+        while True:
+            self.submitted += 1
+            if (yield from self._server.transact(transaction)):
+                self.committed += 1
+                self._recorder.committed(started_s, kind, client)
+                break
+            self.aborted += 1
+            self._recorder.aborted(started_s, kind, client)
+            if not self._workload.retry:
+                break
+        del self._in_flight[client]
+
+    def _think(self, client: int) -> Callable[[], float] | None:
+        think = self._workload.think
+        if think.mean_s <= 0.0:
+            return None
+        if think.kind == "constant":
+            return lambda: think.mean_s
+        return self._streams.exponential(f"client/{client}/think", think.mean_s)
