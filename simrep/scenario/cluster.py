@@ -1,0 +1,123 @@
+"""The ``[cluster]``, ``[[node]]`` and ``[[host]]`` tables: what runs where."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from simrep.errors import ScenarioError
+from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
+
+__all__ = ["DEFAULT_MACHINE", "ClusterTable", "HostTable", "MachineTable", "NodeTable"]
+
+_MOST_NODES = 64
+
+
+def _node_names(value: Any) -> Any:
+    """Three nodes are n1, n2 and n3; a list gives the names."""
+    if isinstance(value, bool) or not isinstance(value, (int, list, tuple)):
+        raise ScenarioError(
+            "", f"must be a number of nodes or a list of their names, given {value!r}"
+        )
+    size = value if isinstance(value, int) else len(value)
+    if not 1 <= size <= _MOST_NODES:
+        raise ScenarioError("", f"a cluster has 1 to {_MOST_NODES} nodes, given {size}")
+    if isinstance(value, int):
+        return tuple(f"n{position + 1}" for position in range(value))
+    twice = sorted({str(name) for name in value if value.count(name) > 1})
+    if twice:
+        raise ScenarioError("", f"node {twice[0]!r} is there twice")
+    return tuple(value)
+
+
+NodeNames = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(_node_names),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": _MOST_NODES},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+            ]
+        }
+    ),
+]
+
+
+class MachineTable(Table):
+    """Traits of a machine; what is not given comes from the pack."""
+
+    cores: Count | None = Field(None, description="CPU cores; default: 4")
+    slice_ms: Positive | None = Field(
+        None, description="longest use of a core while others wait; default: 1"
+    )
+    cold_factor: Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False)] | None = Field(
+        None, description="how much longer code takes that has not run for a while; default: 1"
+    )
+    cold_after_ms: Positive | None = Field(
+        None, description="the pause after which half of that is reached; default: 2"
+    )
+    wakeup_us: NotNegative | None = Field(
+        None, description="time to wake an idle core for work; default: 0"
+    )
+    variation: NotNegative | None = Field(
+        None, description="coefficient of variation of CPU demands; default: 0"
+    )
+
+    def above(self, lower: MachineTable) -> MachineTable:
+        """These traits, and those of ``lower`` where none is given."""
+        traits = {key: getattr(self, key) for key in MachineTable.model_fields}
+        given = {key: value for key, value in traits.items() if value is not None}
+        return MachineTable.model_validate({**lower.model_dump(), **given})
+
+
+DEFAULT_MACHINE = MachineTable(
+    cores=4, slice_ms=1.0, cold_factor=1.0, cold_after_ms=2.0, wakeup_us=0.0, variation=0.0
+)
+
+
+class HostTable(MachineTable):
+    """A ``[[host]]``: a machine that nodes are placed on by its name."""
+
+    name: Name = Field(description="name that nodes refer to")
+
+
+class NodeTable(Table):
+    """A ``[[node]]``: what differs from the other nodes."""
+
+    name: Name = Field(description="name of the node")
+    host: Name | None = Field(None, description="machine it runs on; default: one of its own")
+    site: Name | None = Field(None, description="where it is, for presets and paths")
+    segment: Annotated[Whole, Field(le=255)] = Field(
+        0, description="network segment (gmcast.segment)"
+    )
+
+
+class ClusterTable(Table):
+    """The replication product and the machines it runs on."""
+
+    model: Name = Field(description="name of an installed model, e.g. galera")
+    version: Name | None = Field(
+        None, description="product version whose defaults hold; default: the newest"
+    )
+    pack: Name | None = Field(
+        None,
+        description="calibrated costs: a shipped pack by name, or a file (*.toml) by its path, "
+        "seen from the scenario file",
+    )
+    nodes: NodeNames | None = Field(
+        None, description="how many nodes (named n1, n2, ...) or their names; default: 3"
+    )
+    shared_host: bool = Field(
+        False, strict=True, description="all nodes and their clients share one machine"
+    )
+    machine: MachineTable = Field(
+        default_factory=MachineTable, description="traits of every machine, above the pack's"
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="options in the product's own spelling"
+    )
+    costs: dict[str, Any] = Field(
+        default_factory=dict, description="single costs, above the pack's"
+    )

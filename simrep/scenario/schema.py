@@ -1,0 +1,208 @@
+"""A whole scenario: cluster, network, workload and run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
+
+from simrep.errors import ScenarioError, nearest
+from simrep.scenario.cluster import ClusterTable, HostTable, NodeTable
+from simrep.scenario.network import NetworkTable
+from simrep.scenario.paths import paths
+from simrep.scenario.problems import ProblemsError, dotted
+from simrep.scenario.table import Count, NotNegative, Positive, Table, Whole
+from simrep.scenario.workload import WorkloadTable, expand
+
+__all__ = ["RunTable", "Scenario", "json_schema"]
+
+_DEFAULT_NODES = ("n1", "n2", "n3")
+
+
+class RunTable(Table):
+    """How long to simulate, how often, and what to keep."""
+
+    duration_s: Positive | None = Field(
+        None,
+        description="measured time, after the warm-up; a fixed number of transactions needs none",
+    )
+    warmup_s: NotNegative = Field(0.0, description="time before measuring starts")
+    seed: Whole = Field(1, description="root of all random numbers")
+    replications: Count = Field(1, description="independent repetitions")
+    interval_s: Positive = Field(1.0, description="interval of the time series")
+    log: bool = Field(False, strict=True, description="keep every transaction")
+    limit_s: Positive = Field(
+        86400.0, description="simulated time after which an unfinished run is an error"
+    )
+
+
+class Scenario(Table):
+    """Everything that a run needs, as a scenario file says it."""
+
+    name: str = Field("", description="title of the scenario")
+    description: str = Field("", description="what it is about")
+    cluster: ClusterTable = Field(description="the product and its machines")
+    nodes: tuple[NodeTable, ...] = Field((), alias="node", description="details of single nodes")
+    hosts: tuple[HostTable, ...] = Field((), alias="host", description="machines by name")
+    network: NetworkTable = Field(
+        default_factory=NetworkTable, description="latency, jitter, bandwidth, loss"
+    )
+    workload: WorkloadTable = Field(default_factory=WorkloadTable, description="the load")
+    run: RunTable = Field(default_factory=RunTable, description="length and repetitions")
+
+    _source: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _folder: Path | None = PrivateAttr(default=None)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _fill_in_and_check(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(data, dict):
+            return handler(data)
+        workload, run = data.get("workload"), data.get("run")
+        expanded = data
+        if isinstance(workload, dict):
+            timed = isinstance(run, dict) and run.get("duration_s") is not None
+            expanded = data | {"workload": expand(workload, timed=timed)}
+        scenario = handler(expanded)
+        scenario._source = deepcopy(data)
+        found = list(_contradictions(scenario))
+        if found:
+            raise ProblemsError(found)
+        return scenario
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Names of all nodes by position."""
+        if self.cluster.nodes is not None:
+            return self.cluster.nodes
+        return tuple(node.name for node in self.nodes) or _DEFAULT_NODES
+
+    def node_tables(self) -> tuple[NodeTable, ...]:
+        """Details of every node by position."""
+        given = {node.name: node for node in self.nodes}
+        return tuple(given.get(name) or NodeTable(name=name) for name in self.node_names)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the file lies that it was loaded from: relative paths start there."""
+        return self._folder
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """A copy of what was written, without defaults."""
+        return deepcopy(self._source)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scenario with its defaults, as :func:`simrep.scenario.load` accepts it again."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of scenario files, for editors that complete and check them."""
+    schema = Scenario.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
+    """What is right in each table, but not together."""
+    names = scenario.node_names
+    yield from _duplicates("node", [node.name for node in scenario.nodes])
+    yield from _duplicates("host", [host.name for host in scenario.hosts])
+    for position, node in enumerate(scenario.nodes):
+        yield from _unknown(("node", position, "name"), "node", node.name, names)
+    yield from _placement(scenario)
+    yield from _addresses(scenario)
+    for position, name in enumerate(scenario.workload.nodes or ()):
+        yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
+    for position, group in enumerate(scenario.workload.groups):
+        yield from _unknown(("workload", "group", position, "node"), "node", group.node, names)
+    run = scenario.run
+    if scenario.workload.fixed:
+        for name, value in (("duration_s", run.duration_s), ("warmup_s", run.warmup_s)):
+            if value:
+                yield ScenarioError(
+                    f"run.{name}",
+                    f"does not go with a fixed number of transactions, given {value:g}",
+                    "remove it, or workload.queries and workload.transactions_per_client",
+                )
+    elif run.duration_s is None:
+        yield ScenarioError(
+            "run.duration_s",
+            "is required unless the number of transactions is fixed",
+            "or set workload.queries or workload.transactions_per_client",
+        )
+
+
+def _placement(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Nodes and the hosts that they name."""
+    hosts = [host.name for host in scenario.hosts]
+    if scenario.cluster.shared_host and hosts:
+        yield ScenarioError(
+            "host",
+            "all nodes share one machine (cluster.shared_host)",
+            "describe it in [cluster.machine]",
+        )
+        return
+    for position, node in enumerate(scenario.nodes):
+        if node.host is None:
+            continue
+        path = ("node", position, "host")
+        if scenario.cluster.shared_host:
+            yield ScenarioError(dotted(path), "cluster.shared_host places all nodes already")
+        else:
+            yield from _unknown(path, "host", node.host, hosts)
+    used = {node.host for node in scenario.nodes}
+    alone = {node.name for node in scenario.node_tables() if node.host is None}
+    for position, host in enumerate(hosts):
+        if host not in used:
+            yield ScenarioError(f"host.{position}.name", f"no node runs on host {host!r}")
+        if host in alone:
+            yield ScenarioError(
+                f"host.{position}.name",
+                f"node {host!r} has a machine of its own, which goes by that name",
+                "name the host differently, or place the node on it",
+            )
+
+
+def _addresses(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Names that the network table uses."""
+    names = scenario.node_names
+    sites = {node.site for node in scenario.nodes if node.site is not None}
+    for position, node in enumerate(scenario.nodes):
+        if node.name in sites and node.site != node.name:
+            yield ScenarioError(
+                f"node.{position}.name", f"{node.name!r} is the site of another node"
+            )
+    found = False
+    for position, path in enumerate(scenario.network.paths):
+        for key, name in (("from", path.source), ("to", path.target)):
+            steps = ("network", "path", position, key)
+            for problem in _unknown(steps, "node or site", name, [*names, *sites, "*"]):
+                found = True
+                yield problem
+    for position, egress in enumerate(scenario.network.egress):
+        steps = ("network", "egress", position, "node")
+        yield from _unknown(steps, "node", egress.node, names)
+    if found or any(True for node in scenario.nodes if node.name not in names):
+        return
+    try:
+        paths(scenario.network, scenario.node_tables(), 0.0)
+    except ScenarioError as error:
+        yield error
+
+
+def _duplicates(path: str, names: Sequence[str]) -> Iterator[ScenarioError]:
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            yield ScenarioError(f"{path}.{position}.name", f"{path} {name!r} is there twice")
+
+
+def _unknown(
+    steps: Sequence[str | int], what: str, name: str, valid: Sequence[str]
+) -> Iterator[ScenarioError]:
+    if name not in valid:
+        hint = nearest(name, valid) or f"describe it in [[{what}]]"
+        yield ScenarioError(dotted(steps), f"no {what} {name!r}", hint)

@@ -1,0 +1,290 @@
+"""The ``[workload]`` table: who submits which transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from simrep.errors import ScenarioError
+from simrep.scenario.table import (
+    Count,
+    Fraction,
+    Name,
+    NotNegative,
+    Positive,
+    Table,
+    Whole,
+    seconds,
+)
+from simrep.workload.classes import TransactionClass
+from simrep.workload.clients import Arrivals, Think, Workload
+from simrep.workload.keys import Distribution, Keys
+from simrep.workload.presets import preset
+
+__all__ = ["ClassTable", "GroupTable", "KeysTable", "WorkloadTable", "expand"]
+
+Preset = Literal[
+    "mysqlslap-insert",
+    "sysbench-oltp-insert",
+    "sysbench-oltp-update-index",
+    "sysbench-oltp-read-write",
+]
+
+
+class KeysTable(Table):
+    """Which rows are written."""
+
+    distribution: Distribution = Field(
+        "fresh", description="fresh: inserts under new keys; the others choose among existing rows"
+    )
+    rows: Count = Field(100_000, description="rows of the table")
+    exponent: NotNegative = Field(1.0, description="of zipf; 0 is uniform")
+    hot_rows: Count = Field(10, description="of hot: how many rows are hot")
+    hot_fraction: Fraction = Field(0.9, description="of hot: share of the choices that hit them")
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        given = self.model_fields_set
+        if given and "distribution" not in given:
+            raise ScenarioError(
+                "distribution",
+                f"is required when {min(given)} is given",
+                "one of fresh, uniform, zipf, hot",
+            )
+        if self.distribution == "hot" and self.hot_rows > self.rows:
+            raise ScenarioError(
+                "hot_rows", f"must be at most rows = {self.rows}, given {self.hot_rows}"
+            )
+        return self
+
+    def keys(self) -> Keys:
+        """The same for the engine."""
+        return Keys(self.distribution, self.rows, self.exponent, self.hot_rows, self.hot_fraction)
+
+
+class ClassTable(Table):
+    """A ``[[workload.class]]``: transactions of one kind."""
+
+    name: Name = Field("write", description="name under which it is reported")
+    weight: Positive = Field(1.0, description="share of the mix, relative to the other classes")
+    statements: Whole = Field(1, description="statements that write")
+    rows: Count = Field(1, description="rows that each of them writes, neighbours")
+    row_bytes: Count = Field(100, description="size of the row event of one row")
+    statement_bytes: Whole | None = Field(
+        None,
+        description="size of the text of a statement that writes; default: an insert carries its "
+        "rows, an update has 100 bytes",
+    )
+    reads: Whole = Field(0, description="statements that read one row")
+    range_reads: Whole = Field(0, description="statements that read a range of rows")
+    range_rows: Count = Field(100, description="length of such a range")
+    autocommit: bool | None = Field(
+        None,
+        strict=True,
+        description="the statement commits by itself; default: when there is only one",
+    )
+    primary_key: bool = Field(
+        True,
+        strict=True,
+        description="false: inserted rows are identical and certified by their content",
+    )
+    keys: KeysTable = Field(default_factory=KeysTable, description="which rows are written")
+    table: Name = Field("t1", description="classes that name the same table meet in its rows")
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        total = self.statements + self.reads + self.range_reads
+        if total == 0:
+            raise ScenarioError("statements", "a transaction needs at least one statement")
+        if self.autocommit and total > 1:
+            raise ScenarioError("autocommit", f"{total} statements cannot be one autocommit")
+        if self.statements and self.keys.distribution != "fresh" and self.rows > self.keys.rows:
+            raise ScenarioError(
+                "rows", f"must be at most keys.rows = {self.keys.rows}, given {self.rows}"
+            )
+        return self
+
+    def transaction_class(self) -> TransactionClass:
+        """The same for the engine."""
+        total = self.statements + self.reads + self.range_reads
+        return TransactionClass(
+            name=self.name,
+            weight=self.weight,
+            statements=self.statements,
+            rows=self.rows,
+            row_bytes=self.row_bytes,
+            statement_bytes=self.statement_bytes,
+            reads=self.reads,
+            range_reads=self.range_reads,
+            range_rows=self.range_rows,
+            autocommit=total == 1 if self.autocommit is None else self.autocommit,
+            primary_key=self.primary_key,
+            keys=self.keys.keys(),
+            table=self.table,
+        )
+
+
+class GroupTable(Table):
+    """A ``[[workload.group]]``: the clients of one node."""
+
+    node: Name = Field(description="node that they are connected to")
+    threads: Count | None = Field(None, description="clients of a closed loop")
+    rate_tps: Positive | None = Field(None, description="arrivals of an open loop")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.threads is None) == (self.rate_tps is None):
+            raise ScenarioError("", "give threads (closed loop) or rate_tps (open loop)")
+        return self
+
+
+class WorkloadTable(Table):
+    """Closed loop by default; ``queries`` or ``transactions_per_client`` fix the number."""
+
+    preset: Preset | None = Field(
+        None, description="start from what a well-known tool submits; other keys override it"
+    )
+    threads: Count | None = Field(None, description="clients of a closed loop; default: 1")
+    think_time_ms: NotNegative = Field(0.0, description="pause of a client before a transaction")
+    think_time: Literal["constant", "exponential"] = Field(
+        "constant", description="distribution of that pause"
+    )
+    queries: Count | None = Field(
+        None, description="transactions in all; each client submits floor(queries / threads)"
+    )
+    transactions_per_client: Count | None = Field(None, description="transactions of each client")
+    rate_tps: Positive | None = Field(
+        None, description="open loop: Poisson arrivals per second, whatever the answers take"
+    )
+    nodes: tuple[Name, ...] | None = Field(
+        None,
+        min_length=1,
+        description='nodes that clients connect to, in turn; ["*"] for all; default: the first',
+    )
+    groups: tuple[GroupTable, ...] = Field(
+        (), alias="group", description="clients node by node, instead of threads and nodes"
+    )
+    client: Literal["node", "own"] = Field(
+        "node", description="where clients run: on the machine of their node or on their own"
+    )
+    client_rtt_ms: NotNegative = Field(
+        0.0, description="round trip between clients on a machine of their own and their node"
+    )
+    retry: bool = Field(False, strict=True, description="clients submit aborted transactions again")
+    classes: tuple[ClassTable, ...] = Field(
+        (ClassTable(),), alias="class", min_length=1, description="the mix"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        amounts = {
+            name: getattr(self, name)
+            for name in ("queries", "transactions_per_client", "rate_tps")
+            if getattr(self, name) is not None
+        }
+        if len(amounts) > 1:
+            first, second = list(amounts)[:2]
+            raise ScenarioError(second, f"cannot be combined with {first}")
+        if self.groups:
+            for name in ("threads", "nodes", "rate_tps"):
+                if getattr(self, name) is not None:
+                    raise ScenarioError(name, "is given by the groups")
+            if len({group.threads is None for group in self.groups}) > 1:
+                raise ScenarioError("group", "threads and rate_tps cannot be mixed")
+        if self.open_loop:
+            for name in ("threads", "queries", "transactions_per_client"):
+                if getattr(self, name) is not None:
+                    raise ScenarioError(name, "has no meaning for an open loop (rate_tps)")
+            if self.think_time_ms:
+                raise ScenarioError("think_time_ms", "has no meaning for an open loop (rate_tps)")
+        if self.queries is not None and self.queries < self.clients:
+            raise ScenarioError(
+                "queries",
+                f"must be at least one for each of {self.clients} threads, given {self.queries}",
+            )
+        if self.client == "node" and self.client_rtt_ms:
+            raise ScenarioError(
+                "client_rtt_ms",
+                "clients on the machine of their node have no round trip",
+                'set client = "own"',
+            )
+        names = [one.name for one in self.classes]
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                raise ScenarioError(f"class.{position}.name", f"there is a class {name!r} already")
+        return self
+
+    @property
+    def open_loop(self) -> bool:
+        """Whether arrivals do not wait for answers."""
+        return self.rate_tps is not None or any(g.rate_tps is not None for g in self.groups)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the number of transactions is given, so that the run ends by itself."""
+        return self.queries is not None or self.transactions_per_client is not None
+
+    @property
+    def clients(self) -> int:
+        """Clients of a closed loop."""
+        if self.groups:
+            return sum(group.threads or 0 for group in self.groups)
+        return 0 if self.open_loop else self.threads or 1
+
+    def workload(self, names: Sequence[str]) -> Workload:
+        """The same for the engine; ``names`` are those of the nodes by position."""
+        position = {name: index for index, name in enumerate(names)}
+        chosen = self.nodes or names[:1]
+        targets = range(len(names)) if "*" in chosen else [position[name] for name in chosen]
+        per_client = self.transactions_per_client
+        if self.queries is not None:
+            per_client = self.queries // self.clients
+        if self.groups:
+            nodes = [position[g.node] for g in self.groups for _ in range(g.threads or 0)]
+            arrivals = [Arrivals(position[g.node], g.rate_tps) for g in self.groups if g.rate_tps]
+        else:
+            nodes = [targets[client % len(targets)] for client in range(self.clients)]
+            rate = self.rate_tps
+            arrivals = [] if rate is None else [Arrivals(t, rate / len(targets)) for t in targets]
+        return Workload(
+            classes=tuple(one.transaction_class() for one in self.classes),
+            nodes=tuple(nodes),
+            per_client=per_client,
+            think=Think(self.think_time, seconds(self.think_time_ms)),
+            arrivals=tuple(arrivals),
+            retry=self.retry,
+        )
+
+
+def expand(given: dict[str, Any], *, timed: bool) -> dict[str, Any]:
+    """A ``[workload]`` as written, with its preset filled in.
+
+    Classes are matched by name; an entry without a name means the only class of the preset. A
+    number of transactions or a rate of one's own replaces that of the preset, and so does a
+    duration (``timed``).
+    """
+    if "preset" not in given or given["preset"] not in Preset.__args__:  # type: ignore[attr-defined]
+        return given
+    merged = preset(given["preset"])
+    groups = given.get("group")
+    rated = isinstance(groups, (list, tuple)) and any(
+        isinstance(group, dict) and "rate_tps" in group for group in groups
+    )
+    if timed or rated or given.keys() & {"queries", "transactions_per_client", "rate_tps"}:
+        merged.pop("queries", None)
+    merged |= {key: value for key, value in given.items() if key != "class"}
+    own = given.get("class", [])
+    if not isinstance(own, (list, tuple)) or not all(isinstance(one, dict) for one in own):
+        return merged | {"class": own}  # wrong, and reported as such
+    classes = {one["name"]: one for one in merged["class"]}
+    for position, one in enumerate(own):
+        name = one.get("name")
+        if name is None and len(merged["class"]) == 1 and position == 0:
+            name = merged["class"][0]["name"]
+        if name in classes:
+            classes[name] = classes[name] | one
+        else:
+            classes[name if isinstance(name, str) else f"\0{position}"] = one
+    return merged | {"class": list(classes.values())}

@@ -1,0 +1,126 @@
+"""Product options, costs and packs: which layer wins, and every spelling of a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simrep.errors import ScenarioError
+from simrep.experiment.plan import plan
+from simrep.scenario import load, with_value
+from simrep.scenario.options import versions
+
+WAN = {
+    "cluster": {
+        "model": "galera",
+        "version": "pxc-5.7.16",
+        "options": {"gcs.fc_limit": 64},
+    },
+    "workload": {"queries": 10},
+}
+
+
+def small(**tables: Any) -> dict[str, Any]:
+    """The least that can be run, with some tables changed."""
+    content: dict[str, Any] = {"cluster": {"model": "galera"}, "workload": {"queries": 10}}
+    for name, table in tables.items():
+        both = isinstance(table, dict) and isinstance(content.get(name), dict)
+        content[name] = content[name] | table if both else table
+    return content
+
+
+def problem(content: dict[str, Any]) -> ScenarioError:
+    with pytest.raises(ScenarioError) as caught:
+        plan(load(content))
+    return caught.value
+
+
+def test_versions_stand_between_model_defaults_and_the_scenario() -> None:
+    options = plan(load(WAN)).scenario.cluster.options
+    assert options["evs.send_window"] == 4
+    assert options["gcs.fc_limit"] == 64
+    later = plan(with_value(load(WAN), "cluster.version", "pxc-5.7.17")).scenario.cluster.options
+    assert (later["evs.send_window"], later["evs.user_send_window"]) == (10, 4)
+
+
+def test_every_shipped_version_is_valid() -> None:
+    known = versions("simrep.models", "galera")
+    assert {"pxc-5.7.16", "pxc-5.7.17", "pxc-8.0", "mariadb-10.3", "mariadb-11.8"} <= set(known)
+    limits = {}
+    for version in known:
+        options = plan(load(small(cluster={"version": version}))).scenario.cluster.options
+        limits[version] = options["gcs.fc_limit"]
+    assert (limits["pxc-5.7.16"], limits["pxc-8.0"], limits["mariadb-11.8"]) == (16, 100, 16)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"wsrep_applier_threads": 7, "gcs.fc_single_primary": "YES"},
+        {"wsrep_slave_threads": 7, "gcs": {"fc_master_slave": True}},  # no quotes in the file
+    ],
+)
+def test_every_spelling_of_the_product_is_understood(options: dict[str, Any]) -> None:
+    resolved = plan(load(small(cluster={"options": options}))).scenario.cluster.options
+    assert resolved["wsrep_slave_threads"] == 7
+    assert resolved["gcs.fc_master_slave"] is True
+
+
+PACK = """
+[pack]
+name = "mine"
+model = "galera"
+[machine]
+cores = 2
+variation = 0.1
+[network]
+rtt_ms = 0.08
+[costs]
+apply_us = 33.0
+commit_us = 44.0
+"""
+
+
+def test_a_pack_gives_costs_machine_and_round_trip(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(PACK)
+    (tmp_path / "scenario.toml").write_text("""
+        [cluster]
+        model = "galera"
+        pack = "mine.toml"
+        machine = { variation = 0.0 }
+        costs = { commit_us = 55.0 }
+        [[node]]
+        name = "n1"
+        host = "big"
+        [[node]]
+        name = "n2"
+        [[host]]
+        name = "big"
+        cores = 32
+        [workload]
+        queries = 1
+    """)
+    planned = plan(load(tmp_path / "scenario.toml"))
+    costs = planned.scenario.cluster.costs
+    assert (costs["apply_us"], costs["commit_us"]) == (33.0, 55.0)
+    assert {name: machine.cores for name, machine in planned.machines.items()} == {
+        "big": 32, "n2": 2,
+    }  # fmt: skip
+    assert planned.machines["big"].variation == 0.0
+    assert planned.paths[0, 1].latency.base_s == 0.00004
+    assert planned.versions["pack"].startswith("mine sha256:")
+
+
+def test_a_bad_pack_is_named_with_its_mistake(tmp_path: Path) -> None:
+    def loaded(text: str) -> ScenarioError:
+        (tmp_path / "bad.toml").write_text(text)
+        return problem(small(cluster={"pack": str(tmp_path / "bad.toml")}))
+
+    assert "holds costs of model 'other'" in str(loaded(PACK.replace('"galera"', '"other"')))
+    assert "did you mean 'cores'?" in str(loaded(PACK.replace("cores", "coers")))
+    assert "not valid TOML" in str(loaded("[pack"))
+    misspelt = loaded(PACK.replace("apply_us", "aply_us"))
+    assert misspelt.path.startswith('"pack ')
+    assert "did you mean 'apply_us'?" in str(misspelt)
