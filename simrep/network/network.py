@@ -11,9 +11,11 @@ from simrep.kernel.streams import Streams
 from simrep.network.latency import Latency
 from simrep.network.link import Link, Tcp
 
-__all__ = ["Network", "Path"]
+__all__ = ["Network", "Path", "Relay"]
 
 Receive = Callable[[Any], object]
+Relay = Callable[[Receive, Any], object]
+"""``relay(call, argument)``: runs ``call(argument)`` when the relay has done its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Network:
         streams: Streams,
         names: Sequence[str],
         paths: Mapping[tuple[int, int], Path],
-        relay: Callable[[Receive, Any], object] | None = None,
+        relay: Relay | None = None,
     ) -> None:
         self._clock = clock
         self._receive: list[Receive | None] = [None] * len(names)

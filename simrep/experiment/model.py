@@ -1,0 +1,70 @@
+"""What a replication model is, and how the engine finds one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Protocol
+
+from pydantic import BaseModel
+from simpy.events import Event
+
+from simrep.errors import ScenarioError, nearest
+from simrep.experiment.cluster import Cluster
+from simrep.kernel.fifo import Fifo
+from simrep.workload.transaction import Transaction
+
+__all__ = ["Model", "find_model", "model_names"]
+
+GROUP = "simrep.models"
+
+
+class Model(Protocol):
+    """One replication product.
+
+    A model is built for one replication of one run. Clients drive it through ``transact``.
+    """
+
+    name: ClassVar[str]
+    Options: ClassVar[type[BaseModel]]
+    """Product options in the product's own spelling (field aliases)."""
+    Costs: ClassVar[type[BaseModel]]
+    """Physical parameters, which a calibrated pack gives values to."""
+
+    def __init__(self, cluster: Cluster, options: Any, costs: Any) -> None: ...
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        """Open a client connection to ``node``."""
+        ...
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction to its end; returns whether it committed."""
+        ...
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]:
+        """Counters by node, named as the server's status variables."""
+        ...
+
+    def stations(self) -> Iterable[Fifo]:
+        """Stations of the model's own, for utilisation figures."""
+        ...
+
+
+def model_names() -> list[str]:
+    """Names of all installed models."""
+    return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+def find_model(name: str, path: str = "cluster.model") -> type[Model]:
+    """The model class of a name.
+
+    Raises
+    ------
+    ScenarioError
+        If no installed package provides such a model.
+    """
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            model: type[Model] = entry.load()
+            return model
+    raise ScenarioError(path, f"no model {name!r}", nearest(name, model_names()))

@@ -1,0 +1,159 @@
+"""What a scenario comes down to: the model, its options and costs, machines, paths and load."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import BaseModel
+
+from simrep.errors import ScenarioError
+from simrep.experiment.model import Model, find_model
+from simrep.network.network import Path
+from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
+from simrep.scenario.options import in_product_spelling, resolve, version_defaults
+from simrep.scenario.pack import Pack, load_pack
+from simrep.scenario.paths import paths
+from simrep.scenario.schema import Scenario
+from simrep.workload.clients import Workload
+
+__all__ = ["Plan", "plan"]
+
+_DEFAULT_RTT_MS = 0.1  # "typical LAN"
+_SHARED = "host"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Everything that the replications of a run have in common; it can be sent to a process.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        With options, costs, machine and round trip filled in: what a later release changes in
+        its pack or version does not change this run.
+    model : type of Model
+    options, costs : pydantic model
+    machines : mapping of str to MachineTable
+        By name of the host; complete.
+    placement : tuple of str
+        Host of each node.
+    paths : mapping of (int, int) to Path
+    workload : Workload
+    versions : mapping of str to str
+        What computes it: package, interpreter, libraries, model and pack.
+    """
+
+    scenario: Scenario
+    model: type[Model]
+    options: BaseModel
+    costs: BaseModel
+    machines: Mapping[str, MachineTable]
+    placement: tuple[str, ...]
+    paths: Mapping[tuple[int, int], Path]
+    workload: Workload
+    versions: Mapping[str, str]
+
+
+def plan(scenario: Scenario) -> Plan:
+    """Find the model and the pack of a scenario and put together what they say.
+
+    Raises
+    ------
+    ScenarioError
+        For a model, version, pack, option or cost that does not exist or is not allowed.
+    """
+    cluster, network = scenario.cluster, scenario.network
+    model = _model(cluster.model)
+    package = model.__module__.rpartition(".")[0]
+    pack = None
+    if cluster.pack is not None:
+        pack = load_pack(cluster.pack, package, scenario.folder)
+        if pack.card.model != cluster.model:
+            raise ScenarioError(
+                "cluster.pack",
+                f"{cluster.pack!r} holds costs of model {pack.card.model!r}, "
+                f"not of {cluster.model!r}",
+            )
+    defaults = version_defaults(package, cluster.model, cluster.version)
+    options = resolve(
+        model.Options, "cluster.options", {f"version {cluster.version}": defaults}, cluster.options
+    )
+    costs = resolve(
+        model.Costs,
+        "cluster.costs",
+        {} if pack is None else {f"pack {cluster.pack}": pack.costs},
+        cluster.costs,
+    )
+    machine = cluster.machine.above(
+        DEFAULT_MACHINE if pack is None else pack.machine.above(DEFAULT_MACHINE)
+    )
+    rtt_ms = network.rtt_ms
+    if rtt_ms is None and pack is not None:
+        rtt_ms = pack.network.rtt_ms
+    if rtt_ms is None:
+        rtt_ms = _DEFAULT_RTT_MS
+    relay_us = network.relay_us
+    if relay_us is None:
+        relay_us = 0.0 if pack is None or not cluster.shared_host else pack.network.relay_us
+    if relay_us and not cluster.shared_host:
+        raise ScenarioError(
+            "network.relay_us", "a delay relay needs a machine that all nodes share",
+            "set cluster.shared_host = true",
+        )
+    complete = scenario.model_copy(
+        update={
+            "cluster": cluster.model_copy(
+                update={
+                    "options": in_product_spelling(options),
+                    "costs": in_product_spelling(costs),
+                    "machine": machine,
+                }
+            ),
+            "network": network.model_copy(update={"rtt_ms": rtt_ms, "relay_us": relay_us}),
+        }
+    )
+    nodes = scenario.node_tables()
+    if cluster.shared_host:
+        placement: tuple[str, ...] = (_SHARED,) * len(nodes)
+    else:
+        placement = tuple(node.host or node.name for node in nodes)
+    described = {host.name: host for host in scenario.hosts}
+    return Plan(
+        scenario=complete,
+        model=model,
+        options=options,
+        costs=costs,
+        machines={
+            name: described[name].above(machine) if name in described else machine
+            for name in dict.fromkeys(placement)
+        },
+        placement=placement,
+        paths=paths(network, nodes, rtt_ms, relayed=relay_us > 0),
+        workload=scenario.workload.workload(scenario.node_names),
+        versions=_versions(scenario, pack),
+    )
+
+
+@cache  # looking through the installed packages takes milliseconds
+def _model(name: str) -> type[Model]:
+    return find_model(name)
+
+
+def _versions(scenario: Scenario, pack: Pack | None) -> dict[str, str]:
+    cluster = scenario.cluster
+    versions: dict[str, Any] = dict(_software())
+    versions["model"] = f"{cluster.model} {cluster.version or '(newest)'}"
+    if pack is not None:
+        versions["pack"] = f"{pack.card.name} sha256:{pack.digest}"
+    return versions
+
+
+@cache
+def _software() -> tuple[tuple[str, str], ...]:
+    packages = tuple((name, version(name)) for name in ("simrep", "simpy", "numpy"))
+    return (*packages, ("python", platform.python_version()))
