@@ -1,0 +1,1 @@
+"""Fitting local costs to measured cells."""

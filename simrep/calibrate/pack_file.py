@@ -1,0 +1,54 @@
+"""Writing fitted costs into a pack file, whose card and comments stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+import tomlkit
+
+from simrep.errors import ScenarioError
+from simrep.experiment.model import find_model
+from simrep.experiment.model_card import package_of
+from simrep.experiment.study import Study
+from simrep.scenario import load
+
+__all__ = ["pack_path", "with_costs"]
+
+
+def pack_path(study: Study, series: str) -> Path:
+    """The pack file that the scenario of a series names.
+
+    Raises
+    ------
+    ScenarioError
+        When it names none.
+    """
+    [chosen] = [one for one in study.definition.series if one.name == series]
+    path = study.scenario_path(chosen)
+    cluster = load(path).cluster
+    if cluster.pack is None:
+        raise ScenarioError("cluster.pack", f"{path.name} names no pack to write costs into")
+    if cluster.pack.endswith(".toml"):
+        return path.parent / cluster.pack
+    package = package_of(find_model(cluster.model))
+    return Path(str(files(package) / "packs" / f"{cluster.pack}.toml"))
+
+
+def with_costs(text: str, costs: Mapping[str, float]) -> str:
+    """The text of a pack file with other costs.
+
+    Parameters
+    ----------
+    text : str
+        TOML of the pack.
+    costs : mapping of str to float
+        Values for its ``[costs]``; those of other names stay. Rounded to four digits, which is
+        more than a fit knows.
+    """
+    document = tomlkit.parse(text)
+    table = document.setdefault("costs", tomlkit.table())
+    for name, value in costs.items():
+        table[name] = float(f"{value:.4g}")
+    return tomlkit.dumps(document)

@@ -1,0 +1,98 @@
+"""Fitting costs: what a fit finds, what it may look at, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from simrep.calibrate.fit import CalibrationError, fit
+from simrep.errors import ScenarioError
+from simrep.experiment.run import run
+from simrep.scenario import load, with_value, with_values
+from tests.small_study import change, write_rows, write_study
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_study(tmp_path / "small")
+
+
+def with_known_cost(folder: Path, statement_us: float) -> None:
+    """Replace the measured figures by simulated ones with a cost that a fit should find."""
+    scenario = with_value(load(folder / "galera.toml"), "cluster.costs.statement_us", statement_us)
+    rows = []
+    for threads in (1, 4):
+        one = with_values(scenario, {"workload.threads": threads, "network.egress": []})
+        rows.append(("galera", 0.05, threads, run(one, seed=1, replications=1).makespan_s))
+    write_rows(folder, [*rows, ("galera", 20, 1, 123.0)])
+
+
+def test_a_fit_finds_the_cost_that_made_the_data(folder):
+    with_known_cost(folder, 400.0)
+    result = fit(folder, seed=1)
+    [estimate] = result.estimates
+    assert result.converged
+    assert estimate.value == pytest.approx(400.0, rel=0.05)
+    assert 0.0 < estimate.standard_error < 0.2
+    assert all(abs(residual.relative_error) < 0.05 for residual in result.residuals)
+
+
+def test_a_fit_sees_only_the_cells_set_aside_for_it(folder):
+    with_known_cost(folder, 400.0)
+    result = fit(folder, seed=1)
+    assert len(result.residuals) == 2
+    assert all("delay_ms 0.05" in residual.label for residual in result.residuals)
+
+
+def test_a_cost_that_the_cells_do_not_show_stays_at_its_prior(folder):
+    with_known_cost(folder, 400.0)
+    change(folder, "study.toml", 'name = "statement_us"', 'name = "rollback_us"')
+    [estimate] = fit(folder, seed=1).estimates
+    assert estimate.value == pytest.approx(100.0, rel=0.01)
+    assert estimate.standard_error == pytest.approx(1.5, rel=0.01)
+
+
+def test_a_fit_stays_within_its_bounds(folder):
+    with_known_cost(folder, 400.0)
+    change(folder, "study.toml", "sigma = 1.5", "sigma = 1.5\nhigh = 250.0")
+    [estimate] = fit(folder, seed=1).estimates
+    assert estimate.value == pytest.approx(250.0, rel=0.01)
+
+
+def test_a_further_column_is_fitted_beside_the_metric(folder):
+    """The metric and the median latency contradict each other, and the noise says whom to trust."""
+    scenario = with_values(
+        load(folder / "galera.toml"), {"cluster.costs.statement_us": 400.0, "network.egress": []}
+    )
+    true = run(scenario, seed=1, replications=1)
+    rows = [("galera", 0.05, 1, 10 * true.makespan_s, true.latency_s["p50"])]
+    write_rows(folder, rows, "median_s")
+    extra = '[[series.fit.extra]]\ncolumn = "median_s"\nresult = "latency_s.p50"\nnoise = 0.001\n'
+    change(folder, "study.toml", "[[series.fit.parameter]]", extra + "\n[[series.fit.parameter]]")
+    result = fit(folder, seed=1)
+    assert result.estimates[0].value == pytest.approx(400.0, rel=0.05)
+    metric, median = result.residuals
+    assert abs(median.relative_error) < 0.02
+    assert metric.relative_error == pytest.approx(-0.9, abs=0.01)
+
+
+def test_a_fit_without_cells_is_refused(folder):
+    change(folder, "study.toml", "[fit_where]\ndelay_ms = [0.05]", "")
+    with pytest.raises(CalibrationError, match="no cells"):
+        fit(folder)
+
+
+def test_an_unknown_series_is_refused(folder):
+    with pytest.raises(ScenarioError, match="galera"):
+        fit(folder, series="galerra")
+
+
+def test_an_interrupted_fit_hands_over_the_best_so_far(folder):
+    with_known_cost(folder, 400.0)
+
+    def stop(evaluations: int, _cost: float) -> None:
+        if evaluations == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(CalibrationError, match="interrupted") as caught:
+        fit(folder, seed=1, progress=stop)
+    assert caught.value.best["statement_us"] > 0.0
