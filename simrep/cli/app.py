@@ -1,0 +1,91 @@
+"""The command ``simrep`` and what all its subcommands share."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from simrep.cli.fit import fit
+from simrep.cli.models import models
+from simrep.cli.reproduce import reproduce
+from simrep.cli.run import run
+from simrep.cli.schema import schema
+from simrep.errors import ScenarioError, SimrepError
+
+__all__ = ["app", "main"]
+
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+class Commands(TyperGroup):
+    """Subcommands whose foreseen errors are messages and not tracebacks."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the subcommand."""
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
+        except SimrepError as error:
+            if ctx.params.get("debug"):
+                raise
+            print(f"Error: {error}", file=sys.stderr)
+            raise typer.Exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED) from None
+        except KeyboardInterrupt:
+            print("Interrupted.", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"Warning: {message}", file=sys.stderr)
+
+
+app = typer.Typer(
+    name="simrep",
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"simrep {version('simrep')}")
+        raise typer.Exit
+
+
+@app.callback(
+    epilog="[bold]Examples[/bold]: [cyan]simrep reproduce wan-concurrency[/cyan], "
+    "[cyan]simrep run cluster.toml --set network.rtt_ms=50[/cyan], "
+    "[cyan]simrep models galera[/cyan]"
+)
+def simrep(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Simulate database replication: what a cluster does at a latency and a load."""
+
+
+app.command()(run)
+app.command()(reproduce)
+app.command()(models)
+app.command()(fit)
+app.command()(schema)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()

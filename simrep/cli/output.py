@@ -1,0 +1,106 @@
+"""What commands write: whole files or none, JSON, and progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any
+
+from simrep.errors import ScenarioError
+
+__all__ = ["check_writable", "print_json", "progress_bar", "show", "write_whole"]
+
+_PATIENCE_S = 2.0
+"""Work that takes longer than this shows a progress bar."""
+_PLOT_ENDINGS = (".pdf", ".png", ".svg")
+
+
+def check_writable(option: str, path: Path | None, *, plot: bool = False) -> None:
+    """Refuse a file that could not be written, before the work and not after it."""
+    if path is None:
+        return
+    if not path.absolute().parent.is_dir():
+        raise ScenarioError(option, f"there is no folder {str(path.absolute().parent)!r}")
+    if path.is_dir():
+        raise ScenarioError(option, f"{str(path)!r} is a folder")
+    if plot and path.suffix.lower() not in _PLOT_ENDINGS:
+        raise ScenarioError(
+            option, f"cannot draw {path.name!r}", f"endings: {', '.join(_PLOT_ENDINGS)}"
+        )
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Let ``write`` fill a file beside ``path`` and put it in its place when it is finished."""
+    handle, name = tempfile.mkstemp(
+        prefix=f".{path.stem}.", suffix=path.suffix, dir=path.absolute().parent
+    )
+    os.close(handle)
+    part = Path(name)
+    try:
+        write(part)
+        part.chmod(0o666 & ~_umask())  # mkstemp makes files that only their owner may read
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """One JSON object on standard output, and nothing else."""
+    print(json.dumps(content, indent=2, allow_nan=False))
+
+
+def show(renderable: Any) -> None:
+    """Print tables on standard output, as wide as they are where it is no terminal."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 120
+    Console(width=width, highlight=False).print(renderable)
+
+
+@contextmanager
+def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error for work that takes long; gives what to call with (done, all).
+
+    Parameters
+    ----------
+    label : str
+    quiet : bool
+        No bar at all, as when standard error is no terminal.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task(label, total=None)
+    turn, over = Lock(), False
+
+    def begin() -> None:
+        with turn:
+            if not over:
+                bar.start()
+
+    timer = Timer(_PATIENCE_S, begin)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+    finally:
+        timer.cancel()
+        with turn:
+            over = True
+            bar.stop()

@@ -1,0 +1,63 @@
+"""``simrep reproduce``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, workers
+from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+
+__all__ = ["reproduce"]
+
+Name = Annotated[
+    str, typer.Argument(metavar="[NAME]", help="A study, or a folder with a study.toml.")
+]
+List = Annotated[bool, typer.Option("--list", help="Name the studies that ship, and stop.")]
+
+
+def reproduce(
+    name: Name = "wan-concurrency",
+    list_: List = False,
+    seed: Seed = None,
+    replications: Replications = None,
+    json: Json = False,
+    plot: Plot = None,
+    jobs: Jobs = 1,
+) -> None:
+    """Simulate the measured cells of a study and print how far off the simulation is.
+
+    [bold]Examples[/bold]
+
+      simrep reproduce
+      simrep reproduce wan-concurrency --plot wan-concurrency.png
+      simrep reproduce galera-rig --replications 20 --jobs 2
+      simrep reproduce --json | jq .summary
+    """
+    check_writable("--plot", plot, plot=True)
+
+    from simrep.experiment.study import load_study, studies
+
+    if list_:
+        for shipped in studies():
+            print(f"{shipped}: {load_study(shipped).definition.title}")
+        return
+    study = load_study(name)
+
+    from simrep.experiment.reproduce import reproduce as simulate
+
+    with workers(jobs) as executor, progress_bar(study.name, quiet=json) as progress:
+        result = simulate(
+            study, seed=seed, replications=replications, executor=executor, progress=progress
+        )
+    if json:
+        print_json(result.to_dict())
+    else:
+        show(result.tables())
+    if plot is not None and result.cells:
+        write_whole(plot, result.plot)
+        print(f"Figure: {plot}", file=sys.stderr)
+    if not result.complete:
+        raise typer.Exit(130)

@@ -1,0 +1,91 @@
+"""``simrep run``."""
+
+from __future__ import annotations
+
+import csv
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, assignments, workers
+from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+
+if TYPE_CHECKING:
+    from simrep.experiment.result import Result
+
+__all__ = ["run"]
+
+Scenario = Annotated[
+    Path, typer.Argument(metavar="SCENARIO.toml", help="What to simulate.", show_default=False)
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change a value of the scenario, by its path; may be repeated.",
+    ),
+]
+Log = Annotated[
+    Path | None,
+    typer.Option("--log", metavar="FILE.csv", help="Save a row for every transaction."),
+]
+
+
+def run(
+    scenario: Scenario,
+    set_: Set = None,
+    seed: Seed = None,
+    replications: Replications = None,
+    json: Json = False,
+    plot: Plot = None,
+    log: Log = None,
+    jobs: Jobs = 1,
+) -> None:
+    """Simulate a scenario and print what came of it.
+
+    [bold]Examples[/bold]
+
+      simrep run cluster.toml
+      simrep run cluster.toml --set network.rtt_ms=50 --set workload.threads=64
+      simrep run cluster.toml --set cluster.options.evs.send_window=10
+      simrep run cluster.toml --replications 10 --jobs 2 --plot cluster.png
+      simrep run cluster.toml --json | jq .throughput_tps
+    """
+    check_writable("--plot", plot, plot=True)
+    check_writable("--log", log)
+
+    from simrep.experiment.run import run as simulate
+    from simrep.scenario import load, with_values
+
+    changes = assignments(set_ or [])
+    if log is not None:
+        changes["run.log"] = True
+    chosen = with_values(load(scenario), changes)
+    with workers(jobs) as executor, progress_bar(scenario.name, quiet=json):
+        result = simulate(chosen, seed=seed, replications=replications, executor=executor)
+    if plot is not None:
+        write_whole(plot, result.plot)
+    if log is not None:
+        write_whole(log, partial(_write_log, result))
+    if json:
+        print_json(result.to_dict())
+    else:
+        show(result.summary())
+    wanted = chosen.run.replications if replications is None else replications
+    if result.replications < wanted:
+        raise typer.Exit(130)
+
+
+def _write_log(result: Result, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["replication", "started_s", "latency_s", "client", "kind", "committed"])
+        for record in result.runs:
+            log = record.measurement.log
+            if log is not None:
+                columns = (log.started_s, log.latency_s, log.client, log.kind, log.committed)
+                for row in zip(*(column.tolist() for column in columns), strict=True):
+                    writer.writerow([record.replication, *row[:-1], int(row[-1])])

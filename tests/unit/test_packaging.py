@@ -1,0 +1,82 @@
+"""What the package carries: an installed wheel has no repository to fall back on."""
+
+import os
+import re
+import tomllib
+from importlib.metadata import entry_points, version
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def tracked(*endings: str) -> list[Path]:
+    """Files of the repository, found once: the links and what tools leave are not followed."""
+    left_out = ("build", "dist", "__pycache__")
+    found = []
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = [
+            name
+            for name in inner
+            if not name.startswith((".", *left_out)) and not (Path(folder) / name).is_symlink()
+        ]
+        found += [Path(folder) / name for name in names if name.endswith(endings)]
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "py.typed",
+        "models/galera.py",
+        "models/versions/galera.toml",
+        "studies/wan-concurrency/study.toml",
+        "studies/wan-concurrency/data.csv",
+        "studies/wan-concurrency/pxc.toml",
+        "studies/galera-rig/data.csv",
+    ],
+)
+def test_the_package_carries(path):
+    assert (files("simrep") / path).is_file()
+
+
+@pytest.mark.parametrize(
+    ("link", "target"), [("models", "models"), ("studies", "validation/studies")]
+)
+def test_links_are_relative_and_lead_into_the_repository(link, target):
+    place = ROOT / "simrep" / link
+    assert not str(place.readlink()).startswith("/")
+    assert place.resolve() == (ROOT / target).resolve()
+
+
+def test_models_are_found_by_their_entry_points_and_load():
+    entries = {entry.name: entry for entry in entry_points(group="simrep.models")}
+    assert {"galera", "standalone", "asynchronous"} <= entries.keys()
+    for name, entry in entries.items():
+        assert entry.load().name == name
+
+
+def test_the_installed_version_is_the_one_of_the_project():
+    assert version("simrep") == PROJECT["project"]["version"]
+
+
+def test_files_are_short_enough_to_hold_one_idea():
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in tracked(".py")
+        if (count := len(path.read_text().splitlines())) > 400
+    }
+    assert not long
+
+
+def test_nothing_is_left_for_later():
+    later = re.compile(
+        "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X:", "NotImplemented" + "Error"))
+    )
+    found = [
+        str(path.relative_to(ROOT)) for path in tracked(".py") if later.search(path.read_text())
+    ]
+    assert not found
