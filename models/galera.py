@@ -27,21 +27,21 @@ codership/galera 25.3.37 and 26.4: ``gcomm/src/evs_proto.cpp``, ``gcs/src/gcs.cp
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from simpy.events import Event
 
 from simrep.experiment.cluster import Cluster
 from simrep.measure.stations import Station
-from simrep.workload.transaction import Statement, Transaction
+from simrep.workload.session import Sessions
+from simrep.workload.transaction import Transaction
 
 from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
 from .galera_writeset import LocalTransaction, Writeset
 
 __all__ = ["Galera"]
-
-_US = 1e-6
 
 
 class Galera:
@@ -60,15 +60,8 @@ class Galera:
     Costs: ClassVar[type[GaleraCosts]] = GaleraCosts
 
     def __init__(self, cluster: Cluster, options: GaleraOptions, costs: GaleraCosts) -> None:
-        self._clock = cluster.clock
-        self._cluster = cluster
-        self._connect_s = costs.connect_us * _US
-        self._row_s = costs.row_us * _US
-        self._row_read_s = costs.row_read_us * _US
-        self._undo_row_s = costs.row_us * _US
-        self._retries = options.retry_autocommit
         self._max_ws_size = options.max_ws_size
-        self._too_large = 0
+        self._annotate = options.annotate_rows
         # All nodes arm the keepalive timer when the view is installed: they fire together, but
         # not at once (domain: offsets of 0.2-1 ms).
         uniform = cluster.streams.uniform("galera/keepalive")
@@ -78,89 +71,34 @@ class Galera:
             GaleraNode(cluster, i, options, costs, phase + spread * uniform())
             for i in range(cluster.size)
         ]
-        self._clients = [host.routine(costs.client_us * _US) for host in cluster.client_hosts]
-        self._same_host = [
-            client is server
-            for client, server in zip(cluster.client_hosts, cluster.hosts, strict=True)
+        self._sessions = [
+            Sessions(
+                cluster.clock,
+                node.host,
+                cluster.client_hosts[node.index],
+                cluster.client_delays_s[node.index],
+                node.locks,
+                costs.of_sessions(),
+                begin=LocalTransaction,
+                commit=partial(self._commit, node),
+                retries=options.retry_autocommit,
+            )
+            for node in self.nodes
         ]
 
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a connection: handshake, authentication, a thread on the server."""
-        delay = self._cluster.client_delays_s[node]
-        if delay:  # TCP handshake, greeting, authentication
-            yield self._clock.until(self._clock.now + 4 * delay)
-        yield self._cluster.hosts[node].work(self._connect_s)
+        return self._sessions[node].connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; autocommit statements are retried as the server does."""
-        node = self.nodes[transaction.node]
-        delay = self._cluster.client_delays_s[transaction.node]
-        retries = self._retries if transaction.autocommit else 0
-        while True:
-            local = LocalTransaction(self._clock)
-            refused = False
-            for statement in transaction.statements:
-                yield from self._travel(transaction.node, delay)
-                if statement.locks and not (yield from self._lock(node, local, statement.locks)):
-                    refused = True
-                    break
-                yield node.host.work(node.statement.cost(self._rows_s(statement)))
-                if local.aborted:
-                    break
-                if delay:
-                    yield self._clock.until(self._clock.now + delay)
-            if not (refused or local.aborted):
-                if not transaction.rows:
-                    node.locks.release_all(local)
-                    return True
-                if not transaction.autocommit:
-                    yield from self._travel(transaction.node, delay)
-                if (yield from self._commit(node, transaction, local)):
-                    if delay and not transaction.autocommit:
-                        yield self._clock.until(self._clock.now + delay)
-                    return True
-            if local.aborted:
-                node.bf_aborts += 1
-            yield node.host.work(node.rollback.cost(self._undo_row_s * transaction.rows))
-            node.locks.release_all(local)
-            if not retries:
-                if delay:
-                    yield self._clock.until(self._clock.now + delay)
-                return False
-            retries -= 1
-
-    def _travel(self, node: int, delay: float) -> Generator[Event, Any, None]:
-        """The client makes a request, and it reaches the server."""
-        client = self._clients[node]
-        if client.seconds:
-            yield self._cluster.client_hosts[node].work(client.cost())
-        if delay:
-            yield self._clock.until(self._clock.now + delay)
-
-    def _rows_s(self, statement: Statement) -> float:
-        return self._row_s * statement.rows_written + self._row_read_s * statement.rows_read
-
-    def _lock(
-        self, node: GaleraNode, local: LocalTransaction, rows: tuple[Any, ...]
-    ) -> Generator[Event, Any, bool]:
-        """Lock rows one after the other; False if that was a deadlock or brute force came."""
-        for row in rows:
-            if not node.locks.take(local, row):
-                local.lock_granted = Event(self._clock)
-                if not node.locks.acquire(local, row, self._clock.fire, local.lock_granted):
-                    return False
-                yield local.lock_granted
-                local.lock_granted = None
-                if local.aborted:
-                    return False
-        return True
+        return self._sessions[transaction.node].transact(transaction)
 
     def _commit(
         self, node: GaleraNode, transaction: Transaction, local: LocalTransaction
     ) -> Generator[Event, Any, bool]:
-        writeset = Writeset(transaction, local)
+        writeset = Writeset(transaction, local, annotate=self._annotate)
         if writeset.size_bytes > self._max_ws_size:
-            self._too_large += 1
             return False
         yield node.host.work(node.replication.cost(node.byte_s * writeset.size_bytes))
         if local.aborted:
@@ -173,14 +111,17 @@ class Galera:
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every node (``SHOW STATUS LIKE 'wsrep%'``)."""
-        return {node.name: _status(node) for node in self.nodes}
+        return {
+            node.name: _status(node, sessions.victims)
+            for node, sessions in zip(self.nodes, self._sessions, strict=True)
+        }
 
     def stations(self) -> Iterable[Station]:
         """Redo logs; machines are the engine's."""
         return [node.redo_stage for node in self.nodes if node.redo_stage is not None]
 
 
-def _status(node: GaleraNode) -> dict[str, float]:
+def _status(node: GaleraNode, bf_aborts: int) -> dict[str, float]:
     elapsed = node.clock.now
     paused = node.send_monitor.paused_until_now_s()
     latency = node.repl_latency
@@ -192,7 +133,7 @@ def _status(node: GaleraNode) -> dict[str, float]:
         "wsrep_received_bytes": node.received_bytes,
         "wsrep_local_commits": node.local_commits,
         "wsrep_local_cert_failures": node.cert_failures,
-        "wsrep_local_bf_aborts": node.bf_aborts,
+        "wsrep_local_bf_aborts": bf_aborts,
         "wsrep_local_recv_queue_avg": node.recv_queue.mean,
         "wsrep_local_recv_queue_max": max(0, node.recv_queue.maximum),
         "wsrep_flow_control_paused": paused / elapsed if elapsed else 0.0,

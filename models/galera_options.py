@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
+from .client_costs import ClientCosts
+
 __all__ = ["GaleraCosts", "GaleraOptions"]
 
 _ISO_SECONDS = re.compile(r"PT(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
@@ -70,6 +72,11 @@ class GaleraOptions(BaseModel):
         1, alias="innodb_flush_log_at_trx_commit", ge=0, le=2,
         description="redo log: 0 nothing at commit, 1 write and fsync, 2 write",
     )
+    annotate_rows: bool = Field(
+        True,
+        alias="binlog_annotate_row_events",
+        description="writesets carry the text of their statements, too (MariaDB)",
+    )
     commit_monitor_through_flush: bool = Field(
         False,
         description="version trait: the commit monitor is held until the redo log is flushed "
@@ -85,16 +92,9 @@ class GaleraOptions(BaseModel):
     )
 
 
-class GaleraCosts(BaseModel):
+class GaleraCosts(ClientCosts):
     """What things cost on a machine of the cluster: the content of a calibrated pack."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    connect_us: float = Field(800.0, ge=0, description="CPU to open a connection")
-    statement_us: float = Field(90.0, ge=0, description="CPU per statement, client included")
-    client_us: float = Field(0.0, ge=0, description="CPU of the client per statement")
-    row_us: float = Field(5.0, ge=0, description="CPU per row written at the origin")
-    row_read_us: float = Field(5.0, ge=0, description="CPU per row read")
     replicate_us: float = Field(10.0, ge=0, description="CPU to build and hand over a writeset")
     byte_ns: float = Field(2.0, ge=0, description="CPU per byte of a message received")
     send_us: float = Field(8.0, ge=0, description="CPU per copy of a message sent")
@@ -105,7 +105,6 @@ class GaleraCosts(BaseModel):
     apply_us: float = Field(40.0, ge=0, description="CPU to apply a writeset, without its rows")
     apply_row_us: float = Field(5.0, ge=0, description="CPU to apply a row")
     commit_us: float = Field(20.0, ge=0, description="CPU to commit, in commit order")
-    rollback_us: float = Field(20.0, ge=0, description="CPU to roll back, without its rows")
     log_write_us: float = Field(5.0, ge=0, description="write of the redo log, not synced")
     fsync_us: float = Field(150.0, ge=0, description="one fsync of the redo log")
     switch_us: float = Field(3.0, ge=0, description="CPU of a context switch to a woken thread")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from simpy.events import Event
-
 from simrep.kernel.clock import Clock
+from simrep.workload.session import OpenTransaction
 from simrep.workload.transaction import Transaction
 
 __all__ = ["Control", "Kind", "LocalTransaction", "Ordered", "Writeset"]
@@ -33,27 +32,14 @@ class Control:
         self.seqno = seqno
 
 
-class LocalTransaction:
-    """A transaction at its origin, from its first statement to commit or rollback.
+class LocalTransaction(OpenTransaction):
+    """A transaction at its origin; it is protected from when it has passed certification."""
 
-    It can be aborted by brute force until it has been certified (``protected``).
-    """
-
-    __slots__ = ("_clock", "aborted", "done", "lock_granted", "protected", "sent")
+    __slots__ = ("sent",)
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.aborted = False
-        self.protected = False
+        super().__init__(clock)
         self.sent = False
-        self.lock_granted: Event | None = None
-        self.done = Event(clock)
-
-    def abort(self) -> None:
-        """An applier takes a row of this transaction."""
-        self.aborted = True
-        if self.lock_granted is not None:
-            self._clock.fire(self.lock_granted)
 
 
 class Writeset:
@@ -75,7 +61,9 @@ class Writeset:
     )  # fmt: skip
     kind = Kind.WRITESET
 
-    def __init__(self, transaction: Transaction, local: LocalTransaction) -> None:
+    def __init__(
+        self, transaction: Transaction, local: LocalTransaction, *, annotate: bool = False
+    ) -> None:
         statements = transaction.statements
         self.local = local
         self.origin = transaction.node
@@ -89,6 +77,7 @@ class Writeset:
         self.rows = transaction.rows
         self.size_bytes = (
             transaction.size_bytes
+            + (transaction.text_bytes if annotate else 0)
             + _HEADER_BYTES
             + _KEY_BYTES * (len(self.keys) + len(self.shared_keys))
         )

@@ -1,0 +1,90 @@
+"""The source of asynchronous replication: its binary log, and the threads that send it."""
+
+from __future__ import annotations
+
+from simrep.experiment.cluster import Cluster
+from simrep.server.binlog import Group
+from simrep.server.dependencies import (
+    CommitOrder,
+    CommitParents,
+    GroupOrder,
+    RowOrder,
+    WritesetOrder,
+)
+from simrep.server.thread import Thread
+
+from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
+from .mysql_server import BinlogHooks, BinlogTransaction
+
+__all__ = ["BinlogSource"]
+
+_US = 1e-6
+
+
+class BinlogSource(BinlogHooks):
+    """Adds to the binary log what replicas need, and tells a dump thread per replica to send it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    index : int
+        Position of the source; all other nodes are its replicas.
+    options : AsynchronousOptions
+    costs : AsynchronousCosts
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: int,
+        options: AsynchronousOptions,
+        costs: AsynchronousCosts,
+    ) -> None:
+        super().__init__()
+        host = cluster.hosts[index]
+        self._cluster = cluster
+        self._index = index
+        self._parents = _parents(options)
+        self._dumps = [
+            (replica, Thread(host), host.routine(costs.send_us * _US))
+            for replica in range(cluster.size)
+            if replica != index
+        ]
+
+    def after_flush(self, group: Group) -> None:
+        """Note what every transaction depends on: their order is final."""
+        super().after_flush(group)
+        trace = self._cluster.trace
+        now = self._cluster.clock.now
+        for entry in group:
+            written: BinlogTransaction = entry.argument
+            transaction = written.transaction
+            rows = (*transaction.keys, *transaction.shared_keys)
+            written.parent = self._parents.parent(written.seqno, written.prepared_after, rows)
+            written.written_s = now
+            if trace is not None:
+                trace.record(self._index, "binlog", written.seqno, written.parent, rows)
+        self._parents.end_group(self.commits)
+
+    def readable(self, group: Group) -> None:
+        """Every dump thread sends the group, one transaction after the other."""
+        for replica, thread, sending in self._dumps:
+            for entry in group:
+                thread.do(sending.cost(), self._send, (replica, entry.argument))
+
+    def _send(self, message: tuple[int, BinlogTransaction]) -> None:
+        replica, written = message
+        cluster = self._cluster
+        cluster.network.send(self._index, replica, written.size_bytes, written, cluster.clock.now)
+
+
+def _parents(options: AsynchronousOptions) -> CommitParents:
+    """How the source says what may be applied in parallel."""
+    history_size = options.binlog_transaction_dependency_history_size
+    if options.commit_pipeline == "mariadb":
+        if options.slave_parallel_mode == "conservative":
+            return GroupOrder()
+        return RowOrder(history_size)
+    if options.binlog_transaction_dependency_tracking == "WRITESET":
+        return WritesetOrder(history_size)
+    return CommitOrder()

@@ -1,0 +1,127 @@
+"""Options and costs that all models of MySQL and MariaDB servers with a binary log share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from simrep.errors import ScenarioError
+from simrep.scenario.problems import ProblemsError, spellings
+
+from .client_costs import ClientCosts
+
+__all__ = ["Pipeline", "ServerCosts", "ServerOptions"]
+
+Pipeline = Literal["mysql-5.1", "mysql-5.5", "mysql-5.6", "mysql-5.7", "mariadb"]
+
+
+class ServerOptions(BaseModel):
+    """Variables in the server's own spelling; defaults of MySQL 9."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    # Variables that not all pipelines have: the value that their absence amounts to, and who has
+    # them.
+    only_with: ClassVar[dict[str, tuple[Any, tuple[Pipeline, ...]]]] = {
+        "binlog_order_commits": (True, ("mysql-5.6", "mysql-5.7")),
+        "binlog_group_commit_sync_delay": (0, ("mysql-5.7",)),
+        "binlog_group_commit_sync_no_delay_count": (0, ("mysql-5.7",)),
+        "binlog_commit_wait_count": (0, ("mariadb",)),
+        "binlog_commit_wait_usec": (100_000, ("mariadb",)),
+    }
+
+    innodb_flush_log_at_trx_commit: int = Field(
+        1,
+        ge=0,
+        le=2,
+        description="redo log: 0 nothing at commit, 1 write and fsync, 2 write",
+    )
+    sync_binlog: int = Field(
+        1,
+        ge=0,
+        le=4294967295,
+        description="fsync of the binary log every so many commit groups; 0: never",
+    )
+    binlog_order_commits: bool = Field(
+        True, description="transactions commit in the engine in the order of the binary log"
+    )
+    binlog_group_commit_sync_delay: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="microseconds to wait for company before an fsync of the binary log",
+    )
+    binlog_group_commit_sync_no_delay_count: int = Field(
+        0,
+        ge=0,
+        le=100_000,
+        description="transactions in the queue that end that wait; 0: none do",
+    )
+    binlog_commit_wait_count: int = Field(
+        0,
+        ge=0,
+        le=18446744073709551615,
+        description="MariaDB: transactions to wait for before a commit group is written; 0: none",
+    )
+    binlog_commit_wait_usec: int = Field(
+        100_000,
+        ge=0,
+        le=18446744073709551615,
+        description="MariaDB: the longest such wait in microseconds",
+    )
+    commit_pipeline: Pipeline = Field(
+        "mysql-5.7",
+        description="version trait: which generation of two-phase commit with the binary log",
+    )
+
+    @model_validator(mode="after")
+    def _known_to_this_version(self) -> Self:
+        found = []
+        for name, (absent, pipelines) in self.only_with.items():
+            given = getattr(self, name)
+            if given != absent and self.commit_pipeline not in pipelines:
+                found.append(
+                    ScenarioError(
+                        spellings(name, type(self).model_fields[name])[0],
+                        f"does not exist where commit_pipeline is {self.commit_pipeline!r}, "
+                        f"given {_as_set(given)}",
+                        f"only {' and '.join(pipelines)}; without it, the server does what "
+                        f"{_as_set(absent)} means",
+                    )
+                )
+        if found:
+            raise ProblemsError(found)
+        return self
+
+
+def _as_set(value: Any) -> str:
+    return ("OFF", "ON")[value] if isinstance(value, bool) else repr(value)
+
+
+class ServerCosts(ClientCosts):
+    """What things cost on a machine that runs a server: the content of a calibrated pack.
+
+    The defaults are the same machine as that of the other models, so that products can be
+    compared. An fsync is the cost to measure first: 12-60 us on enterprise NVMe with power-loss
+    protection (M. Callaghan, 2026), 0.5-5 ms on consumer NVMe, 0.5-3 ms on cloud block storage,
+    8-17 ms on a disk of 7200/min, 50-100 us behind a controller with a battery.
+    """
+
+    commit_us: float = Field(20.0, ge=0, description="CPU to commit in the storage engine")
+    binlog_write_us: float = Field(
+        5.0, ge=0, description="CPU to append a transaction to the binary log, without its bytes"
+    )
+    binlog_byte_ns: float = Field(
+        1.0, ge=0, description="CPU per byte copied into the binary log; holds up everybody"
+    )
+    log_write_us: float = Field(
+        5.0, ge=0, description="one write of the redo log (5-20; 8.0.11 and later: more)"
+    )
+    fsync_us: float = Field(150.0, ge=0, description="one fsync of a log")
+    disk_mb_per_s: float = Field(500.0, gt=0, description="sequential write bandwidth of the disk")
+    switch_us: float = Field(
+        3.0,
+        ge=0,
+        description="CPU of a context switch to a woken thread (5-50 with its cold start)",
+    )

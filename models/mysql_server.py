@@ -1,0 +1,243 @@
+"""One MySQL or MariaDB server: transactions of its clients, row locks, logs and their commit."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.experiment.cluster import Cluster
+from simrep.measure.stations import Station
+from simrep.server.binlog import (
+    CommitHooks,
+    CommitPipeline,
+    Engine,
+    Group,
+    GroupCommit,
+    MariadbCommit,
+    RedoCommit,
+    SerialCommit,
+)
+from simrep.server.locks import LockTable
+from simrep.server.storage import Binlog, Disk, RedoLog
+from simrep.workload.session import OpenTransaction, Sessions
+from simrep.workload.transaction import Transaction
+
+from .mysql_options import ServerCosts, ServerOptions
+
+__all__ = ["BinlogHooks", "BinlogTransaction", "MysqlServer"]
+
+# Events around those of the rows: GTID (79 bytes), BEGIN (about 75), Xid (31).
+_ENVELOPE_BYTES = 185
+_ENVELOPE_EVENTS = 3
+_EVENTS_PER_STATEMENT = 2  # table map and rows
+
+_US = 1e-6
+
+
+class BinlogTransaction:
+    """A transaction from its prepare on: in the commit pipeline, and from there to replicas.
+
+    Attributes
+    ----------
+    seqno : int
+        Position in the binary log, counted from 1; without one, in the order of the commits.
+    prepared_after : int
+        Latest position that was committed when it was prepared.
+    parent : int
+        A replica may start it when everything up to this position is committed there.
+    written_s : float
+        When it was written to the binary log (``original_commit_timestamp``).
+    size_bytes, events : int
+        Size and number of its events in the binary log.
+    """
+
+    __slots__ = (
+        "events", "owner", "parent", "prepared_after", "seqno", "size_bytes", "transaction",
+        "written_s",
+    )  # fmt: skip
+
+    def __init__(
+        self, transaction: Transaction, owner: OpenTransaction, prepared_after: int
+    ) -> None:
+        writing = sum(statement.rows_written > 0 for statement in transaction.statements)
+        self.transaction = transaction
+        self.owner = owner
+        self.prepared_after = prepared_after
+        self.size_bytes = transaction.size_bytes + _ENVELOPE_BYTES
+        self.events = _ENVELOPE_EVENTS + _EVENTS_PER_STATEMENT * writing
+        self.seqno = 0
+        self.parent = 0
+        self.written_s = 0.0
+
+
+class BinlogHooks(CommitHooks):
+    """Numbers the transactions in the order of the binary log, and counts them."""
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self.groups = 0
+
+    def after_flush(self, group: Group) -> None:
+        """See ``CommitHooks.after_flush``."""
+        self.groups += 1
+        for entry in group:
+            self.commits += 1
+            entry.argument.seqno = self.commits
+
+
+class MysqlServer:
+    """One server.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    index : int
+        Position of its node.
+    options : ServerOptions
+    costs : ServerCosts
+    log_bin : bool
+        Whether what it commits is written to a binary log.
+    hooks : BinlogHooks, optional
+        What replication does at the points of a commit.
+
+    Attributes
+    ----------
+    pipeline : CommitPipeline
+    max_committed : int
+        Latest position in the binary log that is committed in the engine.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: int,
+        options: ServerOptions,
+        costs: ServerCosts,
+        *,
+        log_bin: bool,
+        hooks: BinlogHooks | None = None,
+    ) -> None:
+        clock, host, name = cluster.clock, cluster.hosts[index], cluster.names[index]
+        self.index = index
+        self.name = name
+        self.clock = clock
+        self.host = host
+        self.trace = cluster.trace
+        self.log_bin = log_bin
+        self.locks = LockTable(clock)
+        self.switch_s = costs.switch_us * _US
+        self.disk = Disk(clock, costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, name=name)
+        self._redo = RedoLog(
+            clock,
+            self.disk,
+            flush_at_commit=options.innodb_flush_log_at_trx_commit,
+            write_s=costs.log_write_us * _US,
+        )
+        self._binlog = Binlog(
+            host,
+            self.disk,
+            sync_binlog=options.sync_binlog,
+            write_s=costs.binlog_write_us * _US,
+            bytes_per_s=1e9 / costs.binlog_byte_ns if costs.binlog_byte_ns else float("inf"),
+        )
+        self._hooks = hooks or BinlogHooks()
+        engine = Engine(host, self._redo, commit_s=costs.commit_us * _US)
+        self.pipeline: CommitPipeline = (
+            _with_binlog(cluster, options, engine, self._binlog, self._hooks)
+            if log_bin
+            else RedoCommit(engine)
+        )
+        for stage in self.pipeline.stages:
+            stage.name = f"{name}/{stage.name}"
+        self.sessions = Sessions(
+            clock,
+            host,
+            cluster.client_hosts[index],
+            cluster.client_delays_s[index],
+            self.locks,
+            costs.of_sessions(),
+            begin=OpenTransaction,
+            commit=self._commit,
+        )
+        self.max_committed = 0
+        self.commits = 0
+
+    def _commit(
+        self, transaction: Transaction, owner: OpenTransaction
+    ) -> Generator[Event, Any, bool]:
+        entry = BinlogTransaction(transaction, owner, self.max_committed)
+        self.pipeline.commit(entry.size_bytes, self._committed, self._durable, entry)
+        yield owner.done
+        return True
+
+    def _committed(self, entry: BinlogTransaction) -> None:
+        """Visible to others: the row locks go to those who wait for them."""
+        self.commits += 1
+        if not self.log_bin:
+            entry.seqno = self.commits
+        if entry.seqno > self.max_committed:
+            self.max_committed = entry.seqno
+        if self.trace is not None:
+            self.trace.record(self.index, "commit", entry.seqno, entry.transaction.client)
+        self.locks.release_all(entry.owner)
+
+    def _durable(self, entry: BinlogTransaction) -> None:
+        """The client's thread is woken."""
+        self.host.run(self.switch_s, self.clock.fire, entry.owner.done)
+
+    def stations(self) -> Iterable[Station]:
+        """Logs and disk; the machine is the engine's."""
+        return [*self.pipeline.stages, self.disk.transfer]
+
+    def counters(self) -> dict[str, float]:
+        """Status variables (``SHOW GLOBAL STATUS``)."""
+        locks = self.locks
+        wait_mean_s = locks.wait_s / locks.waits if locks.waits else 0.0
+        return {
+            "Handler_commit": self.commits,
+            "Handler_rollback": self.sessions.rollbacks,
+            "Binlog_commits": self._hooks.commits,
+            "Binlog_group_commits": self._hooks.groups,
+            "Binlog_bytes_written": self._binlog.bytes,
+            "Binlog_fsyncs": self._binlog.syncs,
+            "Innodb_os_log_fsyncs": self._redo.syncs,
+            "Innodb_row_lock_waits": locks.waits,
+            "Innodb_row_lock_time": locks.wait_s * 1e3,
+            "Innodb_row_lock_time_avg": wait_mean_s * 1e3,
+            "Innodb_row_lock_time_max": locks.wait_max_s * 1e3,
+            "Innodb_deadlocks": locks.deadlocks,
+        }
+
+
+def _with_binlog(
+    cluster: Cluster,
+    options: ServerOptions,
+    engine: Engine,
+    binlog: Binlog,
+    hooks: CommitHooks,
+) -> CommitPipeline:
+    """The pipeline of the server's generation."""
+    clock, generation = cluster.clock, options.commit_pipeline
+    if generation == "mariadb":
+        return MariadbCommit(
+            clock,
+            engine,
+            binlog,
+            wait_s=options.binlog_commit_wait_usec * _US,
+            wait_count=options.binlog_commit_wait_count,
+            hooks=hooks,
+        )
+    if generation in {"mysql-5.1", "mysql-5.5"}:
+        return SerialCommit(clock, engine, binlog, whole=generation == "mysql-5.1", hooks=hooks)
+    return GroupCommit(
+        clock,
+        engine,
+        binlog,
+        redo_at_prepare=generation == "mysql-5.6",
+        order_commits=options.binlog_order_commits,
+        sync_delay_s=options.binlog_group_commit_sync_delay * _US,
+        sync_no_delay_count=options.binlog_group_commit_sync_no_delay_count,
+        hooks=hooks,
+    )

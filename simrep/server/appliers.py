@@ -1,0 +1,197 @@
+"""The threads of a replica that apply what its source has committed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from simrep.kernel.order import OrderedGate
+from simrep.server.host import Host
+from simrep.server.thread import Thread
+
+__all__ = ["Appliers", "Change", "Work"]
+
+Call = Callable[[Any], object]
+
+
+class Change(Protocol):
+    """A transaction to be applied."""
+
+    @property
+    def seqno(self) -> int:
+        """Its position in the order of the source: 1, 2, 3, ..."""
+
+    @property
+    def parent(self) -> int:
+        """It may start when all changes up to this one, which is before it, are committed."""
+
+
+class Work(Protocol):
+    """What a product does for a change; every callable must be called once, now or later."""
+
+    def apply(self, change: Any, applied: Call) -> object:
+        """Change the rows, then ``applied(change)``."""
+
+    def commit(self, change: Any, queued: Call, committed: Call) -> object:
+        """Commit, then ``committed(change)``; ``queued(change)`` when the next in order may."""
+
+
+class Appliers:
+    """A coordinator that hands changes out in order, and workers that apply them side by side.
+
+    The coordinator takes one change after the other from the relay log. It waits until what the
+    change depends on is committed and a worker is free, so a change that must wait holds up those
+    behind it. A worker is occupied until its change is committed, its wait for its place in the
+    commit order included. With no workers, the coordinator applies everything itself.
+
+    Parameters
+    ----------
+    host : Host
+    work : Work
+    workers : int
+        Number of worker threads; 0: a single thread that reads and applies.
+    ordered : bool
+        Commits keep the order of the source (``replica_preserve_commit_order``).
+    workers_wait : bool
+        Workers wait for what a change depends on, and not the coordinator (MariaDB's optimistic
+        mode).
+    schedule_s : float
+        What the coordinator does per change, in seconds.
+    switch_s : float
+        What it takes to wake a worker, in seconds.
+    name : str
+        Name under which the workers are reported as a station.
+
+    Attributes
+    ----------
+    low_water : int
+        All changes up to this one are committed.
+    visits, busy_s, wait_s, wait_max_s : float
+        Of the workers as a station: a visit lasts from the hand-over to the commit, its wait from
+        the arrival in the relay log to the hand-over.
+
+    References
+    ----------
+    sql/rpl_mta_submode.cc, Mts_submode_logical_clock::schedule_next_event (MySQL 8.4).
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        work: Work,
+        *,
+        workers: int,
+        ordered: bool,
+        workers_wait: bool = False,
+        schedule_s: float = 0.0,
+        switch_s: float = 0.0,
+        name: str = "",
+    ) -> None:
+        if workers < 0:
+            raise ValueError(f"workers must not be negative, given {workers}")
+        self._clock = host.clock
+        self._host = host
+        self._work = work
+        self._coordinator = Thread(host)
+        self._coordination = host.routine(schedule_s)
+        self._switch_s = switch_s
+        self._single = workers == 0
+        self._idle = self.servers = max(1, workers)
+        self._workers_wait = workers_wait
+        self._gate = OrderedGate() if ordered else None
+        self._relay: deque[tuple[float, Change]] = deque()
+        self._reading = False
+        self._held: Change | None = None  # the coordinator waits with it
+        self._arrived_s = 0.0
+        self._dependent: dict[int, list[Change]] = {}
+        self._started_s: dict[int, float] = {}
+        self._done: set[int] = set()
+        self.low_water = 0
+        self.name = name
+        self.visits = 0
+        self.busy_s = 0.0
+        self.wait_s = 0.0
+        self.wait_max_s = 0.0
+
+    def submit(self, change: Change) -> None:
+        """The relay log has one more change."""
+        self._relay.append((self._clock.now, change))
+        if not self._reading:
+            self._read()
+
+    def __len__(self) -> int:
+        """How many changes wait in the relay log."""
+        return len(self._relay) + (self._held is not None)
+
+    def _read(self) -> None:
+        """The coordinator goes on with the next change, or rests."""
+        self._reading = bool(self._relay)
+        if self._reading:
+            self._arrived_s, change = self._relay.popleft()
+            self._coordinator.do(self._coordination.cost(), self._schedule, change)
+
+    def _schedule(self, change: Change) -> None:
+        if self._may_go(change):
+            self._hand_over(change)
+        else:
+            self._held = change
+
+    def _may_go(self, change: Change) -> bool:
+        return self._idle > 0 and (self._workers_wait or change.parent <= self.low_water)
+
+    def _hand_over(self, change: Change) -> None:
+        now = self._clock.now
+        wait = now - self._arrived_s
+        self.visits += 1
+        self.wait_s += wait
+        self.wait_max_s = max(self.wait_max_s, wait)
+        self._started_s[change.seqno] = now
+        self._idle -= 1
+        if self._single:
+            self._start(change)
+        else:
+            self._host.run(self._switch_s, self._start, change)
+            self._read()
+
+    def _start(self, change: Change) -> None:
+        if change.parent <= self.low_water:
+            self._work.apply(change, self._applied)
+        else:
+            self._dependent.setdefault(change.parent, []).append(change)
+
+    def _applied(self, change: Change) -> None:
+        if self._gate is None:
+            self._commit(change)
+        else:
+            self._gate.enter(change.seqno, self._commit, change)
+
+    def _commit(self, change: Change) -> None:
+        self._work.commit(change, self._queued, self._committed)
+
+    def _queued(self, _: Change) -> None:
+        if self._gate is not None:
+            self._gate.leave()
+
+    def _committed(self, change: Change) -> None:
+        self.busy_s += self._clock.now - self._started_s.pop(change.seqno)
+        self._idle += 1
+        self._advance(change.seqno)
+        if self._single:
+            self._read()
+        elif self._held is not None and self._may_go(self._held):
+            held, self._held = self._held, None
+            self._coordinator.do(self._switch_s, self._hand_over, held)
+
+    def _advance(self, seqno: int) -> None:
+        """Move the low-water mark; start what has waited for it."""
+        done = self._done
+        done.add(seqno)
+        while (following := self.low_water + 1) in done:
+            done.discard(following)
+            self.low_water = following
+            for change in self._dependent.pop(following, ()):
+                self._host.run(self._switch_s, self._work_on, change)
+
+    def _work_on(self, change: Change) -> None:
+        self._work.apply(change, self._applied)

@@ -1,0 +1,123 @@
+"""Appliers: who waits for whom, and what a change that waits holds up."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from simrep.kernel.clock import Clock
+from simrep.server.appliers import Appliers
+from simrep.server.host import Host
+
+
+class Change(NamedTuple):
+    seqno: int
+    parent: int = 0
+    seconds: float = 1.0
+
+
+class Replica:
+    """Applies for as long as a change says, and commits in a fixed time."""
+
+    def __init__(self, *, commit_s: float = 0.0, cores: int = 64, **how: Any) -> None:
+        self.clock = Clock()
+        self.commit_s = commit_s
+        self.started: dict[int, float] = {}
+        self.committed: dict[int, float] = {}
+        how.setdefault("ordered", False)
+        self.appliers = Appliers(Host(self.clock, cores), self, **how)
+
+    def apply(self, change, applied):
+        self.started[change.seqno] = self.clock.now
+        self.clock.at(self.clock.now + change.seconds, applied, change)
+
+    def commit(self, change, queued, committed):
+        def end(change):
+            self.committed[change.seqno] = self.clock.now
+            committed(change)
+
+        self.clock.at(self.clock.now + self.commit_s, end, change)
+        queued(change)
+
+    def run(self, *changes: Change) -> Replica:
+        for change in changes:
+            self.appliers.submit(change)
+        self.clock.run()
+        return self
+
+
+def independent(number: int) -> list[Change]:
+    return [Change(seqno) for seqno in range(1, number + 1)]
+
+
+@pytest.mark.parametrize(("workers", "rounds"), [(0, 6), (1, 6), (2, 3), (3, 2), (6, 1), (9, 1)])
+def test_as_many_at_a_time_as_there_are_workers(workers, rounds):
+    replica = Replica(workers=workers).run(*independent(6))
+    assert replica.clock.now == rounds
+    assert len(replica.committed) == replica.appliers.low_water == 6
+
+
+def test_a_change_starts_when_all_up_to_its_parent_are_committed():
+    replica = Replica(workers=8).run(
+        Change(1, 0, 3.0), Change(2, 0, 1.0), Change(3, 2, 1.0), Change(4, 3, 1.0)
+    )
+    assert replica.started == {1: 0.0, 2: 0.0, 3: 3.0, 4: 4.0}
+
+
+def test_a_change_that_waits_holds_up_those_behind_it_unless_workers_wait():
+    changes = [Change(1), Change(2, 1), Change(3, 0)]
+    assert Replica(workers=8).run(*changes).started[3] == 1.0
+    waiting = Replica(workers=8, workers_wait=True).run(*changes)
+    assert waiting.started == {1: 0.0, 2: 1.0, 3: 0.0}
+
+
+def test_a_worker_that_waits_is_occupied():
+    changes = [Change(1), Change(2, 1), Change(3, 0)]
+    assert Replica(workers=2, workers_wait=True).run(*changes).started[3] == 1.0
+
+
+def test_commits_keep_the_order_only_if_asked_to():
+    changes = [Change(1, 0, 3.0), Change(2, 0, 1.0), Change(3, 0, 2.0)]
+    assert list(Replica(workers=3).run(*changes).committed) == [2, 3, 1]
+    ordered = Replica(workers=3, ordered=True).run(*changes)
+    assert list(ordered.committed) == [1, 2, 3]
+    assert ordered.clock.now == 3.0
+
+
+def test_waiting_for_the_commit_order_occupies_a_worker():
+    replica = Replica(workers=2, ordered=True).run(
+        Change(1, 0, 3.0), Change(2, 0, 1.0), Change(3, 0, 1.0)
+    )
+    assert replica.started[3] == 3.0
+
+
+def test_commits_in_order_overlap_once_they_are_queued():
+    replica = Replica(workers=4, ordered=True, commit_s=5.0).run(*independent(4))
+    assert set(replica.committed.values()) == {6.0}
+
+
+def test_the_coordinator_takes_its_time_for_every_change():
+    replica = Replica(workers=4, schedule_s=0.5, switch_s=0.25).run(*independent(3))
+    assert replica.started == pytest.approx({1: 0.75, 2: 1.25, 3: 1.75})
+    # Alone, it wakes nobody, and reads on when it has committed.
+    alone = Replica(workers=0, schedule_s=0.5, switch_s=0.25).run(*independent(2))
+    assert alone.started == pytest.approx({1: 0.5, 2: 2.0})
+
+
+def test_a_long_relay_log_of_changes_without_cost_is_applied():
+    changes = [Change(1, 0, 1.0), *(Change(seqno, 1, 0.0) for seqno in range(2, 3000))]
+    replica = Replica(workers=2000).run(*changes)
+    assert replica.appliers.low_water == 2999
+
+
+def test_the_workers_are_reported_as_a_station():
+    replica = Replica(workers=2).run(*independent(4))
+    station = replica.appliers
+    assert (station.servers, station.visits, station.busy_s) == (2, 4, 4.0)
+    assert (station.wait_s, station.wait_max_s, len(station)) == (2.0, 1.0, 0)
+
+
+def test_a_negative_number_of_workers_is_refused():
+    with pytest.raises(ValueError, match="workers must not be negative, given -1"):
+        Replica(workers=-1)
