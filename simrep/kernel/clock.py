@@ -39,17 +39,14 @@ class _Callback:
 class Clock(simpy.Environment):
     """Simulated time in seconds.
 
-    Everything SimPy offers works (``process``, ``timeout``, ``event``); two methods are added
-    because times that were computed (the end of booked work) must be met exactly, and because a
-    callback costs a fraction of a process.
+    Everything SimPy offers works (``process``, ``timeout``, ``event``). What is added meets computed
+    times exactly (the end of booked work), and is cheap: a callback costs a fraction of a process.
     """
 
-    def at(
-        self, when: float, call: Callable[[Any], object], argument: Any = None,
-        priority: int = NORMAL,
-    ) -> None:
+    def at(self, when: float, call: Callable[[Any], object], argument: Any = None) -> None:
         """Run ``call(argument)`` at the absolute time ``when`` (seconds, not before now)."""
-        heappush(self._queue, (when, priority, next(self._eid), _Callback(call, argument)))  # type: ignore[arg-type]
+        callback = _Callback(call, argument)
+        heappush(self._queue, (when, NORMAL, next(self._eid), callback))  # type: ignore[misc]
 
     def fire(self, event: Event, value: Any = None) -> None:
         """Trigger ``event`` and run what waits for it now, not by way of the event list."""
@@ -64,5 +61,5 @@ class Clock(simpy.Environment):
         event = Event(self)
         event._ok = True
         event._value = None
-        heappush(self._queue, (when, NORMAL, next(self._eid), event))  # type: ignore[arg-type]
+        heappush(self._queue, (when, NORMAL, next(self._eid), event))
         return event
