@@ -135,9 +135,10 @@ class Sessions(Generic[T]):
         """Run a transaction to its end, as its client sees it; returns whether it committed."""
         autocommit = transaction.autocommit
         retries = self._retries if autocommit else 0
+        again = False
         while True:
             owner = self._begin(self._clock)
-            if (yield from self._execute(transaction, owner)):
+            if (yield from self._execute(transaction, owner, again=again)):
                 if self._requests_cost and not autocommit:  # COMMIT is a statement of its own
                     yield from self._request()
                 if transaction.rows:
@@ -159,12 +160,18 @@ class Sessions(Generic[T]):
                     yield self._clock.until(self._clock._now + self._delay_s)
                 return False
             retries -= 1
+            again = True
 
-    def _execute(self, transaction: Transaction, owner: T) -> Generator[Event, Any, bool]:
-        """All statements; False if one of them failed, its answer not yet sent."""
+    def _execute(
+        self, transaction: Transaction, owner: T, *, again: bool
+    ) -> Generator[Event, Any, bool]:
+        """All statements; False if one of them failed, its answer not yet sent.
+
+        The server repeats a statement (``again``) without a new request of the client.
+        """
         clock, host = self._clock, self._host
         for statement in transaction.statements:
-            if self._requests_cost:
+            if self._requests_cost and not again:
                 yield from self._request()
             if statement.locks and not (yield from self._lock(owner, statement.locks)):
                 return False
