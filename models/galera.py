@@ -81,6 +81,7 @@ class Galera:
                 costs.of_sessions(),
                 begin=LocalTransaction,
                 commit=partial(self._commit, node),
+                prepare=partial(self._prepare, node),
                 retries=options.retry_autocommit,
             )
             for node in self.nodes
@@ -94,15 +95,21 @@ class Galera:
         """Run a transaction; autocommit statements are retried as the server does."""
         return self._sessions[transaction.node].transact(transaction)
 
+    def _prepare(self, node: GaleraNode, transaction: Transaction) -> float:
+        """CPU to build the writeset, which copies its rows."""
+        return node.replication.cost(node.byte_s * transaction.size_bytes)
+
     def _commit(
         self, node: GaleraNode, transaction: Transaction, local: LocalTransaction
     ) -> Generator[Event, Any, bool]:
         writeset = Writeset(transaction, local, annotate=self._annotate)
         if writeset.size_bytes > self._max_ws_size:
+            node.too_large += 1
             return False
-        yield node.host.work(node.replication.cost(node.byte_s * writeset.size_bytes))
-        if local.aborted:
-            return False
+        if not transaction.autocommit:
+            yield node.host.work(self._prepare(node, transaction))
+            if local.aborted:
+                return False
         node.replicate(writeset)
         committed: bool = yield local.done
         if committed and writeset.locks:
@@ -136,6 +143,7 @@ def _status(node: GaleraNode, bf_aborts: int) -> dict[str, float]:
         "wsrep_local_bf_aborts": bf_aborts,
         "wsrep_local_recv_queue_avg": node.recv_queue.mean,
         "wsrep_local_recv_queue_max": max(0, node.recv_queue.maximum),
+        "wsrep_max_ws_size_exceeded": node.too_large,
         "wsrep_flow_control_paused": paused / elapsed if elapsed else 0.0,
         "wsrep_flow_control_sent": node.flow_control.sent,
         "wsrep_flow_control_recv": node.flow_control.received,

@@ -18,7 +18,7 @@ from simrep.server.thread import Thread
 
 from .galera_flow_control import FlowControl
 from .galera_options import GaleraCosts, GaleraOptions
-from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
+from .galera_writeset import Control, Kind, Ordered, Writeset
 
 __all__ = ["GaleraNode"]
 
@@ -52,6 +52,17 @@ class GaleraNode:
         When its group communication sends its first keepalive.
     """
 
+    __slots__ = (
+        "_action", "_application", "_apply_row_s", "_certification", "_commit_monitor",
+        "_commitment", "_cuts", "_dependent", "_early_release", "_gcomm", "_idle_appliers",
+        "_key_s", "_left", "_local_monitor", "_ordered", "_receiver", "_recv_q", "_redo",
+        "_reported", "byte_s", "cert_failures", "certification", "clock", "deps_distance", "evs",
+        "evs_options", "flow_control", "host", "index", "last_committed", "local_commits",
+        "locks", "mesh", "name", "received", "received_bytes", "recv_queue", "repl_latency",
+        "replicated", "replicated_bytes", "replication", "send_monitor", "switch_s", "too_large",
+        "trace",
+    )  # fmt: skip
+
     def __init__(
         self,
         cluster: Cluster,
@@ -69,9 +80,7 @@ class GaleraNode:
         self.locks = LockTable(clock)
 
         routine = host.routine
-        self.statement = routine(costs.statement_us * _US)
         self.replication = routine(costs.replicate_us * _US)
-        self.rollback = routine(costs.rollback_us * _US)
         self._action = routine(costs.action_us * _US)
         self._certification = routine(costs.certify_us * _US)
         self._application = routine(costs.apply_us * _US)
@@ -117,10 +126,11 @@ class GaleraNode:
         self._ordered = 0
         self.last_committed = 0  # every writeset up to here has left the apply monitor
         self._reported = [0] * cluster.size
+        self._cuts: deque[tuple[int, int]] = deque()  # (ordered before it, purge up to)
 
         self.replicated = self.replicated_bytes = 0
         self.received = self.received_bytes = 0
-        self.local_commits = self.cert_failures = self.bf_aborts = 0
+        self.local_commits = self.cert_failures = self.too_large = 0
         self.repl_latency = Moments()
         self.recv_queue = Moments()
         self.deps_distance = Moments()
@@ -165,6 +175,13 @@ class GaleraNode:
         else:
             self.clock.at(self.clock._now + _SEND_RETRY_S, self._send_rest, (writeset, left))
 
+    def _report(self, message: Control) -> None:
+        """Send a report behind the writesets that had seen less, holding the monitor."""
+        if self.evs.send(message, message.size_bytes):
+            self.send_monitor.leave()
+        else:
+            self.clock.at(self.clock._now + _SEND_RETRY_S, self._report, message)
+
     def _control(self, message: Control) -> None:
         """Send a message of the group layer; it is retried until the output queue takes it."""
         if not self.evs.send(message, message.size_bytes):
@@ -186,7 +203,10 @@ class GaleraNode:
             self._ordered += 1
             ordered = Ordered(message, self._ordered)
             if self.trace is not None:
-                self.trace.record(self.index, "order", ordered.seqno, message.origin)
+                self.trace.record(
+                    self.index, "order", ordered.seqno,
+                    message.origin, message.last_seen, message.keys,
+                )  # fmt: skip
             if message.origin == self.index:
                 self.repl_latency.add(self.clock._now - message.sent_s)
                 self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
@@ -194,12 +214,15 @@ class GaleraNode:
                 self._enqueue(ordered)
         elif kind == Kind.LAST_COMMITTED:
             self._reported[message.node] = message.seqno
-            self.certification.purge(min(self._reported))
+            self._cuts.append((self._ordered, min(self._reported)))
         elif kind != Kind.FRAGMENT:
             self.flow_control.deliver(kind)
 
     def _certify(self, ordered: Ordered) -> bool:
         writeset = ordered.writeset
+        cuts = self._cuts
+        while cuts and cuts[0][0] < ordered.seqno:  # at its place in the order, on every node
+            self.certification.purge(cuts.popleft()[1])
         depends = self.certification.certify(
             ordered.seqno, writeset.origin, writeset.last_seen, writeset.keys, writeset.shared_keys
         )
@@ -339,12 +362,20 @@ class GaleraNode:
             self.clock.fire(ordered.writeset.local.done, False)
 
     def _leave_apply_monitor(self, seqno: int) -> None:
-        left = self._left
-        left.add(seqno)
-        while (following := self.last_committed + 1) in left:
-            left.discard(following)
-            self.last_committed = following
-            for ordered in self._dependent.pop(following, ()):
-                self.host.run(self.switch_s, self._apply, ordered)
-            if following % _REPORT_EVERY == 0:
-                self._control(Control(Kind.LAST_COMMITTED, self.index, following))
+        """What depends on this writeset and all before it may be applied."""
+        if seqno != self.last_committed + 1:
+            self._left.add(seqno)
+            return
+        while True:
+            self.last_committed = seqno
+            if self._dependent:
+                for ordered in self._dependent.pop(seqno, ()):
+                    self.host.run(self.switch_s, self._apply, ordered)
+            if seqno % _REPORT_EVERY == 0:
+                self.send_monitor.enter(
+                    self._report, Control(Kind.LAST_COMMITTED, self.index, seqno)
+                )
+            seqno += 1
+            if seqno not in self._left:
+                break
+            self._left.discard(seqno)

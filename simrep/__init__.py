@@ -1,0 +1,84 @@
+"""Discrete-event simulation of database replication.
+
+Everything here is loaded when it is first used: ``import simrep`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simrep.calibrate.fit import CalibrationError, FitResult, fit
+    from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
+    from simrep.experiment.cluster import Cluster
+    from simrep.experiment.model import Model, find_model, model_names
+    from simrep.experiment.model_card import model_card
+    from simrep.experiment.reproduce import StudyResult, reproduce
+    from simrep.experiment.result import Result
+    from simrep.experiment.run import run
+    from simrep.experiment.study import Study, load_study, studies
+    from simrep.scenario import Scenario, json_schema, load, with_value, with_values
+    from simrep.workload.transaction import Transaction
+
+    __version__: str
+
+__all__ = [
+    "CalibrationError",
+    "Cluster",
+    "FitResult",
+    "Model",
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "ShortRunWarning",
+    "SimrepError",
+    "Study",
+    "StudyResult",
+    "Transaction",
+    "__version__",
+    "find_model",
+    "fit",
+    "json_schema",
+    "load",
+    "load_study",
+    "model_card",
+    "model_names",
+    "reproduce",
+    "run",
+    "studies",
+    "with_value",
+    "with_values",
+]
+
+_HOMES = {
+    "simrep.calibrate.fit": ("CalibrationError", "FitResult", "fit"),
+    "simrep.errors": ("ScenarioError", "ShortRunWarning", "SimrepError"),
+    "simrep.experiment.cluster": ("Cluster",),
+    "simrep.experiment.model": ("Model", "find_model", "model_names"),
+    "simrep.experiment.model_card": ("model_card",),
+    "simrep.experiment.reproduce": ("StudyResult", "reproduce"),
+    "simrep.experiment.result": ("Result",),
+    "simrep.experiment.run": ("run",),
+    "simrep.experiment.study": ("Study", "load_study", "studies"),
+    "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
+    "simrep.workload.transaction": ("Transaction",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("simrep")
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,7 +16,9 @@ from simrep.scenario.problems import spellings
 
 __all__ = ["model_card", "package_of"]
 
-_UNITS = {"us": "us", "ms": "ms", "s": "s", "ns": "ns", "bytes": "bytes"}
+_UNITS = {
+    "mb_per_s": "MB/s", "us": "us", "ms": "ms", "ns": "ns", "s": "s", "bytes": "bytes",
+}  # fmt: skip
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 
@@ -82,7 +84,7 @@ def _costs(table: type[BaseModel]) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "default": field.get_default(call_default_factory=True),
-            "unit": _UNITS.get(name.rpartition("_")[2], ""),
+            "unit": next((unit for end, unit in _UNITS.items() if name.endswith(f"_{end}")), ""),
             "description": field.description or "",
         }
         for name, field in table.model_fields.items()

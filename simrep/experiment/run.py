@@ -146,7 +146,8 @@ def run(
     Warns
     -----
     ShortRunWarning
-        If it was interrupted and holds fewer replications than asked for.
+        If it was interrupted and holds fewer replications than asked for, or if nothing
+        committed in the measured time.
     """
     loaded = load(scenario)
     settings = loaded.run
@@ -168,6 +169,13 @@ def run(
             raise
         warnings.warn(
             f"interrupted: {len(records)} of {wanted} replications", ShortRunWarning, stacklevel=2
+        )
+    if not any(record.measurement.committed for record in records):
+        warnings.warn(
+            "no transaction committed in the measured time: lengthen run.duration_s, or look for "
+            "the reason in the counters",
+            ShortRunWarning,
+            stacklevel=2,
         )
     return Result.combine(records, scenario=planned.scenario.to_dict(), versions=planned.versions)
 

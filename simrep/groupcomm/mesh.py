@@ -8,8 +8,8 @@ from typing import Any
 
 from simrep.kernel.clock import Clock
 from simrep.network.network import Network
-from simrep.server.thread import Thread
 from simrep.server.routine import Routine
+from simrep.server.thread import Thread
 
 __all__ = ["Mesh", "MessageWork"]
 
@@ -38,7 +38,8 @@ class Mesh:
 
     A peer in the member's own segment gets a copy of its own. Each other segment gets one copy,
     sent to one of its members, which relays it to the rest of its segment (Galera
-    ``gmcast.segment``: relay = member (sender index + segment) mod size of the segment).
+    ``gmcast.cpp``: the member at (place of the sender in its own segment + number of the other
+    segment) mod its size; places by position here, by UUID there).
 
     Parameters
     ----------
@@ -77,13 +78,17 @@ class Mesh:
         self.sent = 0
         self.received = 0
         own = segments[me]
-        self._relay_to = [
-            (peer, False) for peer, segment in enumerate(segments) if segment == own and peer != me
-        ]
-        self._copies = list(self._relay_to)
-        for segment in sorted(set(segments) - {own}):
-            there = [peer for peer, other in enumerate(segments) if other == segment]
-            self._copies.append((there[(me + segment) % len(there)], len(there) > 1))
+        members: dict[int, list[int]] = {segment: [] for segment in sorted(set(segments))}
+        for member, segment in enumerate(segments):
+            members[segment].append(member)
+        place = members[own].index(me)
+        self._relay_to = [(peer, False) for peer in members[own] if peer != me]
+        self._copies: list[tuple[int, bool]] = []
+        for segment, there in members.items():
+            if segment == own:
+                self._copies += self._relay_to
+            else:
+                self._copies.append((there[(place + segment) % len(there)], len(there) > 1))
         network.on_receive(me, self._arrived)
 
     def on_message(self, handle: Callable[[Any], object]) -> None:

@@ -258,6 +258,14 @@ class WorkloadTable(Table):
         )
 
 
+def _override(preset_class: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """A class of a preset with keys of one's own; the preset's text belongs to its own rows."""
+    merged = preset_class | own
+    if own.keys() & {"rows", "row_bytes", "statements"} and "statement_bytes" not in own:
+        merged.pop("statement_bytes", None)
+    return merged
+
+
 def expand(given: dict[str, Any], *, timed: bool) -> dict[str, Any]:
     """A ``[workload]`` as written, with its preset filled in.
 
@@ -284,7 +292,7 @@ def expand(given: dict[str, Any], *, timed: bool) -> dict[str, Any]:
         if name is None and len(merged["class"]) == 1 and position == 0:
             name = merged["class"][0]["name"]
         if name in classes:
-            classes[name] = classes[name] | one
+            classes[name] = _override(classes[name], one)
         else:
             classes[name if isinstance(name, str) else f"\0{position}"] = one
     return merged | {"class": list(classes.values())}

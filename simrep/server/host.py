@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from heapq import heappush
 from typing import Any
 
 import numpy as np
-from simpy.events import Event
+from simpy.events import NORMAL, Event
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Stream, Streams
@@ -16,6 +17,21 @@ from simrep.server.routine import Routine
 __all__ = ["Host"]
 
 Call = Callable[[Any], object]
+
+
+class _Visit:
+    """Work that has a core or waits for one; itself the event of the clock that ends a slice."""
+
+    __slots__ = ("argument", "call", "callbacks", "seconds", "since", "used")
+    _ok = True
+    callbacks: tuple[Callable[[_Visit], None]]
+    since: float  # when it began to wait
+
+    def __init__(self, seconds: float, call: Call, argument: Any) -> None:
+        self.seconds = seconds  # of work that is left
+        self.call = call
+        self.argument = argument
+        self.used = 0.0  # how long its thread has had the core
 
 
 class Host:
@@ -54,8 +70,9 @@ class Host:
     """
 
     __slots__ = (
-        "_ending", "_idle", "_kept", "_queue", "busy_s", "clock", "cold_after_s", "cold_factor",
-        "cores", "name", "noise", "slice_s", "visits", "wait_max_s", "wait_s", "wakeup_s",
+        "_ending", "_ends", "_events", "_idle", "_number", "_queue", "_slice_ends", "busy_s",
+        "clock", "cold_after_s", "cold_factor", "cores", "name", "noise", "slice_s", "visits",
+        "wait_max_s", "wait_s", "wakeup_s",
     )  # fmt: skip
 
     def __init__(
@@ -88,9 +105,13 @@ class Host:
         self.wait_s = 0.0
         self.wait_max_s = 0.0
         self._idle = cores
-        self._queue: deque[tuple[float, Call, Any, float]] = deque()
-        self._kept: tuple[float, Call, Any] | None = None
-        self._ending = False
+        self._queue: deque[_Visit] = deque()
+        self._ending: _Visit | None = None  # what has just done its work and not found more to do
+        self._ends = (self._end,)
+        self._slice_ends = (self._end_slice,)
+        # A visit ends on most events of a simulation: it is put on the clock without detours.
+        self._events: list[Any] = clock._queue
+        self._number = clock._eid.__next__
 
     @property
     def servers(self) -> int:
@@ -99,9 +120,7 @@ class Host:
 
     def routine(self, seconds: float) -> Routine:
         """A piece of code of one process that takes ``seconds`` when its caches are warm."""
-        return Routine(
-            self.clock, seconds, self.cold_factor, self.cold_after_s, self.noise
-        )
+        return Routine(self.clock, seconds, self.cold_factor, self.cold_after_s, self.noise)
 
     def run(self, seconds: float, call: Call, argument: Any = None) -> None:
         """Use a core for ``seconds``, then ``call(argument)``."""
@@ -110,18 +129,24 @@ class Host:
             seconds += self.wakeup_s
             if seconds > 0.0:
                 self._idle -= 1
-                self._start(seconds, call, argument, 0.0)
+                self._start(_Visit(seconds, call, argument))
             else:
                 call(argument)
         else:
-            self._queue.append((seconds, call, argument, self.clock._now))
+            visit = _Visit(seconds, call, argument)
+            visit.since = self.clock._now
+            self._queue.append(visit)
 
     def go_on(self, seconds: float, call: Call, argument: Any = None) -> None:
         """The thread whose work has just ended has more to do: it keeps its core."""
-        if self._ending and self._kept is None:
-            self._kept = (seconds, call, argument)
-        else:
+        visit = self._ending
+        if visit is None:
             self.run(seconds, call, argument)
+        else:
+            self._ending = None
+            visit.seconds = seconds
+            visit.call = call
+            visit.argument = argument
 
     def work(self, seconds: float) -> Event:
         """``go_on`` for a generator: an event that fires when the work is done."""
@@ -129,44 +154,51 @@ class Host:
         self.go_on(seconds, self.clock.fire, done)
         return done
 
-    def _start(self, seconds: float, call: Call, argument: Any, used: float) -> None:
-        now = self.clock._now
+    def _start(self, visit: _Visit) -> None:
+        """Give the visit a core until its work or a slice ends."""
+        seconds = visit.seconds
         if seconds > self.slice_s:
-            self.busy_s += self.slice_s
-            self.clock.at(now + self.slice_s, self._end_slice, (seconds, call, argument))
+            seconds = self.slice_s
+            visit.callbacks = self._slice_ends
         else:
-            self.busy_s += seconds
-            self.clock.at(now + seconds, self._end, (call, argument, used + seconds))
+            visit.used += seconds
+            visit.callbacks = self._ends
+        self.busy_s += seconds
+        heappush(self._events, (self.clock._now + seconds, NORMAL, self._number(), visit))
 
-    def _end(self, job: tuple[Call, Any, float]) -> None:
-        call, argument, used = job
-        self._ending = True
-        call(argument)
-        self._ending = False
-        kept = self._kept
-        if kept is not None:
-            self._kept = None
-            if used < self.slice_s or not self._queue:
-                self._start(*kept, used)
-                return
-            self._queue.append((*kept, self.clock._now))
-        self._next()
+    def _end(self, visit: _Visit) -> None:
+        self._ending = visit
+        visit.call(visit.argument)
+        if self._ending is visit:
+            self._ending = None
+            if self._queue:
+                self._next()
+            else:
+                self._idle += 1
+        elif visit.used < self.slice_s or not self._queue:  # it goes on
+            self._start(visit)
+        else:
+            self._wait(visit)
 
-    def _end_slice(self, job: tuple[float, Call, Any]) -> None:
-        seconds, call, argument = job
-        self._queue.append((seconds - self.slice_s, call, argument, self.clock._now))
+    def _end_slice(self, visit: _Visit) -> None:
+        visit.seconds -= self.slice_s
+        self._wait(visit)
+
+    def _wait(self, visit: _Visit) -> None:
+        """Go to the end of the run queue."""
+        visit.since = self.clock._now
+        visit.used = 0.0
+        self._queue.append(visit)
         self._next()
 
     def _next(self) -> None:
-        if not self._queue:
-            self._idle += 1
-            return
-        seconds, call, argument, since = self._queue.popleft()
-        wait = self.clock._now - since
+        """A core is free for the first in the run queue."""
+        visit = self._queue.popleft()
+        wait = self.clock._now - visit.since
         self.wait_s += wait
         if wait > self.wait_max_s:
             self.wait_max_s = wait
-        self._start(seconds, call, argument, 0.0)
+        self._start(visit)
 
 
 def _lognormal(streams: Streams | None, name: str, variation: float) -> Stream:

@@ -15,7 +15,7 @@ class Routine:
     after a long pause, by half of that excess after ``cold_after_s``. Made by ``Host.routine``.
     """
 
-    __slots__ = ("_clock", "_chill", "_half", "_last", "_noise", "seconds")
+    __slots__ = ("_chill", "_clock", "_half", "_last", "_noise", "seconds")
 
     def __init__(
         self,
@@ -34,10 +34,12 @@ class Routine:
 
     def cost(self, more_s: float = 0.0) -> float:
         """The time of the run that begins now; ``more_s`` is its variable part (rows, bytes)."""
-        now = self._clock._now
-        pause = now - self._last
-        self._last = now
-        # The variable part is a loop: it is warm after its first turn.
-        seconds = self.seconds * (1.0 + self._chill * (pause / (pause + self._half))) + more_s
+        seconds = self.seconds + more_s
+        if self._chill:
+            now = self._clock._now
+            pause = now - self._last
+            self._last = now
+            # The variable part is a loop: it is warm after its first turn.
+            seconds = self.seconds * (1.0 + self._chill * (pause / (pause + self._half))) + more_s
         noise = self._noise
         return seconds if noise is None else seconds * noise()

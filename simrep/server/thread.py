@@ -13,11 +13,14 @@ __all__ = ["Thread"]
 Call = Callable[[Any], object]
 
 
+Job = tuple[float, Call, Any]
+
+
 def _nothing(_: Any) -> None:
     pass
 
 
-_REST: tuple[float, Call, Any] = (0.0, _nothing, None)
+_REST: Job = (0.0, _nothing, None)
 
 
 class Thread:
@@ -33,37 +36,39 @@ class Thread:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._jobs: deque[tuple[float, Call, Any]] = deque()
+        self._jobs: deque[Job] = deque()
         self._busy = False
         self._extra = 0.0
 
     def do(self, seconds: float, call: Call, argument: Any = None) -> None:
         """Queue a job that costs ``seconds`` of a core and ends with ``call(argument)``."""
+        job = (seconds, call, argument)
         if self._busy:
-            self._jobs.append((seconds, call, argument))
+            self._jobs.append(job)
         else:
             self._busy = True
-            self._host.run(seconds, self._finish, (call, argument))
+            self._host.run(seconds, self._finish, job)
 
     def charge(self, seconds: float) -> None:
         """Work that the present job found it had to do: it delays the next job."""
         self._extra += seconds
         if not self._busy:
             self._busy = True
-            self._finish((_nothing, None))
+            self._finish(_REST)
 
-    def _finish(self, job: tuple[Call, Any]) -> None:
-        job[0](job[1])
+    def _finish(self, job: Job) -> None:
+        job[1](job[2])
         jobs = self._jobs
         while jobs or self._extra:
-            seconds, call, argument = jobs.popleft() if jobs else _REST
+            job = jobs.popleft() if jobs else _REST
+            seconds = job[0]
             if self._extra:
                 seconds += self._extra
                 self._extra = 0.0
             if seconds > 0.0:
-                self._host.go_on(seconds, self._finish, (call, argument))
+                self._host.go_on(seconds, self._finish, job)
                 return
-            call(argument)
+            job[1](job[2])
         self._busy = False
 
     def __len__(self) -> int:

@@ -83,6 +83,9 @@ class Sessions(Generic[T]):
     commit : callable
         ``commit(transaction, owner)`` is a generator that returns whether it committed; if it
         did, it has released the locks.
+    prepare : callable, optional
+        ``prepare(transaction)``: CPU in seconds of the commit before it waits for anybody, which
+        an autocommit statement goes straight on to.
     retries : int
         How often the server itself repeats an autocommit statement that could not commit.
 
@@ -105,6 +108,7 @@ class Sessions(Generic[T]):
         *,
         begin: Callable[[Clock], T],
         commit: Callable[[Transaction, T], Generator[Event, Any, bool]],
+        prepare: Callable[[Transaction], float] | None = None,
         retries: int = 0,
     ) -> None:
         self._clock = clock
@@ -114,6 +118,7 @@ class Sessions(Generic[T]):
         self._locks = locks
         self._begin = begin
         self._commit = commit
+        self._prepare = prepare
         self._retries = retries
         self._connect_s = costs.connect_s
         self._row_s = costs.row_s
@@ -122,6 +127,7 @@ class Sessions(Generic[T]):
         self._statement = host.routine(costs.statement_s)
         self._rollback = host.routine(costs.rollback_s)
         self._requests_cost = bool(costs.client_s or delay_s)
+        self._one_core = client_host is host and not delay_s
         self.victims = 0
         self.rollbacks = 0
 
@@ -169,16 +175,23 @@ class Sessions(Generic[T]):
 
         The server repeats a statement (``again``) without a new request of the client.
         """
-        clock, host = self._clock, self._host
+        clock, host, autocommit = self._clock, self._host, transaction.autocommit
         for statement in transaction.statements:
+            seconds = 0.0
             if self._requests_cost and not again:
-                yield from self._request()
+                if self._one_core and not statement.locks:
+                    seconds = self._client.cost()  # client and server take turns on one core
+                else:
+                    yield from self._request()
             if statement.locks and not (yield from self._lock(owner, statement.locks)):
                 return False
-            yield host.work(self._statement.cost(self._rows_s(statement)))
+            seconds += self._statement.cost(self._rows_s(statement))
+            if autocommit and self._prepare is not None:
+                seconds += self._prepare(transaction)
+            yield host.work(seconds)
             if owner.aborted:
                 return False
-            if self._delay_s and not transaction.autocommit:  # else the answer is the commit's
+            if self._delay_s and not autocommit:  # else the answer is the commit's
                 yield clock.until(clock._now + self._delay_s)
         return not owner.aborted
 

@@ -1,4 +1,4 @@
-"""Closed forms of queueing theory, the oracles of the tests beside this file.
+"""Closed forms of queueing theory and of ordering, the oracles of the tests beside this file.
 
 References
 ----------
@@ -11,7 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["erlang_c", "mm_wait_s", "mva", "pollaczek_khinchine_wait_s"]
+__all__ = [
+    "erlang_c",
+    "longest_triangle_s",
+    "mm_wait_s",
+    "mva",
+    "pollaczek_khinchine_wait_s",
+    "safe_delivery_s",
+    "safe_message_copies",
+    "shortest_paths",
+    "window_throughput",
+]
 
 
 def erlang_c(servers: int, load: float) -> float:
@@ -63,3 +73,59 @@ def mva(
         throughput = population / (think_s + response_s)
         lengths = [throughput * time for time in times]
     return throughput, response_s, lengths
+
+
+def shortest_paths(delays_s: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The largest delays below the given ones that obey the triangle inequality."""
+    nodes = range(len(delays_s))
+    best = [list(row) for row in delays_s]
+    for via in nodes:
+        for i in nodes:
+            for j in nodes:
+                best[i][j] = min(best[i][j], best[i][via] + best[via][j])
+    return best
+
+
+def longest_triangle_s(delays_s: Sequence[Sequence[float]], origin: int) -> float:
+    """How long an isolated safe message takes to be delivered where it was sent, in seconds.
+
+    With three members or more the longest cycle through the origin and two others, and with two
+    the round trip, of delays that obey the triangle inequality.
+    """
+    others = [i for i in range(len(delays_s)) if i != origin]
+    if len(others) == 1:
+        other = others[0]
+        return delays_s[origin][other] + delays_s[other][origin]
+    return max(
+        delays_s[origin][x] + delays_s[x][y] + delays_s[y][origin]
+        for x in others
+        for y in others
+        if x != y
+    )
+
+
+def safe_delivery_s(delays_s: Sequence[Sequence[float]], origin: int, member: int) -> float:
+    """How long an isolated safe message takes to be delivered at any member, in seconds.
+
+    The message reaches x, whose completion reaches y, whose report that it has everything reaches
+    the member: the longest of these walks, on which the origin and the member are an x and a y
+    too.
+    """
+    nodes = range(len(delays_s))
+    return max(
+        delays_s[origin][x] + delays_s[x][y] + delays_s[y][member] for x in nodes for y in nodes
+    )
+
+
+def safe_message_copies(size: int) -> int:
+    """Unicast messages that an isolated safe message costs in a group of ``size`` members.
+
+    Every member sends a message that covers the number, and everybody acknowledges it: two
+    broadcasts each. Of two members, the second acknowledges by its completion.
+    """
+    return 3 if size == 2 else 2 * size * (size - 1)
+
+
+def window_throughput(window: int, delivery_s: float) -> float:
+    """Messages per second of a sender that always has the window full of unaggregated messages."""
+    return window / delivery_s

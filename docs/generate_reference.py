@@ -1,0 +1,242 @@
+"""Write the reference pages that follow from the code: scenario files and models.
+
+``python docs/generate_reference.py`` rewrites both; a test fails while they are out of date.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from simrep import Model, find_model, json_schema, model_card, model_names
+from simrep.network.regions import PRESETS as REGIONS
+from simrep.scenario.pack import load_pack
+from simrep.workload.presets import PRESETS as WORKLOADS
+
+__all__ = ["pages"]
+
+REFERENCE = Path(__file__).parent / "reference"
+NOTICE = "<!-- Written by docs/generate_reference.py; change the code that it reads instead. -->"
+UNITS = {
+    "_ms": "ms", "_us": "µs", "_ns": "ns", "_s": "s", "_bytes": "bytes", "_mbit": "Mbit/s",
+    "_tps": "transactions/s", "_segments": "segments",
+}  # fmt: skip
+BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+MACHINE = "Machine traits, as in [`[cluster.machine]`](#cluster-machine), may stand here too."
+
+SCENARIO = """# Scenario files
+
+A scenario is a TOML file. Unknown keys, wrong types and values out of range are errors that name
+the path, what was given and the nearest valid name; all errors of a file are reported together.
+Units are part of the names. Editors complete and check scenario files with the output of
+`simrep schema`. How to write one: [Describe your cluster](../howto/describe-your-cluster.md).
+
+`simrep run --set PATH=VALUE` and `simrep.with_value` address a key by its dotted path; tables in
+double brackets are lists, counted from 0: `network.egress.0.delay_ms`.
+"""
+
+MODELS = """# Models
+
+`simrep models` lists what is installed, `simrep models NAME` prints one of the sections below.
+Options bear the product's own names and go into `[cluster.options]`; a `version` of
+`[cluster]` replaces defaults, and options of the scenario replace both. Costs come from the
+defaults below, then from the [pack](glossary.md#pack), then from `[cluster.costs]`.
+
+Conservative assumptions make the answer worse than the product, optimistic ones better.
+"""
+
+
+def pages() -> dict[Path, str]:
+    """Content of every generated page, by its file."""
+    return {
+        REFERENCE / "scenario.md": "\n".join([NOTICE, "", *_scenario()]) + "\n",
+        REFERENCE / "models.md": "\n".join([NOTICE, "", *_models()]) + "\n",
+    }
+
+
+def _scenario() -> Iterator[str]:
+    schema = json_schema()
+    tables: Mapping[str, Any] = schema["$defs"]
+    yield SCENARIO
+    yield "## Top level\n"
+    plain = {
+        key: value for key, value in schema["properties"].items() if value.get("type") == "string"
+    }
+    yield from _keys(plain, required=())
+    yield ""
+    yield from _tables(schema["properties"], tables, "")
+    yield "## Presets of the network\n"
+    yield "Half the published round trip counts in each direction. Sites by preset:\n"
+    for name, regions in REGIONS.items():
+        yield f"- `{name}`: {', '.join(sorted(regions.sites))}"
+    yield "\n## Presets of the workload\n"
+    yield "Keys of the scenario replace those of the preset; classes are matched by `name`.\n"
+    yield from _workloads()
+
+
+def _tables(properties: Mapping[str, Any], tables: Mapping[str, Any], path: str) -> Iterator[str]:
+    """A section for every table among the properties, and for the tables inside them."""
+    for key, value in properties.items():
+        name, is_list = _table(value)
+        if name is None:
+            continue
+        full = f"{path}{key}"
+        table = tables[name]
+        yield f'<a id="{full.replace(".", "-")}"></a>\n'
+        yield f"## `[[{full}]]`\n" if is_list else f"## `[{full}]`\n"
+        yield f"{_sentence(value.get('description') or table['description'])}\n"
+        inner = table["properties"]
+        own = {k: v for k, v in inner.items() if _table(v)[0] is None}
+        if name == "HostTable":
+            own = {"name": own["name"]}
+            yield f"{MACHINE}\n"
+        yield from _keys(own, required=table.get("required", ()))
+        yield ""
+        if key == "jitter" and full != "network.jitter":
+            continue
+        yield from _tables(inner, tables, f"{full}.")
+
+
+def _keys(properties: Mapping[str, Any], required: tuple[str, ...] | list[str]) -> Iterator[str]:
+    yield "| key | unit | type | default | meaning |"
+    yield "|---|---|---|---|---|"
+    for key, value in properties.items():
+        meaning = value.get("description", "")
+        text, _, stated = meaning.partition("; default: ")
+        default = "required" if key in required else stated or _value(value.get("default"))
+        yield f"| `{key}` | {_unit(key)} | {_type(value)} | {default} | {_cell(text)} |"
+
+
+def _table(value: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """The name of the table behind a property, and whether it is a list of such."""
+    for option in (value, *value.get("anyOf", ())):
+        if "$ref" in option:
+            return option["$ref"].rpartition("/")[2], False
+        if "$ref" in option.get("items", {}):
+            return option["items"]["$ref"].rpartition("/")[2], True
+    return None, False
+
+
+def _type(value: Mapping[str, Any]) -> str:
+    options = [o for o in value.get("anyOf", [value]) if o.get("type") != "null"]
+    return " or ".join(dict.fromkeys(map(_one_type, options)))
+
+
+def _one_type(value: Mapping[str, Any]) -> str:
+    if "enum" in value:
+        return ", ".join(f'`"{choice}"`' for choice in value["enum"])
+    if value.get("type") == "array":
+        return f"list of {_one_type(value['items'])}"
+    kind = {"integer": "whole number", "object": "table"}.get(value["type"], value["type"])
+    bounds = [f"{sign} {value[key]}" for key, sign in BOUNDS.items() if key in value]
+    return " ".join([kind, ", ".join(bounds)]).strip()
+
+
+def _unit(key: str) -> str:
+    return next((unit for suffix, unit in UNITS.items() if key.endswith(suffix)), "")
+
+
+def _value(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, str):
+        return f'`"{value}"`'
+    return f"`{value}`" if isinstance(value, int) else f"`{value:g}`"
+
+
+def _workloads() -> Iterator[str]:
+    yield "| preset | key | value |"
+    yield "|---|---|---|"
+    for name, preset in WORKLOADS.items():
+        for path, value in _flat(preset):
+            yield f"| `{name}` | `{path}` | {_value(value)} |"
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    inner = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, item in inner:
+        full = f"{path}.{key}" if path else str(key)
+        if isinstance(item, (Mapping, list)):
+            yield from _flat(item, full)
+        else:
+            yield full, item
+
+
+def _models() -> Iterator[str]:
+    yield MODELS
+    for name in model_names():
+        model = find_model(name)
+        if not model.__module__.startswith("simrep."):
+            continue  # of another package, which describes it itself
+        card = model_card(model)
+        yield f"## {name}\n"
+        yield f"{card['summary']}\n"
+        yield f"Versions: {', '.join(f'`{v}`' for v in card['versions'])}\n"
+        yield from _packs(card["packs"])
+        yield f"### Assumptions of {name}\n"
+        yield from _assumptions(model)
+        yield f"### Options of {name}\n"
+        yield "| option | default | in versions | allowed | meaning |"
+        yield "|---|---|---|---|---|"
+        for option, facts in card["options"].items():
+            also = ", ".join(f"`{other}`" for other in facts["also_spelled"])
+            meaning = facts["description"] + (f" (also spelled {also})" if also else "")
+            yield (
+                f"| `{option}` | {_value(facts['default'])} | {_versions(facts)} "
+                f"| {_cell(facts['allowed'])} | {_cell(meaning)} |"
+            )
+        yield f"\n### Costs of {name}\n"
+        yield "| cost | default | unit | meaning |"
+        yield "|---|---|---|---|"
+        for cost, facts in card["costs"].items():
+            unit = {"us": "µs"}.get(facts["unit"], facts["unit"])
+            yield f"| `{cost}` | {facts['default']:g} | {unit} | {_cell(facts['description'])} |"
+        yield ""
+
+
+def _assumptions(model: type[Model]) -> Iterator[str]:
+    """The sections Assumptions and References of the module's docstring, as lists."""
+    text = inspect.getdoc(sys.modules[model.__module__]) or ""
+    _, _, after = text.partition("Assumptions\n-----------\n")
+    assumptions, _, references = after.partition("References\n----------\n")
+    for line in assumptions.strip().splitlines():
+        yield line.replace("``", "`") if line.startswith(" ") else f"- **{line}**:"
+    sources = " ".join(references.split()).replace("``", "`")
+    yield f"\nSources: {sources}\n"
+
+
+def _packs(names: list[str]) -> Iterator[str]:
+    for name in names:
+        card = load_pack(name, "simrep.models").card
+        yield f"- Pack `{name}`: {card.description}. Machine: {card.machine}."
+        yield f"  Source: {card.source}. Fitted on: {card.fitted_on}."
+    if names:
+        yield ""
+
+
+def _versions(facts: Mapping[str, Any]) -> str:
+    """Versions that differ from the default, those of one value together."""
+    groups: dict[str, list[str]] = {}
+    for version, value in facts["by_version"].items():
+        if value != facts["default"]:
+            groups.setdefault(_value(value), []).append(version)
+    return "; ".join(f"{value}: {', '.join(group)}" for value, group in groups.items())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+if __name__ == "__main__":
+    for file, content in pages().items():
+        file.write_text(content, encoding="utf-8")

@@ -1,0 +1,67 @@
+"""How fast the Galera model simulates, beside a naive twin with the same results.
+
+``make benchmark`` times it and prints ratios of one run on one machine. Nothing is asserted about
+time, which depends on the machine and on who else uses it; that both do the same always is.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from tests.benchmarks.insert_load import CLIENTS, Outcome, run_model, run_naive
+
+
+@pytest.fixture
+def timed(request: pytest.FixtureRequest) -> bool:
+    """Whether this run is for the times."""
+    return bool(request.config.getoption("benchmark_enable"))
+
+
+def fastest_s(run: Callable[[int], Outcome], each: int, rounds: int) -> float:
+    """CPU seconds of the fastest of several rounds, each of which begins without garbage.
+
+    The collector stays on, as it is for users.
+    """
+    run(1)  # imports, caches of the interpreter
+    seconds = []
+    for _ in range(rounds):
+        gc.collect()
+        began = process_time()
+        run(each)
+        seconds.append(process_time() - began)
+    return min(seconds)
+
+
+def test_the_model_equals_its_naive_twin(timed: bool) -> None:
+    # Enough for reports, keepalives and several stops of flow control.
+    each = 30 if timed else 15
+    model, naive = run_model(each), run_naive(each)
+    assert [end[:2] for end in model.ends] == [end[:2] for end in naive.ends]
+    assert [end[2] for end in model.ends] == pytest.approx(
+        [end[2] for end in naive.ends], rel=0, abs=1e-9
+    )
+    assert model.makespan_s == pytest.approx(naive.makespan_s, rel=0, abs=1e-9)
+    assert model.orders == naive.orders
+    assert model.stops == naive.stops > 0
+    assert model.paused_s == pytest.approx(naive.paused_s, rel=0, abs=1e-9)
+
+
+def test_speed(timed: bool) -> None:
+    each, rounds = (60, 3) if timed else (1, 1)
+    transactions = CLIENTS * each
+    model = transactions / fastest_s(run_model, each, rounds)
+    naive = transactions / fastest_s(run_naive, each, rounds)
+    if timed:
+        version = ".".join(map(str, sys.version_info[:3]))
+        print(
+            f"\n{CLIENTS} clients, 3 nodes, one 50 ms away, {transactions} inserts, "
+            f"best of {rounds}, Python {version}\n"
+            f"  simrep      {model:9,.0f} committed transactions per CPU second\n"
+            f"  naive twin  {naive:9,.0f}\n"
+            f"  ratio       {model / naive:9.1f}"
+        )

@@ -1,0 +1,150 @@
+"""Tiny clusters whose every event is pinned.
+
+They draw nothing but uniform numbers, whose values no library version or processor changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from tests.clusters import GaleraCluster, updates
+
+__all__ = ["CLUSTERS", "Golden", "pin"]
+
+COSTS = {
+    "statement_us": 90.0,
+    "row_us": 5.0,
+    "replicate_us": 10.0,
+    "byte_ns": 2.0,
+    "send_us": 8.0,
+    "receive_us": 15.0,
+    "action_us": 8.0,
+    "certify_us": 5.0,
+    "certify_key_us": 1.0,
+    "apply_us": 40.0,
+    "apply_row_us": 5.0,
+    "commit_us": 20.0,
+    "rollback_us": 20.0,
+    "log_write_us": 5.0,
+    "fsync_us": 150.0,
+    "switch_us": 3.0,
+    "keepalive_spread_ms": 1.0,
+}
+ROWS = [("hot", 0), ("hot", 1)]
+
+
+@dataclass(frozen=True)
+class Golden:
+    """What is pinned of a run; the figures beside the digest help to see what has changed."""
+
+    digest: str
+    events: int
+    committed: int
+    last_event_s: float
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def pin(name: str) -> Golden:
+    """Run a cluster and take down what happened."""
+    cluster = CLUSTERS[name]().run()
+    trace = cluster.trace
+    return Golden(
+        digest=trace.digest(),
+        events=len(trace.events),
+        committed=len(cluster.committed),
+        last_event_s=round(trace.events[-1].time_s, 9),
+    )
+
+
+def one_writer_behind_a_slow_link() -> GaleraCluster:
+    """Eight clients write to a node of three, the third of which answers 50 ms later."""
+    cluster = GaleraCluster(
+        [[0.0, 5e-5, 5e-5], [5e-5, 0.0, 5e-5], [0.05005, 0.05005, 0.0]],
+        options={"wsrep_slave_threads": 16, "innodb_flush_log_at_trx_commit": 2},
+        costs=COSTS,
+        machines=[0, 0, 0],
+    )
+    for client in range(8):
+        cluster.client([updates(client, 0, number) for number in range(25)])
+    return cluster
+
+
+def three_writers_on_two_hot_rows() -> GaleraCluster:
+    """Certification failures, brute force and retries in an asymmetric triangle."""
+    cluster = GaleraCluster(
+        [[0.0, 0.011, 0.032], [0.013, 0.0, 0.021], [0.034, 0.023, 0.0]],
+        options={"wsrep_slave_threads": 4},
+        costs=COSTS,
+    )
+    for client in range(6):
+        cluster.client(
+            [
+                updates(client, client % 3, number, ROWS[: 1 + number % 2], autocommit=client < 3)
+                for number in range(8)
+            ],
+            begin_s=0.004 * client,
+        )
+    return cluster
+
+
+def a_slow_replica_under_flow_control() -> GaleraCluster:
+    """A replica with one applier and slow rows stops the cluster again and again."""
+    cluster = GaleraCluster(
+        [[0.0, 0.004, 0.004], [0.004, 0.0, 0.004], [0.004, 0.004, 0.0]],
+        options={"gcs.fc_limit": 2, "gcs.fc_factor": 0.5},
+        costs=COSTS | {"apply_us": 1500.0},
+        cores=1,
+    )
+    for client in range(12):
+        cluster.client([updates(client, 0, number) for number in range(6)])
+    return cluster
+
+
+def large_writesets_between_segments() -> GaleraCluster:
+    """Fragments of two writers in two sites of two and three nodes, with relays."""
+    near, far = 0.0004, 0.02
+    site = [0, 0, 1, 1, 1]
+    cluster = GaleraCluster(
+        [
+            [0.0 if i == j else near if a == b else far for j, b in enumerate(site)]
+            for i, a in enumerate(site)
+        ],
+        segments=site,
+        costs=COSTS,
+    )
+    for client in range(4):
+        cluster.client(
+            [
+                updates(client, (0, 2)[client % 2], number, size_bytes=(100, 90_000)[number % 2])
+                for number in range(4)
+            ]
+        )
+    return cluster
+
+
+def commits_one_by_one_through_the_flush() -> GaleraCluster:
+    """Galera 3 on one machine: the commit monitor is held through every fsync."""
+    cluster = GaleraCluster(
+        [[0.0, 0.001], [0.001, 0.0]],
+        options={"commit_monitor_through_flush": True, "gap_when_blocked": False},
+        costs=COSTS | {"fsync_us": 900.0},
+        machines=[0, 0],
+    )
+    for client in range(6):
+        cluster.client([updates(client, client % 2, number) for number in range(6)])
+    return cluster
+
+
+CLUSTERS: dict[str, Callable[[], GaleraCluster]] = {
+    build.__name__: build
+    for build in (
+        one_writer_behind_a_slow_link,
+        three_writers_on_two_hot_rows,
+        a_slow_replica_under_flow_control,
+        large_writesets_between_segments,
+        commits_one_by_one_through_the_flush,
+    )
+}

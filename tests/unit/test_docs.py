@@ -1,0 +1,221 @@
+"""What the documentation says is run, checked against the schemas, or looked up."""
+
+import importlib.util
+import re
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from typer.testing import CliRunner
+
+import simrep
+from simrep.cli import app
+from simrep.experiment.study import Definition
+from simrep.scenario.pack import Pack
+
+ROOT = Path(__file__).parents[2]
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+FILES += sorted((ROOT / "docs").rglob("*.md"))
+PAGES = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"# (\S+\.(?:toml|py))\n")
+TABLE = re.compile(r"`(\w+\.csv)`:\n\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+ANCHOR = re.compile(r'<a id="([^"]+)">')
+WORD = re.compile(r"[A-Za-z_][A-Za-z_/]+")
+
+# What a fragment of a scenario lacks.
+BASE = {
+    "cluster": {"model": "galera"},
+    "workload": {"preset": "mysqlslap-insert", "queries": 64},
+}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [text for name, text in BLOCK.findall(PAGES[page]) if name == language]
+
+
+def pages_with(language: str) -> list[str]:
+    return [page for page in PAGES if blocks(page, language)]
+
+
+def save_named_blocks(page: str, folder: Path) -> None:
+    """Blocks whose first line is a comment with a file name become that file; tables, too."""
+    for name, text in TABLE.findall(PAGES[page]):
+        (folder / name).write_text(text, encoding="utf-8")
+    for _, text in BLOCK.findall(PAGES[page]):
+        if named := NAMED.match(text):
+            file = folder / named[1]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+
+
+def install(folder: Path) -> None:
+    """Make the entry points of a ``pyproject.toml`` known, as an installation does."""
+    for file in folder.glob("*/pyproject.toml"):
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        groups = [
+            "\n".join([f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())])
+            for group, entries in project["entry-points"].items()
+        ]
+        info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+        info.mkdir()
+        (info / "entry_points.txt").write_text("\n".join(groups), encoding="utf-8")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n",
+            encoding="utf-8",
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages_with("python"))
+def test_python_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
+    save_named_blocks(page, tmp_path)
+    install(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = {"__name__": "documentation"}
+    before = set(sys.modules)
+    try:
+        for number, text in enumerate(blocks(page, "python"), start=1):
+            if not NAMED.match(text):
+                exec(compile(text, f"{page}, block {number}", "exec"), names)
+    finally:
+        for name in set(sys.modules) - before:
+            if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+                del sys.modules[name]
+
+
+def table_for(content: dict) -> type[BaseModel] | None:
+    """What a TOML block is, by its top-level keys; None is a scenario or a part of one."""
+    if "pack" in content:
+        return Pack
+    return Definition if "metric" in content else None
+
+
+@pytest.mark.parametrize("page", pages_with("toml"))
+def test_toml_blocks_are_valid(page, tmp_path, monkeypatch):
+    save_named_blocks(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for text in blocks(page, "toml"):
+        content = tomllib.loads(text)
+        if "project" in content:
+            continue
+        if table := table_for(content):
+            table.model_validate(content)
+            continue
+        cluster = BASE["cluster"] | content.get("cluster", {})
+        workload = content.get("workload", {})
+        timed = "duration_s" in content.get("run", {}) or "group" in workload
+        if timed and "run" not in content:
+            content["run"] = {"duration_s": 1}
+        if not timed:
+            workload = BASE["workload"] | workload
+        simrep.load({**content, "cluster": cluster, "workload": workload})
+
+
+def commands(page: str) -> list[tuple[str, str]]:
+    """Every ``$ simrep ...`` of a page with what the page shows of its output."""
+    found = []
+    for text in blocks(page, "console"):
+        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            if command.startswith("simrep "):
+                found.append((command, output))
+    return found
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path, monkeypatch):
+    """Figures may differ a little from machine to machine; all words must be there."""
+    page = "docs/tutorials/first-run.md"
+    save_named_blocks(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = commands(page)
+    assert len(shown) >= 5
+    for command, output in shown:
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert result.exit_code in {0, 2}, command
+        assert (result.exit_code == 2) == output.startswith("Error"), command
+        words = set(WORD.findall(result.output))
+        missing = set(WORD.findall(output)) - words
+        assert not missing, f"{command} no longer prints {sorted(missing)}"
+
+
+def prose(text: str) -> str:
+    """A page without its blocks."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """Anchors of a page, as GitHub makes them from headings, and explicit ones."""
+    titles = [re.sub(r"[^\w\- ]", "", title.lower()) for title in HEADING.findall(prose(text))]
+    return {title.strip().replace(" ", "-") for title in titles} | set(ANCHOR.findall(text))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(prose(PAGES[page])):
+        if link.startswith(("https://", "http://", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), f"{page}: {link}"
+        if anchor:
+            assert anchor in anchors(target.read_text(encoding="utf-8")), f"{page}: {link}"
+
+
+def test_every_page_is_in_the_index():
+    linked = {
+        ((ROOT / "docs") / link.partition("#")[0]).resolve()
+        for link in LINK.findall(PAGES["docs/index.md"])
+    }
+    missing = set((ROOT / "docs").rglob("*.md")) - linked
+    assert missing == {ROOT / "docs" / "index.md"}
+
+
+def test_files_of_the_repository_that_pages_name_exist():
+    named = re.compile(r"`((?:simrep|models|tests|docs|validation)/[\w./-]+\.\w+)`")
+    for page, text in PAGES.items():
+        for path in named.findall(text):
+            assert (ROOT / path).exists(), f"{page} names {path}"
+
+
+def test_generated_reference_is_current():
+    spec = importlib.util.spec_from_file_location(
+        "generate_reference", ROOT / "docs" / "generate_reference.py"
+    )
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    for file, content in generator.pages().items():
+        assert file.read_text(encoding="utf-8") == content, (
+            f"{file.name} is out of date: run python docs/generate_reference.py"
+        )
+
+
+def test_the_python_reference_describes_every_public_name_and_no_other():
+    described = re.findall(r"^### `(\w+)", PAGES["docs/reference/python.md"], re.MULTILINE)
+    assert sorted(described) == sorted(simrep.__all__)
+
+
+def test_public_names_exist_are_few_and_in_order():
+    assert all(getattr(simrep, name) is not None for name in simrep.__all__)
+    assert len(simrep.__all__) <= 40
+    assert set(simrep.__all__) <= set(dir(simrep))
+    with pytest.raises(AttributeError, match="no attribute 'plott'"):
+        _ = simrep.plott
+
+
+def test_the_command_reference_names_every_command_and_option():
+    text = PAGES["docs/reference/command-line.md"]
+    for command in ("run", "reproduce", "models", "fit", "schema"):
+        result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+        section = text.partition(f"## simrep {command}")[2].partition("\n## ")[0]
+        for option in set(re.findall(r"--[a-z]+", result.output)) - {"--help"}:
+            assert option in section, f"simrep {command} {option}"
