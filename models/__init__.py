@@ -1,0 +1,1 @@
+"""Replication models, one product per file, with their versions and calibrated packs."""

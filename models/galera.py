@@ -141,13 +141,13 @@ def _status(node: GaleraNode, bf_aborts: int) -> dict[str, float]:
         "wsrep_local_commits": node.local_commits,
         "wsrep_local_cert_failures": node.cert_failures,
         "wsrep_local_bf_aborts": bf_aborts,
-        "wsrep_local_recv_queue_avg": node.recv_queue.mean,
-        "wsrep_local_recv_queue_max": max(0, node.recv_queue.maximum),
+        "wsrep_local_recv_queue_avg": _mean(node.recv_queue_sum, node.received),
+        "wsrep_local_recv_queue_max": node.recv_queue_max,
         "wsrep_max_ws_size_exceeded": node.too_large,
         "wsrep_flow_control_paused": paused / elapsed if elapsed else 0.0,
         "wsrep_flow_control_sent": node.flow_control.sent,
         "wsrep_flow_control_recv": node.flow_control.received,
-        "wsrep_cert_deps_distance": node.deps_distance.mean,
+        "wsrep_cert_deps_distance": _mean(node.deps_distance_sum, node.certified),
         "wsrep_evs_repl_latency_min": latency.minimum if latency.count else 0.0,
         "wsrep_evs_repl_latency_avg": latency.mean,
         "wsrep_evs_repl_latency_max": latency.maximum if latency.count else 0.0,
@@ -156,3 +156,7 @@ def _status(node: GaleraNode, bf_aborts: int) -> dict[str, float]:
         "evs_messages_sent": node.mesh.sent,
         "evs_messages_received": node.mesh.received,
     }
+
+
+def _mean(total: float, count: int) -> float:
+    return total / count if count else 0.0

@@ -56,9 +56,11 @@ class GaleraNode:
         "_action", "_application", "_apply_row_s", "_certification", "_commit_monitor",
         "_commitment", "_cuts", "_dependent", "_early_release", "_gcomm", "_idle_appliers",
         "_key_s", "_left", "_local_monitor", "_ordered", "_receiver", "_recv_q", "_redo",
-        "_reported", "byte_s", "cert_failures", "certification", "clock", "deps_distance", "evs",
+        "_reported", "byte_s", "cert_failures", "certification", "certified", "clock",
+        "deps_distance_sum", "evs",
         "evs_options", "flow_control", "host", "index", "last_committed", "local_commits",
-        "locks", "mesh", "name", "received", "received_bytes", "recv_queue", "repl_latency",
+        "locks", "mesh", "name", "received", "received_bytes", "recv_queue_max",
+        "recv_queue_sum", "repl_latency",
         "replicated", "replicated_bytes", "replication", "send_monitor", "switch_s", "too_large",
         "trace",
     )  # fmt: skip
@@ -132,8 +134,8 @@ class GaleraNode:
         self.received = self.received_bytes = 0
         self.local_commits = self.cert_failures = self.too_large = 0
         self.repl_latency = Moments()
-        self.recv_queue = Moments()
-        self.deps_distance = Moments()
+        self.recv_queue_sum = self.recv_queue_max = 0
+        self.certified = self.deps_distance_sum = 0
 
     # -- origin: from the client's commit to the ordered stream ------------------------------
 
@@ -231,7 +233,8 @@ class GaleraNode:
         if depends < 0:
             return False
         ordered.depends = depends
-        self.deps_distance.add(ordered.seqno - depends)
+        self.certified += 1
+        self.deps_distance_sum += ordered.seqno - depends
         return True
 
     def _certify_local(self, ordered: Ordered) -> None:
@@ -258,8 +261,11 @@ class GaleraNode:
         queue.append(ordered)
         self.received += 1
         self.received_bytes += ordered.writeset.size_bytes
-        self.recv_queue.add(len(queue))
-        self.flow_control.grown(len(queue))
+        length = len(queue)
+        self.recv_queue_sum += length
+        if length > self.recv_queue_max:
+            self.recv_queue_max = length
+        self.flow_control.grown(length)
         if self._idle_appliers:
             self._idle_appliers -= 1
             self.host.run(self._certification.cost(), self._fetch)

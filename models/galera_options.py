@@ -27,49 +27,75 @@ class GaleraOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     send_window: int = Field(
-        4, alias="evs.send_window", ge=1, le=2147483647,
+        4,
+        alias="evs.send_window",
+        ge=1,
+        le=2147483647,
         description="sequence numbers in flight when the output queue is flushed",
     )
     user_send_window: int = Field(
-        2, alias="evs.user_send_window", ge=1, le=2147483647,
+        2,
+        alias="evs.user_send_window",
+        ge=1,
+        le=2147483647,
         description="sequence numbers in flight for a message that meets an empty queue",
     )
     use_aggregate: bool = Field(
         True, alias="evs.use_aggregate", description="pack queued messages up to the mtu"
     )
     keepalive_period_s: Annotated[float, BeforeValidator(_seconds)] = Field(
-        1.0, alias="evs.keepalive_period", gt=0,
+        1.0,
+        alias="evs.keepalive_period",
+        gt=0,
         description="every node sends an empty ordered message this often (ISO 8601 or seconds)",
     )
     fc_limit: int = Field(
-        16, alias="gcs.fc_limit", ge=0,
+        16,
+        alias="gcs.fc_limit",
+        ge=0,
         description="receive queue length that stops the cluster (times sqrt(n))",
     )
     fc_factor: float = Field(
-        1.0, alias="gcs.fc_factor", ge=0, le=1,
+        1.0,
+        alias="gcs.fc_factor",
+        ge=0,
+        le=1,
         description="fraction of the limit at which the cluster continues",
     )
     fc_master_slave: bool = Field(
-        False, validation_alias=AliasChoices("gcs.fc_master_slave", "gcs.fc_single_primary"),
+        False,
+        validation_alias=AliasChoices("gcs.fc_master_slave", "gcs.fc_single_primary"),
         serialization_alias="gcs.fc_master_slave",
         description="do not scale the limit with sqrt(n)",
     )
     applier_threads: int = Field(
-        1, validation_alias=AliasChoices("wsrep_slave_threads", "wsrep_applier_threads"),
-        serialization_alias="wsrep_slave_threads", ge=1, le=512,
+        1,
+        validation_alias=AliasChoices("wsrep_slave_threads", "wsrep_applier_threads"),
+        serialization_alias="wsrep_slave_threads",
+        ge=1,
+        le=512,
         description="threads that apply the writesets of other nodes",
     )
     retry_autocommit: int = Field(
-        1, alias="wsrep_retry_autocommit", ge=0, le=10000,
+        1,
+        alias="wsrep_retry_autocommit",
+        ge=0,
+        le=10000,
         description="how often an autocommit statement is retried after a conflict",
     )
     max_ws_size: int = Field(
-        2147483647, validation_alias=AliasChoices("wsrep_max_ws_size", "repl.max_ws_size"),
-        serialization_alias="wsrep_max_ws_size", ge=1024, le=2147483647,
+        2147483647,
+        validation_alias=AliasChoices("wsrep_max_ws_size", "repl.max_ws_size"),
+        serialization_alias="wsrep_max_ws_size",
+        ge=1024,
+        le=2147483647,
         description="largest writeset in bytes; a larger transaction fails",
     )
     flush_log_at_trx_commit: int = Field(
-        1, alias="innodb_flush_log_at_trx_commit", ge=0, le=2,
+        1,
+        alias="innodb_flush_log_at_trx_commit",
+        ge=0,
+        le=2,
         description="redo log: 0 nothing at commit, 1 write and fsync, 2 write",
     )
     annotate_rows: bool = Field(
@@ -87,7 +113,8 @@ class GaleraOptions(BaseModel):
         description="version trait: a node whose window is exhausted still acknowledges",
     )
     output_queue_messages: int = Field(
-        0, ge=0,
+        0,
+        ge=0,
         description="version trait: output queue limit in messages (0: 1 MiB instead)",
     )
 

@@ -1,0 +1,1 @@
+"""Runs, results, studies, and what a replication model is."""

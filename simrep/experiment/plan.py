@@ -102,7 +102,8 @@ def plan(scenario: Scenario) -> Plan:
         relay_us = 0.0 if pack is None or not cluster.shared_host else pack.network.relay_us
     if relay_us and not cluster.shared_host:
         raise ScenarioError(
-            "network.relay_us", "a delay relay needs a machine that all nodes share",
+            "network.relay_us",
+            "a delay relay needs a machine that all nodes share",
             "set cluster.shared_host = true",
         )
     complete = scenario.model_copy(

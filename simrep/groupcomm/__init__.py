@@ -1,0 +1,1 @@
+"""Group communication: total order over a mesh of members."""

@@ -249,9 +249,7 @@ class Evs:
             heappush(self._undelivered, (first, me, payloads))
         self._aru = aru = min(self._seen)
         self._report(me, aru)
-        self._mesh.broadcast(
-            _Message(me, first, last, aru, more, payloads), size + _HEADER_BYTES
-        )
+        self._mesh.broadcast(_Message(me, first, last, aru, more, payloads), size + _HEADER_BYTES)
         if not self._delivering:
             self._deliver()
 

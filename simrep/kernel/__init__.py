@@ -1,0 +1,1 @@
+"""The clock, stations, monitors, random streams and traces."""

@@ -39,8 +39,9 @@ class _Callback:
 class Clock(simpy.Environment):
     """Simulated time in seconds.
 
-    Everything SimPy offers works (``process``, ``timeout``, ``event``). What is added meets computed
-    times exactly (the end of booked work), and is cheap: a callback costs a fraction of a process.
+    Everything SimPy offers works (``process``, ``timeout``, ``event``). What is added meets
+    computed times exactly (the end of booked work), and is cheap: a callback costs a fraction of
+    a process.
     """
 
     def at(self, when: float, call: Callable[[Any], object], argument: Any = None) -> None:

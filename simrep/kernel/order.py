@@ -19,7 +19,6 @@ class OrderedGate:
         The position that may enter first.
     """
 
-
     def __init__(self, first: int = 1) -> None:
         self.next = first
         self._waiting: dict[int, tuple[Callable[[Any], object], Any]] = {}
@@ -35,7 +34,7 @@ class OrderedGate:
     def leave(self) -> None:
         """The holder leaves: the next position may enter."""
         self.next += 1
-        if self._draining:  # a holder left within its own entry: the loop below goes on
+        if not self._waiting or self._draining:  # draining: the loop below goes on
             return
         self._draining = True
         try:

@@ -7,7 +7,7 @@ scenario can be compared under common random numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from zlib import crc32
 
 import numpy as np
@@ -20,24 +20,14 @@ _BLOCK = 4096
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 
-class Stream:
-    """An endless sequence of floats; call it for the next one."""
+Stream = Callable[[], float]
+"""An endless sequence of floats; call it for the next one."""
 
-    __slots__ = ("_block", "_draw", "_generator", "_size")
 
-    def __init__(self, generator: np.random.Generator, draw: Draw) -> None:
-        self._generator = generator
-        self._draw = draw
-        self._size = _FIRST_BLOCK
-        self._block: list[float] = []
-
-    def __call__(self) -> float:
-        if not self._block:
-            block = self._draw(self._generator, self._size).tolist()
-            block.reverse()
-            self._block = block
-            self._size = _BLOCK
-        return self._block.pop()
+def _numbers(generator: np.random.Generator, draw: Draw) -> Iterator[float]:
+    yield from draw(generator, _FIRST_BLOCK).tolist()
+    while True:
+        yield from draw(generator, _BLOCK).tolist()
 
 
 class Streams:
@@ -68,7 +58,7 @@ class Streams:
 
     def stream(self, path: str, draw: Draw) -> Stream:
         """A stream of ``draw(generator, size)``, e.g. ``lambda g, n: g.exponential(0.01, n)``."""
-        return Stream(self.generator(path), draw)
+        return _numbers(self.generator(path), draw).__next__
 
     def uniform(self, path: str) -> Stream:
         """Uniform numbers in [0, 1)."""

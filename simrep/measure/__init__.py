@@ -1,0 +1,1 @@
+"""What is counted while a simulation runs, and statistics over runs."""

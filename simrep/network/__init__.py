@@ -1,0 +1,1 @@
+"""Latency, links and the mesh between the nodes."""

@@ -13,6 +13,7 @@ __all__ = ["Link", "Tcp"]
 
 _BURST_SEGMENTS = 44  # what is acknowledged together: 64 KB, as Linux hands it to the card
 
+
 @dataclass(frozen=True, slots=True)
 class Tcp:
     """What a TCP sender adds to the latency of large or lost messages.
@@ -65,8 +66,23 @@ class Link:
     """
 
     __slots__ = (
-        "_arrival", "_back", "_base", "_clock", "_coin", "_free", "_in_flight", "_limit", "_loss",
-        "_per_byte", "_sampler", "_sent_at", "_tcp", "_unacked", "_window", "bytes", "messages",
+        "_arrival",
+        "_back",
+        "_base",
+        "_clock",
+        "_coin",
+        "_free",
+        "_in_flight",
+        "_limit",
+        "_loss",
+        "_per_byte",
+        "_sampler",
+        "_sent_at",
+        "_tcp",
+        "_unacked",
+        "_window",
+        "bytes",
+        "messages",
     )
 
     def __init__(

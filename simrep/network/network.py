@@ -72,14 +72,14 @@ class Network:
         self._receive: list[Receive | None] = [None] * len(names)
         self._links: list[list[Link | None]] = [[None] * len(names) for _ in names]
         self._relay = relay
-        self._relayed: set[tuple[int, int]] = set()
+        self._relayed = [[False] * len(names) for _ in names]
         self.names = tuple(names)
         self.paths = dict(paths)
         for (source, target), path in self.paths.items():
             if path.relayed:
                 if relay is None:
                     raise ValueError("a relayed path needs a relay")
-                self._relayed.add((source, target))
+                self._relayed[source][target] = True
             name = f"link/{names[source]}/{names[target]}"
             self._links[source][target] = Link(
                 clock,
@@ -100,9 +100,10 @@ class Network:
         """Send a message that leaves ``source`` at time ``at`` (now or later)."""
         link = self._links[source][target]
         receive = self._receive[target]
-        assert link is not None and receive is not None
+        assert link is not None
+        assert receive is not None
         arrival = link.arrival(size_bytes, at)
-        if (source, target) in self._relayed:
+        if self._relayed[source][target]:
             self._clock.at(arrival, self._due, (receive, message))
         else:
             self._clock.at(arrival, receive, message)

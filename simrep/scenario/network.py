@@ -133,7 +133,7 @@ class NetworkTable(Table):
     egress: tuple[Egress, ...] = Field((), description="delays of single nodes; they add up")
     relay_us: NotNegative | None = Field(
         None,
-        description="CPU that a delay relay in user space takes per delayed message, on the machine "
-        "that the nodes share; default: that of the pack, else 0 (the kernel delays)",
+        description="CPU that a delay relay in user space takes per delayed message, on the "
+        "machine that the nodes share; default: that of the pack, else 0 (the kernel delays)",
     )
     tcp: TcpTable = Field(default_factory=TcpTable, description="the TCP senders")

@@ -84,9 +84,7 @@ class CertificationIndex:
         return len(self._exclusive) + len(self._shared)
 
 
-def _forget(
-    index: dict[Hashable, tuple[int, int]], keys: Iterable[Hashable], seqno: int
-) -> None:
+def _forget(index: dict[Hashable, tuple[int, int]], keys: Iterable[Hashable], seqno: int) -> None:
     for key in keys:
         used = index.get(key)
         if used is not None and used[0] == seqno:

@@ -169,16 +169,17 @@ class Host:
     def _end(self, visit: _Visit) -> None:
         self._ending = visit
         visit.call(visit.argument)
-        if self._ending is visit:
-            self._ending = None
-            if self._queue:
-                self._next()
+        if self._ending is not visit:  # it goes on
+            if visit.used < self.slice_s or not self._queue:
+                self._start(visit)
             else:
-                self._idle += 1
-        elif visit.used < self.slice_s or not self._queue:  # it goes on
-            self._start(visit)
+                self._wait(visit)
+            return
+        self._ending = None
+        if self._queue:
+            self._next()
         else:
-            self._wait(visit)
+            self._idle += 1
 
     def _end_slice(self, visit: _Visit) -> None:
         visit.seconds -= self.slice_s

@@ -69,7 +69,6 @@ class TransactionClass:
     keys: Keys = field(default_factory=Keys)
     table: str = "t1"
 
-
     @property
     def text_bytes(self) -> int:
         """Size of the text of all statements that write."""

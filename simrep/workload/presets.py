@@ -25,7 +25,14 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     },
     # one insert, autocommit
     "sysbench-oltp-insert": {
-        "class": [{"name": "insert", "table": "sbtest1", "row_bytes": _SYSBENCH_ROW_BYTES, "statement_bytes": 260}],
+        "class": [
+            {
+                "name": "insert",
+                "table": "sbtest1",
+                "row_bytes": _SYSBENCH_ROW_BYTES,
+                "statement_bytes": 260,
+            }
+        ],
     },
     # UPDATE sbtest1 SET k=k+1 WHERE id=?, autocommit
     "sysbench-oltp-update-index": {

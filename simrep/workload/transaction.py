@@ -49,8 +49,17 @@ class Transaction:
     """
 
     __slots__ = (
-        "autocommit", "client", "keys", "kind", "node", "rows", "shared_keys", "size_bytes",
-        "started_s", "statements", "text_bytes",
+        "autocommit",
+        "client",
+        "keys",
+        "kind",
+        "node",
+        "rows",
+        "shared_keys",
+        "size_bytes",
+        "started_s",
+        "statements",
+        "text_bytes",
     )
 
     def __init__(

@@ -109,4 +109,5 @@ def test_every_setting_of_a_shipped_study_fits_its_scenario(name):
             plan(with_values(base, variant.set))
         for cell in study.cells[series.name]:
             planned = plan(with_values(base, cell.settings))
-            assert planned.scenario.workload.threads == cell.factors["threads"]
+            threads = cell.factors.get("threads", base.workload.threads)
+            assert planned.scenario.workload.threads == threads
