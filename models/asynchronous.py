@@ -19,6 +19,10 @@ Left out
     Replicas of replicas; compression; statement format (the sizes of the events are those of the
     workload); ``WRITESET_SESSION``; MariaDB's ``domain_id``; what it costs to record the position
     in the relay log in a file, as before MySQL 8.0.
+Validated
+    Not against measurements, beyond one published table of throughput by threads with and
+    without group commit (its shape), which is about the source alone; default costs are typical
+    figures.
 
 References
 ----------

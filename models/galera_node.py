@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import Any
 
 from simrep.experiment.cluster import Cluster
 from simrep.groupcomm.evs import Evs, EvsOptions
 from simrep.groupcomm.mesh import Mesh, MessageWork
+from simrep.groupcomm.total_order import TotalOrder
 from simrep.kernel.mutex import PausableMutex
 from simrep.kernel.order import OrderedGate
 from simrep.measure.moments import Moments
@@ -16,14 +18,14 @@ from simrep.server.locks import LockTable
 from simrep.server.storage import Disk, RedoLog, Stage
 from simrep.server.thread import Thread
 
+from .galera_apply_monitor import ApplyMonitor
 from .galera_flow_control import FlowControl
 from .galera_options import GaleraCosts, GaleraOptions
-from .galera_writeset import Control, Kind, Ordered, Writeset
+from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
 
 __all__ = ["GaleraNode"]
 
 _SEND_RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
-_REPORT_EVERY = 128  # committed writesets between two reports of the last committed one
 _LONG_CERTIFICATION_S = 50e-6  # shorter ones are charged to the thread outside the monitor
 
 _US = 1e-6
@@ -51,19 +53,6 @@ class GaleraNode:
     keepalive_at_s : float
         When its group communication sends its first keepalive.
     """
-
-    __slots__ = (
-        "_action", "_application", "_apply_row_s", "_certification", "_commit_monitor",
-        "_commitment", "_cuts", "_dependent", "_early_release", "_gcomm", "_idle_appliers",
-        "_key_s", "_left", "_local_monitor", "_ordered", "_receiver", "_recv_q", "_redo",
-        "_reported", "byte_s", "cert_failures", "certification", "certified", "clock",
-        "deps_distance_sum", "evs",
-        "evs_options", "flow_control", "host", "index", "last_committed", "local_commits",
-        "locks", "mesh", "name", "received", "received_bytes", "recv_queue_max",
-        "recv_queue_sum", "repl_latency",
-        "replicated", "replicated_bytes", "replication", "send_monitor", "switch_s", "too_large",
-        "trace",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -108,7 +97,7 @@ class GaleraNode:
             routine(costs.send_us * _US), routine(costs.receive_us * _US), self.byte_s
         )
         self.mesh = Mesh(clock, cluster.network, index, cluster.segments, self._gcomm, work)
-        self.evs = Evs(clock, self.mesh, cluster.size, self.evs_options, keepalive_at_s)
+        self.evs: TotalOrder = Evs(clock, self.mesh, cluster.size, self.evs_options, keepalive_at_s)
         self.evs.on_deliver(self._deliver)
         self.flow_control = FlowControl(options, cluster.size, self.send_monitor, self._control)
 
@@ -123,10 +112,8 @@ class GaleraNode:
 
         self._recv_q: deque[Ordered] = deque()
         self._idle_appliers = options.applier_threads
-        self._dependent: dict[int, list[Ordered]] = {}
-        self._left: set[int] = set()
+        self._apply_monitor = ApplyMonitor(self._wake_dependent, self._report_committed)
         self._ordered = 0
-        self.last_committed = 0  # every writeset up to here has left the apply monitor
         self._reported = [0] * cluster.size
         self._cuts: deque[tuple[int, int]] = deque()  # (ordered before it, purge up to)
 
@@ -137,27 +124,34 @@ class GaleraNode:
         self.recv_queue_sum = self.recv_queue_max = 0
         self.certified = self.deps_distance_sum = 0
 
+    @property
+    def last_committed(self) -> int:
+        """Every writeset up to here has been committed or refused, and left the apply monitor."""
+        return self._apply_monitor.last_left
+
     # -- origin: from the client's commit to the ordered stream ------------------------------
 
     def replicate(self, writeset: Writeset) -> None:
         """Send a writeset to the group; its local transaction is ``done`` when it has ended."""
         writeset.last_seen = self._commit_monitor.next - 1
+        writeset.local.withdraw = partial(self._withdraw, writeset)
         self.send_monitor.enter(self._send, writeset)
 
-    def withdraw(self, writeset: Writeset) -> bool:
-        """Take back a writeset that still waits for the send monitor."""
-        return self.send_monitor.withdraw(writeset)
+    def _withdraw(self, writeset: Writeset) -> None:
+        """Take a victim of brute force out of the queue for the send monitor."""
+        if self.send_monitor.withdraw(writeset):
+            self.host.run(self.switch_s, self._fail, writeset.local)
 
     def _hand_over(self, call: Any, argument: Any) -> None:
         self.host.run(self.switch_s, call, argument)
 
     def _send(self, writeset: Writeset) -> None:
         local = writeset.local
+        local.withdraw = None
         if local.aborted:
             self.send_monitor.leave()
-            self.clock.fire(local.done, False)
+            self._fail(local)
             return
-        local.sent = True
         writeset.sent_s = self.clock._now
         self.replicated += 1
         self.replicated_bytes += writeset.size_bytes
@@ -176,6 +170,9 @@ class GaleraNode:
             self.send_monitor.leave()
         else:
             self.clock.at(self.clock._now + _SEND_RETRY_S, self._send_rest, (writeset, left))
+
+    def _report_committed(self, seqno: int) -> None:
+        self.send_monitor.enter(self._report, Control(Kind.LAST_COMMITTED, self.index, seqno))
 
     def _report(self, message: Control) -> None:
         """Send a report behind the writesets that had seen less, holding the monitor."""
@@ -237,8 +234,17 @@ class GaleraNode:
         self.deps_distance_sum += ordered.seqno - depends
         return True
 
+    def _keys_s(self, ordered: Ordered) -> float:
+        writeset = ordered.writeset
+        return self._key_s * (len(writeset.keys) + len(writeset.shared_keys))
+
+    def _short_s(self, ordered: Ordered) -> float:
+        """Certification of the keys, if it is short enough to be charged to the thread later."""
+        seconds = self._keys_s(ordered)
+        return seconds if seconds <= _LONG_CERTIFICATION_S else 0.0
+
     def _certify_local(self, ordered: Ordered) -> None:
-        keys_s = self._key_s * len(ordered.writeset.keys)
+        keys_s = self._keys_s(ordered)
         if keys_s > _LONG_CERTIFICATION_S:
             self.host.run(keys_s, self._certified_local, ordered)
         else:
@@ -285,7 +291,7 @@ class GaleraNode:
         self._local_monitor.enter(ordered.seqno, self._certify_remote, ordered)
 
     def _certify_remote(self, ordered: Ordered) -> None:
-        keys_s = self._key_s * len(ordered.writeset.keys)
+        keys_s = self._keys_s(ordered)
         if keys_s > _LONG_CERTIFICATION_S:
             self.host.go_on(keys_s, self._certified_remote, ordered)
         else:
@@ -297,10 +303,11 @@ class GaleraNode:
         if not passed:
             self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
             self._next_writeset()
-        elif ordered.depends <= self.last_committed:
+        elif self._apply_monitor.may_enter(ordered):
             self._apply(ordered)
-        else:
-            self._dependent.setdefault(ordered.depends, []).append(ordered)
+
+    def _wake_dependent(self, ordered: Ordered) -> None:
+        self.host.run(self.switch_s, self._apply, ordered)
 
     def _apply(self, ordered: Ordered) -> None:
         """Take the row locks, by force where a local transaction holds them, and apply."""
@@ -318,7 +325,8 @@ class GaleraNode:
             self.locks.force(ordered, rows[position], self._lock, (ordered, position + 1))
 
     def _write_rows(self, ordered: Ordered) -> None:
-        seconds = self._application.cost(self._apply_row_s * ordered.writeset.rows)
+        rows_s = self._apply_row_s * ordered.writeset.rows
+        seconds = self._application.cost(rows_s + self._short_s(ordered))
         self.host.go_on(seconds, self._applied, ordered)
 
     def _applied(self, ordered: Ordered) -> None:
@@ -329,28 +337,34 @@ class GaleraNode:
     def _commit(self, ordered: Ordered) -> None:
         seconds = self._commitment.cost()
         if ordered.writeset.origin == self.index:
-            seconds += self._certification.cost()
+            seconds += self._certification.cost(self._short_s(ordered))
         self.host.go_on(seconds, self._committed, ordered)
 
     def _committed(self, ordered: Ordered) -> None:
         redo = self._redo
         if redo is None:
-            self._commit_monitor.leave()
-            self._finish(ordered)
+            self._leave_commit_monitor(ordered)
         elif self._early_release:
-            redo.flush(ordered.writeset.size_bytes, self._finish, ordered)
+            redo.flush(ordered.writeset.size_bytes, self._flushed, ordered)
             self._commit_monitor.leave()
         else:
-            redo.flush(ordered.writeset.size_bytes, self._finish_serial, ordered)
+            redo.flush(ordered.writeset.size_bytes, self._leave_commit_monitor, ordered)
 
-    def _finish_serial(self, ordered: Ordered) -> None:
+    def _flushed(self, ordered: Ordered) -> None:
+        self._record_commit(ordered)
+        self._finish(ordered)
+
+    def _leave_commit_monitor(self, ordered: Ordered) -> None:
+        self._record_commit(ordered)
         self._commit_monitor.leave()
         self._finish(ordered)
 
-    def _finish(self, ordered: Ordered) -> None:
+    def _record_commit(self, ordered: Ordered) -> None:
         if self.trace is not None:
             self.trace.record(self.index, "commit", ordered.seqno)
-        self._leave_apply_monitor(ordered.seqno)
+
+    def _finish(self, ordered: Ordered) -> None:
+        self._apply_monitor.leave(ordered)
         local = ordered.writeset.local
         if ordered.writeset.origin == self.index:
             self.local_commits += 1
@@ -363,25 +377,10 @@ class GaleraNode:
     def _cancel(self, ordered: Ordered) -> None:
         """A writeset that failed certification only passes through the monitors."""
         self._commit_monitor.leave()
-        self._leave_apply_monitor(ordered.seqno)
+        self._apply_monitor.leave(ordered)
         if ordered.writeset.origin == self.index:
-            self.clock.fire(ordered.writeset.local.done, False)
+            self.host.run(self.switch_s, self._fail, ordered.writeset.local)
 
-    def _leave_apply_monitor(self, seqno: int) -> None:
-        """What depends on this writeset and all before it may be applied."""
-        if seqno != self.last_committed + 1:
-            self._left.add(seqno)
-            return
-        while True:
-            self.last_committed = seqno
-            if self._dependent:
-                for ordered in self._dependent.pop(seqno, ()):
-                    self.host.run(self.switch_s, self._apply, ordered)
-            if seqno % _REPORT_EVERY == 0:
-                self.send_monitor.enter(
-                    self._report, Control(Kind.LAST_COMMITTED, self.index, seqno)
-                )
-            seqno += 1
-            if seqno not in self._left:
-                break
-            self._left.discard(seqno)
+    def _fail(self, local: LocalTransaction) -> None:
+        local.retry = True
+        self.clock.fire(local.done, False)

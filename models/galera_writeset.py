@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 
 from simrep.kernel.clock import Clock
@@ -35,11 +36,17 @@ class Control:
 class LocalTransaction(OpenTransaction):
     """A transaction at its origin; it is protected from when it has passed certification."""
 
-    __slots__ = ("sent",)
+    __slots__ = ("withdraw",)
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.sent = False
+        self.withdraw: Callable[[], object] | None = None
+
+    def abort(self) -> None:
+        """Brute force: if it still waits to be sent, it is interrupted there."""
+        super().abort()
+        if self.withdraw is not None:
+            self.withdraw()
 
 
 class Writeset:

@@ -29,7 +29,7 @@ __all__ = ["CalibrationError", "Estimate", "FitResult", "Residual", "fit"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
-_STEP = 0.05
+_STEP = 0.1
 """Relative step of the difference quotients: events of a simulation swap places as costs change,
 so its figures are rough on a smaller scale."""
 _TOLERANCE = 1e-4

@@ -13,6 +13,7 @@ from simrep.experiment.model import find_model
 from simrep.experiment.model_card import package_of
 from simrep.experiment.study import Study
 from simrep.scenario import load
+from simrep.scenario.pack import load_pack
 
 __all__ = ["pack_path", "with_costs"]
 
@@ -23,16 +24,23 @@ def pack_path(study: Study, series: str) -> Path:
     Raises
     ------
     ScenarioError
-        When it names none.
+        When it names none, or that of another model.
     """
     [chosen] = [one for one in study.definition.series if one.name == series]
     path = study.scenario_path(chosen)
     cluster = load(path).cluster
     if cluster.pack is None:
         raise ScenarioError("cluster.pack", f"{path.name} names no pack to write costs into")
+    package = package_of(find_model(cluster.model))
+    card = load_pack(cluster.pack, package, path.parent).card
+    if card.model != cluster.model:
+        raise ScenarioError(
+            "cluster.pack",
+            f"{cluster.pack!r} holds costs of model {card.model!r}: those of {cluster.model!r} "
+            "do not belong into it",
+        )
     if cluster.pack.endswith(".toml"):
         return path.parent / cluster.pack
-    package = package_of(find_model(cluster.model))
     return Path(str(files(package) / "packs" / f"{cluster.pack}.toml"))
 
 

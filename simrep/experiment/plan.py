@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from simrep.errors import ScenarioError
-from simrep.experiment.model import Model, find_model
+from simrep.errors import ScenarioError, nearest
+from simrep.experiment.model import Model, find_model, model_names
 from simrep.network.network import Path
 from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
-from simrep.scenario.options import in_product_spelling, resolve, version_defaults
+from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
 from simrep.scenario.paths import paths
 from simrep.scenario.schema import Scenario
@@ -73,12 +73,6 @@ def plan(scenario: Scenario) -> Plan:
     pack = None
     if cluster.pack is not None:
         pack = load_pack(cluster.pack, package, scenario.folder)
-        if pack.card.model != cluster.model:
-            raise ScenarioError(
-                "cluster.pack",
-                f"{cluster.pack!r} holds costs of model {pack.card.model!r}, "
-                f"not of {cluster.model!r}",
-            )
     defaults = version_defaults(package, cluster.model, cluster.version)
     options = resolve(
         model.Options, "cluster.options", {f"version {cluster.version}": defaults}, cluster.options
@@ -86,7 +80,7 @@ def plan(scenario: Scenario) -> Plan:
     costs = resolve(
         model.Costs,
         "cluster.costs",
-        {} if pack is None else {f"pack {cluster.pack}": pack.costs},
+        {} if pack is None else {f"pack {cluster.pack}": _costs_for(model, pack)},
         cluster.costs,
     )
     machine = cluster.machine.above(
@@ -138,6 +132,26 @@ def plan(scenario: Scenario) -> Plan:
         workload=scenario.workload.workload(scenario.node_names),
         versions=_versions(scenario, pack),
     )
+
+
+def _costs_for(model: type[Model], pack: Pack) -> Mapping[str, Any]:
+    """The costs of a pack; of another model's, those that this one knows by the same name."""
+    if pack.card.model == model.name:
+        return pack.costs
+    if pack.card.model not in model_names():
+        raise ScenarioError(
+            "cluster.pack",
+            f"{pack.card.name!r} holds costs of model {pack.card.model!r}, which is not installed",
+            nearest(pack.card.model, model_names()),
+        )
+    theirs = _model(pack.card.model).Costs
+    given = resolve(theirs, "cluster.costs", {f"pack {pack.card.name}": pack.costs}, {})
+    ours = in_product_spelling(model.Costs())
+    return {
+        spelling: value
+        for spelling, value in in_product_spelling(given).items()
+        if spelling in ours and spelling in by_spelling(theirs, pack.costs)
+    }
 
 
 @cache  # looking through the installed packages takes milliseconds

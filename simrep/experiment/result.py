@@ -42,6 +42,7 @@ class RunRecord:
         Number of the replication, from 0.
     measurement : Measurement
     counters : mapping of node name to mapping of status variable to value
+        Counted from the start of the simulation, warm-up included.
     stations : tuple of StationUse
     """
 
@@ -75,6 +76,7 @@ class Result:
     stall_began_s : float
         When that began, in simulated seconds; NaN when nothing was measured.
     counters : mapping of node name to mapping of status variable to value
+        Counted from the start of the simulation, warm-up included.
     stations : tuple of StationUse
     series : Series
         Commits and aborts per interval.

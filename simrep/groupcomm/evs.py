@@ -119,7 +119,6 @@ class Evs:
         self._since_feedback = 0
         self._undelivered: list[tuple[int, int, tuple[Any, ...]]] = []
         self._delivering = False
-        self.blocked_sends = 0
         mesh.on_message(self._receive)
         if keepalive_at_s is not None:
             clock.at(keepalive_at_s, self._keepalive)
@@ -138,7 +137,6 @@ class Evs:
         if self._output or self._last_sent + 1 > self._safe + options.user_send_window:
             self._output.append((payload, size_bytes))
             self._output_bytes += size_bytes
-            self.blocked_sends += 1
         else:
             self._send_user((payload,), size_bytes, options.user_send_window)
         return True

@@ -57,8 +57,3 @@ class Fifo:
             end = start + demand_s
         heapreplace(free, end)
         return end
-
-    @property
-    def idle_at_s(self) -> float:
-        """When the next server is free (may lie in the past)."""
-        return self._free[0]

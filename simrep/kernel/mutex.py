@@ -31,7 +31,7 @@ class PausableMutex:
     """
 
     __slots__ = (
-        "_clock", "_hand_over", "_held", "_paused_at", "_waiting", "paused", "paused_s", "pauses",
+        "_clock", "_hand_over", "_held", "_paused_at", "_waiting", "paused", "paused_s",
     )  # fmt: skip
 
     def __init__(
@@ -44,7 +44,6 @@ class PausableMutex:
         self._paused_at = 0.0
         self.paused = False
         self.paused_s = 0.0
-        self.pauses = 0
 
     def enter(self, call: Call, argument: Any = None) -> None:
         """Run ``call(argument)`` as the holder, now or when it is its turn."""
@@ -71,7 +70,6 @@ class PausableMutex:
         """Let nobody enter until ``resume``."""
         if not self.paused:
             self.paused = True
-            self.pauses += 1
             self._paused_at = self._clock.now
 
     def resume(self) -> None:

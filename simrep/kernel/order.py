@@ -17,6 +17,11 @@ class OrderedGate:
     ----------
     first : int
         The position that may enter first.
+
+    Attributes
+    ----------
+    next : int
+        The position that holds the gate, or whose turn it is.
     """
 
     def __init__(self, first: int = 1) -> None:

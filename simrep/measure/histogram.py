@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import fsum, inf, nan, sqrt
+from math import fsum, inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,14 +141,6 @@ class LatencyHistogram:
         """Mean in seconds, NaN when empty."""
         self._fold()
         return self._sum / self._count if self._count else nan
-
-    @property
-    def std_s(self) -> float:
-        """Standard deviation (of the sample as a population) in seconds, NaN when empty."""
-        mean = self.mean_s
-        if not self._count:
-            return nan
-        return sqrt(max(0.0, self._sum_squares / self._count - mean * mean))
 
     def percentile(self, q: float) -> float:
         """The latency in seconds that ``q`` percent of the values do not exceed.

@@ -14,7 +14,7 @@ __all__ = ["Jitter", "Latency", "Sampler"]
 
 Sampler = Callable[[], float]
 
-JitterKind = Literal["normal", "lognormal", "gamma", "exponential", "empirical"]
+JitterKind = Literal["normal", "uniform", "lognormal", "gamma", "exponential", "empirical"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,15 @@ class Jitter:
 
     Parameters
     ----------
-    kind : {"normal", "lognormal", "gamma", "exponential", "empirical"}
-        Shape. ``normal`` is what ``tc netem delay D J`` adds; it may shorten the delay, but never
-        below zero. ``empirical`` draws from ``samples_s``.
-    mean_s, sd_s : float
-        Mean and standard deviation in seconds (``normal``: mean usually 0).
+    kind : {"normal", "uniform", "lognormal", "gamma", "exponential", "empirical"}
+        Shape. ``uniform`` is what ``tc netem delay D J`` adds, ``normal`` what it adds with
+        ``distribution normal``; they may shorten the delay, but never below zero. ``empirical``
+        draws from ``samples_s``.
+    mean_s : float
+        Mean in seconds (``normal``, ``uniform``: usually 0).
+    sd_s : float
+        Standard deviation in seconds; of ``uniform`` the half width, from ``mean_s - sd_s`` to
+        ``mean_s + sd_s``: with both shapes the J of netem.
     samples_s : tuple of float
         Measured extra delays in seconds, for ``empirical``.
     """
@@ -42,6 +46,8 @@ class Jitter:
         mean, sd = self.mean_s, self.sd_s
         if self.kind == "normal":
             return lambda generator, size: generator.normal(mean, sd, size)
+        if self.kind == "uniform":
+            return lambda generator, size: generator.uniform(mean - sd, mean + sd, size)
         if self.kind == "exponential":
             return lambda generator, size: generator.exponential(mean, size)
         if self.kind == "gamma":

@@ -112,10 +112,6 @@ class Network:
         assert self._relay is not None
         self._relay(*delivery)
 
-    def delay_s(self, source: int, target: int) -> float:
-        """The constant part of the one-way delay, 0 from a node to itself."""
-        return 0.0 if source == target else self.paths[source, target].latency.base_s
-
     def link(self, source: int, target: int) -> Link:
         """The link of an ordered pair, for its counters."""
         link = self._links[source][target]

@@ -104,7 +104,8 @@ class ClusterTable(Table):
     pack: Name | None = Field(
         None,
         description="calibrated costs: a shipped pack by name, or a file (*.toml) by its path, "
-        "seen from the scenario file",
+        "seen from the scenario file; of a pack of another model its machine and network hold, and "
+        "the costs that both models have",
     )
     nodes: NodeNames | None = Field(
         None, description="how many nodes (named n1, n2, ...) or their names; default: 3"

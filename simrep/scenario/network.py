@@ -27,9 +27,16 @@ Preset = Literal["aws-2017", "ibm-2024"]
 class JitterTable(Table):
     """What varies on top of a constant delay."""
 
-    kind: latency.JitterKind = Field(description="shape of the distribution")
-    mean_ms: Real = Field(0.0, description="mean; usually 0 for normal, which is symmetric")
-    sd_ms: NotNegative = Field(0.0, description="standard deviation; not used by exponential")
+    kind: latency.JitterKind = Field(
+        description="shape of the distribution; `tc netem` draws uniform unless it is told "
+        "`distribution normal`"
+    )
+    mean_ms: Real = Field(0.0, description="mean; usually 0 for normal and uniform")
+    sd_ms: NotNegative = Field(
+        0.0,
+        description="standard deviation, of uniform the half width: the J of "
+        "`tc netem delay D J`; not used by exponential",
+    )
     samples_ms: tuple[NotNegative, ...] = Field(
         (), description="measured extra delays to draw from, for empirical"
     )
@@ -45,7 +52,7 @@ class JitterTable(Table):
             raise ScenarioError(
                 "mean_ms", f"{kind} jitter needs a mean above 0, given {self.mean_ms:g}"
             )
-        if kind in {"normal", "lognormal", "gamma"} and self.sd_ms <= 0:
+        if kind in {"normal", "uniform", "lognormal", "gamma"} and self.sd_ms <= 0:
             raise ScenarioError("sd_ms", f"{kind} jitter needs one above 0, given {self.sd_ms:g}")
         return self
 
@@ -65,7 +72,9 @@ class TcpTable(Table):
     segment_bytes: Count = Field(1448, description="maximum segment size")
     initial_window_segments: Count = Field(10, description="segments before the first ack")
     window_limit_bytes: Count = Field(4 << 20, description="largest window (socket buffers)")
-    minimum_timeout_ms: Positive = Field(200.0, description="smallest retransmission timeout")
+    minimum_timeout_ms: Positive = Field(
+        200.0, description="retransmission timeout, above the round trip"
+    )
 
     def tcp(self) -> link.Tcp:
         """The same in seconds."""
@@ -107,7 +116,10 @@ class PathTable(Table):
 class Egress(Table):
     """A ``[[network.egress]]``: delay on everything a node sends, as ``tc netem`` does it."""
 
-    node: Name = Field(description="whose interface")
+    node: Name = Field(
+        description="whose interface; its messages to other nodes are delayed, its answers to "
+        "clients are not"
+    )
     delay_ms: NotNegative = Field(0.0, description="added to every message it sends")
     jitter: JitterTable | None = Field(None, description="varies that delay")
     loss: Probability = Field(0.0, description="probability that a segment is lost there")

@@ -289,7 +289,8 @@ class Binlog:
     sync_binlog : int
         fsync every so many groups (``sync_binlog``); 0 leaves it to the operating system.
     write_s : float
-        Work per transaction to append its cache to the file, in seconds.
+        Work per transaction to append its cache to the file, in seconds, with warm caches: of a
+        group the first pays for a cold start.
     bytes_per_s : float
         Speed at which the caches are copied into the file.
 
@@ -311,7 +312,7 @@ class Binlog:
             raise ValueError(f"sync_binlog must not be negative, given {sync_binlog}")
         self._host = host
         self._disk = disk
-        self._write_s = write_s
+        self._writing = host.routine(write_s)
         self._per_byte = 1.0 / bytes_per_s
         self._unsynced_groups = 0
         self._unsynced_bytes = 0
@@ -323,8 +324,8 @@ class Binlog:
         """Append a group to the file (not yet durable), then ``call(argument)``."""
         self.bytes += size_bytes
         self._unsynced_bytes += size_bytes
-        seconds = self._write_s * transactions + size_bytes * self._per_byte
-        self._host.run(seconds, call, argument)
+        more_s = (transactions - 1) * self._writing.seconds + size_bytes * self._per_byte
+        self._host.run(self._writing.cost(more_s), call, argument)
 
     @property
     def sync_due(self) -> bool:

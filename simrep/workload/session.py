@@ -22,18 +22,23 @@ class OpenTransaction:
     It owns its row locks; until it is ``protected``, brute force may take them away and abort it.
     """
 
-    __slots__ = ("_clock", "aborted", "done", "lock_granted", "protected")
+    __slots__ = ("_clock", "aborted", "done", "lock_granted", "protected", "retry")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.aborted = False
         self.protected = False
+        self.retry = False  # it failed in a conflict with another node, which the server may repeat
         self.lock_granted: Event | None = None
         self.done = Event(clock)
 
+    def lost(self) -> bool:
+        """Whether it was aborted."""
+        return self.aborted
+
     def abort(self) -> None:
         """Somebody with more right takes a row of this transaction."""
-        self.aborted = True
+        self.aborted = self.retry = True
         if self.lock_granted is not None:
             self._clock.fire(self.lock_granted)
 
@@ -161,7 +166,7 @@ class Sessions(Generic[T]):
             self.rollbacks += 1
             yield self._host.work(self._rollback.cost(self._row_s * transaction.rows))
             self._locks.release_all(owner)
-            if not retries:
+            if not retries or not owner.retry:
                 if self._delay_s:
                     yield self._clock.until(self._clock._now + self._delay_s)
                 return False
@@ -176,6 +181,10 @@ class Sessions(Generic[T]):
         The server repeats a statement (``again``) without a new request of the client.
         """
         clock, host, autocommit = self._clock, self._host, transaction.autocommit
+        if not autocommit:  # BEGIN: a round trip, whose work on the server is next to nothing
+            yield from self._request()
+            if self._delay_s:
+                yield clock.until(clock._now + self._delay_s)
         for statement in transaction.statements:
             seconds = 0.0
             if self._requests_cost and not again:
@@ -183,6 +192,8 @@ class Sessions(Generic[T]):
                     seconds = self._client.cost()  # client and server take turns on one core
                 else:
                     yield from self._request()
+            if owner.lost():  # while its client thought or the answer travelled
+                return False
             if statement.locks and not (yield from self._lock(owner, statement.locks)):
                 return False
             seconds += self._statement.cost(self._rows_s(statement))

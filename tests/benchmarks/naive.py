@@ -231,6 +231,7 @@ class Node:
         log_write_us = costs.log_write_us if options.flush_log_at_trx_commit else 0.0
         self.commit_s = (costs.commit_us + log_write_us) * US
         self.certify_s = costs.certify_us * US
+        self.key_s = costs.certify_key_us * US  # an insert has one
         for _ in range(options.applier_threads):
             clock.process(self.applier())
 
@@ -257,7 +258,7 @@ class Node:
 
     def finish_own(self, ordered: Ordered) -> Process:
         yield from self.certify(ordered)
-        yield from self.commit(ordered, self.commit_s + self.certify_s)
+        yield from self.commit(ordered, self.commit_s + self.certify_s + self.key_s)
         ordered.writeset.local.done.succeed(value=True)
 
     def applier(self) -> Process:
@@ -272,7 +273,7 @@ class Node:
             self.flow_control.shrunk(len(self.recv_q.items))
             yield from self.certify(ordered)
             rows_s = self.costs.apply_row_us * US * ordered.writeset.rows
-            yield from work(self.clock, self.cores, self.costs.apply_us * US + rows_s)
+            yield from work(self.clock, self.cores, self.costs.apply_us * US + rows_s + self.key_s)
             yield from self.commit(ordered, self.commit_s)
 
     def certify(self, ordered: Ordered) -> Process:

@@ -263,6 +263,17 @@ def test_fit_without_a_pack_cannot_be_written(simrep):
     assert "names no pack" in done.stderr
 
 
+def test_a_fit_is_not_written_into_the_pack_of_another_model(simrep, folder):
+    (folder / "mine.toml").write_text(PACK.replace('model = "galera"', 'model = "asynchronous"'))
+    before = (folder / "mine.toml").read_text()
+    scenario = SCENARIO.replace('model = "galera"', 'model = "galera"\npack = "mine.toml"')
+    (folder / "cluster.toml").write_text(scenario)
+    done = simrep("fit", ".", "--write")
+    assert done.exit_code == 2
+    assert "holds costs of model 'asynchronous'" in " ".join(done.stderr.split())
+    assert (folder / "mine.toml").read_text() == before
+
+
 # ------------------------------------------------------------------- output --
 
 

@@ -18,7 +18,6 @@ def test_visits_follow_each_other() -> None:
     assert station.book(1.0) == 6.0
     clock.run()
     assert station.book(1.0) == 10.0  # idle since 6
-    assert station.idle_at_s == 10.0
 
 
 def test_counters() -> None:
@@ -36,7 +35,6 @@ def test_the_first_free_server_takes_the_next_visit() -> None:
     assert [station.book(demand) for demand in (5.0, 1.0, 1.0, 1.0, 3.0, 1.0)] == [
         5.0, 1.0, 2.0, 3.0, 6.0, 6.0,
     ]  # fmt: skip
-    assert station.idle_at_s == 6.0
 
 
 def test_a_station_has_at_least_one_server() -> None:

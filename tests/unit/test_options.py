@@ -41,18 +41,30 @@ def test_versions_stand_between_model_defaults_and_the_scenario() -> None:
     options = plan(load(WAN)).scenario.cluster.options
     assert options["evs.send_window"] == 4
     assert options["gcs.fc_limit"] == 64
-    later = plan(with_value(load(WAN), "cluster.version", "pxc-5.7.17")).scenario.cluster.options
+    later = plan(
+        with_value(load(WAN), "cluster.version", "pxc-5.7.17-29.20")
+    ).scenario.cluster.options
     assert (later["evs.send_window"], later["evs.user_send_window"]) == (10, 4)
 
 
 def test_every_shipped_version_is_valid() -> None:
     known = versions("simrep.models", "galera")
-    assert {"pxc-5.7.16", "pxc-5.7.17", "pxc-8.0", "mariadb-10.3", "mariadb-11.8"} <= set(known)
-    limits = {}
+    assert set(known) == {
+        "galera-2", "galera-3", "galera-4", "pxc-5.7.16", "pxc-5.7.17-29.20", "pxc-8.0",
+        "mariadb-10.3", "mariadb-10.4", "mariadb-10.5", "mariadb-10.6", "mariadb-10.11",
+        "mariadb-11.8",
+    }  # fmt: skip
+    limits, serial, annotated = {}, set(), set()
     for version in known:
         options = plan(load(small(cluster={"version": version}))).scenario.cluster.options
         limits[version] = options["gcs.fc_limit"]
+        if options["commit_monitor_through_flush"]:
+            serial.add(version)
+        if options["binlog_annotate_row_events"]:
+            annotated.add(version)
     assert (limits["pxc-5.7.16"], limits["pxc-8.0"], limits["mariadb-11.8"]) == (16, 100, 16)
+    assert serial == {"galera-2", "galera-3", "mariadb-10.3"}
+    assert annotated == {version for version in known if version.startswith("mariadb")}
 
 
 @pytest.mark.parametrize(
@@ -113,12 +125,39 @@ def test_a_pack_gives_costs_machine_and_round_trip(tmp_path: Path) -> None:
     assert planned.versions["pack"].startswith("mine sha256:")
 
 
+def test_of_a_pack_of_another_model_what_both_know_holds(tmp_path: Path) -> None:
+    pack = PACK.replace("commit_us", "certify_us = 9.0\ncommit_us")
+    (tmp_path / "mine.toml").write_text(pack)
+    content = small(cluster={"model": "standalone", "pack": str(tmp_path / "mine.toml")})
+    planned = plan(load(content))
+    own = plan(load(small(cluster={"model": "standalone"}))).scenario.cluster.costs
+    costs = planned.scenario.cluster.costs
+    assert costs == own | {"commit_us": 44.0}  # standalone servers neither apply nor certify
+    assert own["commit_us"] != 44.0
+    assert {machine.cores for machine in planned.machines.values()} == {2}
+    assert planned.paths[0, 1].latency.base_s == 0.00004
+    (tmp_path / "mine.toml").write_text(pack.replace("certify_us", "certfy_us"))
+    assert "did you mean 'certify_us'?" in str(problem(content))
+
+
+@pytest.mark.parametrize("model", ["standalone", "asynchronous"])
+def test_a_shipped_pack_can_be_used_for_a_control(model: str) -> None:
+    planned = plan(load(small(cluster={"model": model, "pack": "rig-2core"})))
+    galera = plan(load(small(cluster={"model": "galera", "pack": "rig-2core"})))
+    assert planned.machines == galera.machines
+    costs, theirs = planned.scenario.cluster.costs, galera.scenario.cluster.costs
+    for name in ("connect_us", "client_us", "statement_us", "row_us", "commit_us"):
+        assert costs[name] == theirs[name]
+
+
 def test_a_bad_pack_is_named_with_its_mistake(tmp_path: Path) -> None:
     def loaded(text: str) -> ScenarioError:
         (tmp_path / "bad.toml").write_text(text)
         return problem(small(cluster={"pack": str(tmp_path / "bad.toml")}))
 
-    assert "holds costs of model 'other'" in str(loaded(PACK.replace('"galera"', '"other"')))
+    stranger = str(loaded(PACK.replace('"galera"', '"galerra"')))
+    assert "holds costs of model 'galerra', which is not installed" in stranger
+    assert "did you mean 'galera'?" in stranger
     assert "did you mean 'cores'?" in str(loaded(PACK.replace("cores", "coers")))
     assert "not valid TOML" in str(loaded("[pack"))
     misspelt = loaded(PACK.replace("apply_us", "aply_us"))

@@ -8,8 +8,10 @@ import pytest
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.server.binlog import Commit, Engine
 from simrep.server.host import Host
 from simrep.server.routine import Routine
+from simrep.server.storage import Binlog, Disk, RedoLog
 
 MS = 1e-3
 SECONDS, COLD, HALF_S = 20e-6, 4.0, 2 * MS
@@ -84,3 +86,22 @@ def test_variation_keeps_the_mean() -> None:
 def test_variation_needs_streams() -> None:
     with pytest.raises(ValueError, match="streams"):
         Host(Clock(), 1, variation=0.1)
+
+
+@pytest.mark.parametrize("transactions", [1, 4])
+def test_a_group_that_commits_together_has_one_cold_start(transactions: int) -> None:
+    clock = Clock()
+    host = Host(clock, 1, cold_factor=COLD, cold_after_s=HALF_S)
+    disk = Disk(clock, 0.0)
+    binlog = Binlog(host, disk, write_s=SECONDS, bytes_per_s=1e6)
+    engine = Engine(host, RedoLog(clock, disk), commit_s=SECONDS)
+    committed: list[None] = []
+    group = [Commit(50, committed.append, print, None)] * transactions
+    ends: list[float] = []
+    binlog.write(transactions, 50, lambda _: ends.append(clock.now))
+    clock.run()
+    engine.commit(group, lambda _: ends.append(clock.now))
+    clock.run()
+    assert len(committed) == transactions
+    once = (COLD + transactions - 1) * SECONDS
+    assert ends == pytest.approx([once + 50e-6, 2 * once + 50e-6])

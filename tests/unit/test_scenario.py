@@ -170,6 +170,7 @@ def test_the_schema_has_the_names_that_files_use() -> None:
         ({"network": {"path": [{"from": "n1"}]}}, "network.path.0", ["changes nothing"]),
         ({"network": {"jitter": {"kind": "gama"}}}, "network.jitter.kind", ["mean 'gamma'?"]),
         ({"network": {"jitter": {"kind": "gamma"}}}, "network.jitter.mean_ms", ["above 0"]),
+        ({"network": {"jitter": {"kind": "uniform"}}}, "network.jitter.sd_ms", ["above 0"]),
         ({"network": {"preset": "aws-2017"}}, "network.preset", ["a site for node 'n1'"]),
         ({"workload": {"threads": 11}}, "workload.queries", ["11 threads", "given 10"]),
         ({"workload": {"threads": True}}, "workload.threads", ["a whole number"]),
