@@ -64,7 +64,13 @@ class ApplyMonitor:
             return
         while True:
             self.last_left = seqno
-            self._count(ordered)
+            writeset = ordered.writeset
+            self._keys += writeset.key_count
+            self._bytes += writeset.size_bytes
+            if seqno - self._reported >= _WRITESETS or self._keys > _KEYS or self._bytes > _BYTES:
+                self._keys = self._bytes = 0
+                self._reported = seqno
+                self._report(seqno)
             if self._waiting:
                 for dependent in self._waiting.pop(seqno, ()):
                     self._wake(dependent)
@@ -72,13 +78,3 @@ class ApplyMonitor:
                 return
             seqno += 1
             ordered = self._left.pop(seqno)
-
-    def _count(self, ordered: Ordered) -> None:
-        writeset = ordered.writeset
-        self._keys += len(writeset.keys)
-        self._bytes += writeset.size_bytes
-        seqno = ordered.seqno
-        if seqno - self._reported >= _WRITESETS or self._keys > _KEYS or self._bytes > _BYTES:
-            self._keys = self._bytes = 0
-            self._reported = seqno
-            self._report(seqno)

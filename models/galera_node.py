@@ -26,7 +26,7 @@ from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
 __all__ = ["GaleraNode"]
 
 _SEND_RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
-_LONG_CERTIFICATION_S = 50e-6  # shorter ones are charged to the thread outside the monitor
+_SHORT_CERTIFICATION_S = 50e-6
 
 _US = 1e-6
 
@@ -79,6 +79,8 @@ class GaleraNode:
         self._commitment = routine((costs.commit_us + log_write_us) * _US)
         self.switch_s = costs.switch_us * _US
         self._key_s = costs.certify_key_us * _US
+        # So many keys are certified in a time that is charged to the thread outside the monitor.
+        self._few_keys = _SHORT_CERTIFICATION_S / self._key_s if self._key_s else float("inf")
         self._apply_row_s = costs.apply_row_us * _US
         self.byte_s = costs.byte_ns * 1e-9
 
@@ -134,8 +136,9 @@ class GaleraNode:
     def replicate(self, writeset: Writeset) -> None:
         """Send a writeset to the group; its local transaction is ``done`` when it has ended."""
         writeset.last_seen = self._commit_monitor.next - 1
-        writeset.local.withdraw = partial(self._withdraw, writeset)
         self.send_monitor.enter(self._send, writeset)
+        if writeset.sent_s < 0.0:  # it waits
+            writeset.local.withdraw = partial(self._withdraw, writeset)
 
     def _withdraw(self, writeset: Writeset) -> None:
         """Take a victim of brute force out of the queue for the send monitor."""
@@ -234,19 +237,10 @@ class GaleraNode:
         self.deps_distance_sum += ordered.seqno - depends
         return True
 
-    def _keys_s(self, ordered: Ordered) -> float:
-        writeset = ordered.writeset
-        return self._key_s * (len(writeset.keys) + len(writeset.shared_keys))
-
-    def _short_s(self, ordered: Ordered) -> float:
-        """Certification of the keys, if it is short enough to be charged to the thread later."""
-        seconds = self._keys_s(ordered)
-        return seconds if seconds <= _LONG_CERTIFICATION_S else 0.0
-
     def _certify_local(self, ordered: Ordered) -> None:
-        keys_s = self._keys_s(ordered)
-        if keys_s > _LONG_CERTIFICATION_S:
-            self.host.run(keys_s, self._certified_local, ordered)
+        keys = ordered.writeset.key_count
+        if keys > self._few_keys:
+            self.host.run(self._key_s * keys, self._certified_local, ordered)
         else:
             self._certified_local(ordered)
 
@@ -291,9 +285,9 @@ class GaleraNode:
         self._local_monitor.enter(ordered.seqno, self._certify_remote, ordered)
 
     def _certify_remote(self, ordered: Ordered) -> None:
-        keys_s = self._keys_s(ordered)
-        if keys_s > _LONG_CERTIFICATION_S:
-            self.host.go_on(keys_s, self._certified_remote, ordered)
+        keys = ordered.writeset.key_count
+        if keys > self._few_keys:
+            self.host.go_on(self._key_s * keys, self._certified_remote, ordered)
         else:
             self._certified_remote(ordered)
 
@@ -325,8 +319,11 @@ class GaleraNode:
             self.locks.force(ordered, rows[position], self._lock, (ordered, position + 1))
 
     def _write_rows(self, ordered: Ordered) -> None:
-        rows_s = self._apply_row_s * ordered.writeset.rows
-        seconds = self._application.cost(rows_s + self._short_s(ordered))
+        writeset = ordered.writeset
+        more_s = self._apply_row_s * writeset.rows
+        if writeset.key_count <= self._few_keys:
+            more_s += self._key_s * writeset.key_count
+        seconds = self._application.cost(more_s)
         self.host.go_on(seconds, self._applied, ordered)
 
     def _applied(self, ordered: Ordered) -> None:
@@ -336,14 +333,19 @@ class GaleraNode:
 
     def _commit(self, ordered: Ordered) -> None:
         seconds = self._commitment.cost()
-        if ordered.writeset.origin == self.index:
-            seconds += self._certification.cost(self._short_s(ordered))
+        writeset = ordered.writeset
+        if writeset.origin == self.index:
+            few = writeset.key_count <= self._few_keys
+            seconds += self._certification.cost(self._key_s * writeset.key_count if few else 0.0)
         self.host.go_on(seconds, self._committed, ordered)
 
     def _committed(self, ordered: Ordered) -> None:
         redo = self._redo
         if redo is None:
-            self._leave_commit_monitor(ordered)
+            if self.trace is not None:
+                self.trace.record(self.index, "commit", ordered.seqno)
+            self._commit_monitor.leave()
+            self._finish(ordered)
         elif self._early_release:
             redo.flush(ordered.writeset.size_bytes, self._flushed, ordered)
             self._commit_monitor.leave()

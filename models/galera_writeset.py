@@ -59,12 +59,12 @@ class Writeset:
     locks : tuple of hashable
         Existing rows that it updates.
     sent_s : float
-        When it was handed to the group communication.
+        When it was handed to the group communication; negative until then.
     """
 
     __slots__ = (
-        "keys", "last_seen", "local", "locks", "origin", "rows", "sent_s", "shared_keys",
-        "size_bytes",
+        "key_count", "keys", "last_seen", "local", "locks", "origin", "rows", "sent_s",
+        "shared_keys", "size_bytes",
     )  # fmt: skip
     kind = Kind.WRITESET
 
@@ -76,6 +76,7 @@ class Writeset:
         self.origin = transaction.node
         self.keys = transaction.keys
         self.shared_keys = transaction.shared_keys
+        self.key_count = len(self.keys) + len(self.shared_keys)
         self.locks = (
             statements[0].locks
             if len(statements) == 1
@@ -86,10 +87,10 @@ class Writeset:
             transaction.size_bytes
             + (transaction.text_bytes if annotate else 0)
             + _HEADER_BYTES
-            + _KEY_BYTES * (len(self.keys) + len(self.shared_keys))
+            + _KEY_BYTES * self.key_count
         )
         self.last_seen = 0
-        self.sent_s = 0.0
+        self.sent_s = -1.0
 
 
 class Ordered:
