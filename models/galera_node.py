@@ -342,10 +342,7 @@ class GaleraNode:
     def _committed(self, ordered: Ordered) -> None:
         redo = self._redo
         if redo is None:
-            if self.trace is not None:
-                self.trace.record(self.index, "commit", ordered.seqno)
-            self._commit_monitor.leave()
-            self._finish(ordered)
+            self._leave_commit_monitor(ordered)
         elif self._early_release:
             redo.flush(ordered.writeset.size_bytes, self._flushed, ordered)
             self._commit_monitor.leave()

@@ -11,6 +11,7 @@ from simrep.errors import ScenarioError
 from simrep.experiment.plan import plan
 from simrep.scenario import load, with_value
 from simrep.scenario.options import versions
+from tests.small_scenario import problem, small
 
 WAN = {
     "cluster": {
@@ -20,21 +21,6 @@ WAN = {
     },
     "workload": {"queries": 10},
 }
-
-
-def small(**tables: Any) -> dict[str, Any]:
-    """The least that can be run, with some tables changed."""
-    content: dict[str, Any] = {"cluster": {"model": "galera"}, "workload": {"queries": 10}}
-    for name, table in tables.items():
-        both = isinstance(table, dict) and isinstance(content.get(name), dict)
-        content[name] = content[name] | table if both else table
-    return content
-
-
-def problem(content: dict[str, Any]) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        plan(load(content))
-    return caught.value
 
 
 def test_versions_stand_between_model_defaults_and_the_scenario() -> None:

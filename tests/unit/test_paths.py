@@ -6,25 +6,9 @@ from typing import Any
 
 import pytest
 
-from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
 from simrep.scenario import load
 from simrep.scenario.paths import paths
-
-
-def small(**tables: Any) -> dict[str, Any]:
-    """The least that can be run, with some tables changed."""
-    content: dict[str, Any] = {"cluster": {"model": "galera"}, "workload": {"queries": 10}}
-    for name, table in tables.items():
-        both = isinstance(table, dict) and isinstance(content.get(name), dict)
-        content[name] = content[name] | table if both else table
-    return content
-
-
-def problem(content: dict[str, Any]) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        plan(load(content))
-    return caught.value
+from tests.small_scenario import problem, small
 
 
 def one_way_ms(content: dict[str, Any]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from simrep.errors import ScenarioError
 from simrep.experiment.plan import plan
 from simrep.scenario import Scenario, json_schema, load, with_value, with_values
+from tests.small_scenario import problem, small
 from tests.strategies import scenarios
 
 WAN = """
@@ -35,21 +36,6 @@ delay_ms = 50
 preset = "mysqlslap-insert"
 threads = 16
 """
-
-
-def small(**tables: Any) -> dict[str, Any]:
-    """The least that can be run, with some tables changed."""
-    content: dict[str, Any] = {"cluster": {"model": "galera"}, "workload": {"queries": 10}}
-    for name, table in tables.items():
-        both = isinstance(table, dict) and isinstance(content.get(name), dict)
-        content[name] = content[name] | table if both else table
-    return content
-
-
-def problem(content: dict[str, Any]) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        plan(load(content))
-    return caught.value
 
 
 # ------------------------------------------------------------------ reading --
