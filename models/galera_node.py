@@ -306,17 +306,9 @@ class GaleraNode:
     def _apply(self, ordered: Ordered) -> None:
         """Take the row locks, by force where a local transaction holds them, and apply."""
         if ordered.writeset.locks:
-            self._lock((ordered, 0))
+            self.locks.force_all(ordered, ordered.writeset.locks, self._write_rows, ordered)
         else:
             self._write_rows(ordered)
-
-    def _lock(self, step: tuple[Ordered, int]) -> None:
-        ordered, position = step
-        rows = ordered.writeset.locks
-        if position == len(rows):
-            self._write_rows(ordered)
-        else:
-            self.locks.force(ordered, rows[position], self._lock, (ordered, position + 1))
 
     def _write_rows(self, ordered: Ordered) -> None:
         writeset = ordered.writeset

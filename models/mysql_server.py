@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from simpy.events import Event
@@ -28,6 +28,9 @@ from .mysql_options import ServerCosts, ServerOptions
 
 __all__ = ["BinlogHooks", "BinlogTransaction", "MysqlServer"]
 
+BeforeBegin = Callable[[Transaction], Generator[Event, Any, None]]
+BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
+
 # Events around those of the rows: GTID (79 bytes), BEGIN (about 75), Xid (31).
 _ENVELOPE_BYTES = 185
 _ENVELOPE_EVENTS = 3
@@ -51,12 +54,18 @@ class BinlogTransaction:
         When it was written to the binary log (``original_commit_timestamp``).
     size_bytes, events : int
         Size and number of its events in the binary log.
+    order : int
+        Its place in the order of the group, for group replication.
+    locks : tuple
+        Rows for which a replica's own clients may compete: none, they do not write.
     """
 
     __slots__ = (
-        "events", "owner", "parent", "prepared_after", "seqno", "size_bytes", "transaction",
+        "events", "order", "owner", "parent", "prepared_after", "seqno", "size_bytes", "transaction",
         "written_s",
     )  # fmt: skip
+    locks = ()
+    protected = True
 
     def __init__(
         self, transaction: Transaction, owner: OpenTransaction, prepared_after: int
@@ -70,6 +79,11 @@ class BinlogTransaction:
         self.seqno = 0
         self.parent = 0
         self.written_s = 0.0
+        self.order = 0
+
+    def abort(self) -> None:
+        """Required of a lock owner; nothing aborts what its source has committed."""
+        raise AssertionError("a committed transaction cannot be aborted")
 
 
 class BinlogHooks(CommitHooks):
@@ -101,6 +115,13 @@ class MysqlServer:
         Whether what it commits is written to a binary log.
     hooks : BinlogHooks, optional
         What replication does at the points of a commit.
+    before_begin : callable, optional
+        ``before_begin(transaction)`` is a generator that holds up a transaction's begin.
+    before_commit : callable, optional
+        ``before_commit(entry)`` is a generator that returns whether the transaction, which is
+        executed and prepared, may go on into the commit pipeline.
+    prepare : callable, optional
+        ``prepare(transaction)``: CPU in seconds that goes before that.
 
     Attributes
     ----------
@@ -118,6 +139,9 @@ class MysqlServer:
         *,
         log_bin: bool,
         hooks: BinlogHooks | None = None,
+        before_begin: BeforeBegin | None = None,
+        before_commit: BeforeCommit | None = None,
+        prepare: Callable[[Transaction], float] | None = None,
     ) -> None:
         clock, host, name = cluster.clock, cluster.hosts[index], cluster.names[index]
         self.index = index
@@ -160,7 +184,11 @@ class MysqlServer:
             costs.of_sessions(),
             begin=OpenTransaction,
             commit=self._commit,
+            prepare=prepare,
+            before_begin=before_begin,
         )
+        self._before_commit = before_commit
+        self._prepare = prepare
         self.max_committed = 0
         self.commits = 0
 
@@ -168,6 +196,13 @@ class MysqlServer:
         self, transaction: Transaction, owner: OpenTransaction
     ) -> Generator[Event, Any, bool]:
         entry = BinlogTransaction(transaction, owner, self.max_committed)
+        if self._before_commit is not None:
+            if self._prepare is not None and not transaction.autocommit:
+                yield self.host.work(self._prepare(transaction))
+                if owner.lost():
+                    return False
+            if not (yield from self._before_commit(entry)):
+                return False
         self.pipeline.commit(entry.size_bytes, self._committed, self._durable, entry)
         yield owner.done
         return True

@@ -52,11 +52,16 @@ class Mesh:
     thread : Thread
         The group communication thread that pays for the messages.
     work : MessageWork
+
+    Attributes
+    ----------
+    sent, received : int
+        Messages, relayed ones included.
     """
 
     __slots__ = (
         "_byte_s", "_clock", "_copies", "_handle", "_network", "_receive", "_relay_to", "_send",
-        "_thread", "me", "received", "sent",
+        "me", "received", "sent", "thread",
     )  # fmt: skip
 
     def __init__(
@@ -70,7 +75,7 @@ class Mesh:
     ) -> None:
         self._clock = clock
         self._network = network
-        self._thread = thread
+        self.thread = thread
         self._send = work.send
         self._receive = work.receive
         self._byte_s = work.byte_s
@@ -99,6 +104,10 @@ class Mesh:
         """Send ``message`` to every other member."""
         self._copy(self._copies, message, size_bytes)
 
+    def send(self, peer: int, message: Any, size_bytes: int) -> None:
+        """Send ``message`` to one other member."""
+        self._copy(((peer, False),), message, size_bytes)
+
     def _copy(self, copies: Sequence[tuple[int, bool]], message: Any, size_bytes: int) -> None:
         cost = self._send.cost()
         at = self._clock._now
@@ -109,16 +118,16 @@ class Mesh:
             send(me, peer, size_bytes, (message, size_bytes, relay), at)
         self.sent += len(copies)
         if cost:
-            self._thread.charge(cost * len(copies))
+            self.thread.charge(cost * len(copies))
 
     def _arrived(self, envelope: tuple[Any, int, bool]) -> None:
         message, size_bytes, relay = envelope
         self.received += 1
         cost = self._receive.cost(self._byte_s * size_bytes)
         if relay:
-            self._thread.do(cost, self._relay, envelope)
+            self.thread.do(cost, self._relay, envelope)
         else:
-            self._thread.do(cost, self._handle, message)
+            self.thread.do(cost, self._handle, message)
 
     def _relay(self, envelope: tuple[Any, int, bool]) -> None:
         message, size_bytes, _ = envelope

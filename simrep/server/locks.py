@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from simrep.errors import SimrepError
@@ -144,6 +144,20 @@ class LockTable:
             ahead += 1
         queue.insert(ahead, self._waits[owner])
         return None
+
+    def force_all(
+        self, owner: Owner, rows: Sequence[Hashable], call: Call, argument: Any = None
+    ) -> None:
+        """Lock the rows one after the other by brute force, then ``call(argument)``."""
+        self._force_from((owner, rows, 0, call, argument))
+
+    def _force_from(self, step: tuple[Owner, Sequence[Hashable], int, Call, Any]) -> None:
+        owner, rows, position, call, argument = step
+        if position == len(rows):
+            call(argument)
+        else:
+            following = (owner, rows, position + 1, call, argument)
+            self.force(owner, rows[position], self._force_from, following)
 
     def release_all(self, owner: Owner) -> None:
         """The owner ends: its rows go to the next in line, and it waits no longer."""

@@ -91,6 +91,9 @@ class Sessions(Generic[T]):
     prepare : callable, optional
         ``prepare(transaction)``: CPU in seconds of the commit before it waits for anybody, which
         an autocommit statement goes straight on to.
+    before_begin : callable, optional
+        ``before_begin(transaction)`` is a generator that holds up a transaction, reading or
+        writing, before its first statement.
     retries : int
         How often the server itself repeats an autocommit statement that could not commit.
 
@@ -114,6 +117,7 @@ class Sessions(Generic[T]):
         begin: Callable[[Clock], T],
         commit: Callable[[Transaction, T], Generator[Event, Any, bool]],
         prepare: Callable[[Transaction], float] | None = None,
+        before_begin: Callable[[Transaction], Generator[Event, Any, None]] | None = None,
         retries: int = 0,
     ) -> None:
         self._clock = clock
@@ -124,6 +128,7 @@ class Sessions(Generic[T]):
         self._begin = begin
         self._commit = commit
         self._prepare = prepare
+        self._before_begin = before_begin
         self._retries = retries
         self._connect_s = costs.connect_s
         self._row_s = costs.row_s
@@ -183,6 +188,8 @@ class Sessions(Generic[T]):
         clock, host, autocommit = self._clock, self._host, transaction.autocommit
         if not autocommit:  # BEGIN: a round trip, whose work on the server is next to nothing
             yield from self._request()
+            if self._before_begin is not None:
+                yield from self._before_begin(transaction)
             if self._delay_s:
                 yield clock.until(clock._now + self._delay_s)
         for statement in transaction.statements:
@@ -192,6 +199,8 @@ class Sessions(Generic[T]):
                     seconds = self._client.cost()  # client and server take turns on one core
                 else:
                     yield from self._request()
+            if autocommit and self._before_begin is not None:
+                yield from self._before_begin(transaction)
             if owner.lost():  # while its client thought or the answer travelled
                 return False
             if statement.locks and not (yield from self._lock(owner, statement.locks)):
