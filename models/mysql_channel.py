@@ -9,13 +9,12 @@ from typing import Any, Protocol
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
 from simrep.server.appliers import Appliers
-from simrep.server.storage import Stage
 from simrep.workload.transaction import Transaction
 
 from .mysql_applier_options import ApplierCosts, ApplierOptions
 from .mysql_server import MysqlServer
 
-__all__ = ["Change", "Channel"]
+__all__ = ["Change", "Channel", "Committing"]
 
 Call = Callable[[Any], object]
 
@@ -38,8 +37,6 @@ class Change(Protocol):
         When its source had it in order, from which its lag counts.
     locks : sequence of hashable
         Existing rows for which local transactions may compete with it.
-    protected : bool
-        True: nothing aborts it.
     """
 
     transaction: Transaction
@@ -51,9 +48,11 @@ class Change(Protocol):
     locks: tuple[Hashable, ...]
 
     @property
-    def protected(self) -> bool: ...
+    def protected(self) -> bool:
+        """True: nothing aborts it."""
 
-    def abort(self) -> object: ...
+    def abort(self) -> object:
+        """Never called."""
 
 
 class Committing:

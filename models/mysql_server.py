@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from typing import Any
 
 from simpy.events import Event
@@ -54,18 +54,19 @@ class BinlogTransaction:
         When it was written to the binary log (``original_commit_timestamp``).
     size_bytes, events : int
         Size and number of its events in the binary log.
-    order : int
-        Its place in the order of the group, for group replication.
+    order, ticket
+        Its number in the order of a group, and what its client's thread waits for there.
     locks : tuple
         Rows for which a replica's own clients may compete: none, they do not write.
     """
 
     __slots__ = (
-        "events", "order", "owner", "parent", "prepared_after", "seqno", "size_bytes", "transaction",
-        "written_s",
+        "events", "order", "owner", "parent", "prepared_after", "seqno", "size_bytes", "ticket",
+        "transaction", "written_s",
     )  # fmt: skip
-    locks = ()
+    locks: tuple[Hashable, ...] = ()
     protected = True
+    ticket: Event
 
     def __init__(
         self, transaction: Transaction, owner: OpenTransaction, prepared_after: int

@@ -55,13 +55,15 @@ class Mesh:
 
     Attributes
     ----------
+    size : int
+        Number of members.
     sent, received : int
         Messages, relayed ones included.
     """
 
     __slots__ = (
         "_byte_s", "_clock", "_copies", "_handle", "_network", "_receive", "_relay_to", "_send",
-        "me", "received", "sent", "thread",
+        "me", "received", "sent", "size", "thread",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +82,7 @@ class Mesh:
         self._receive = work.receive
         self._byte_s = work.byte_s
         self.me = me
+        self.size = len(segments)
         self.sent = 0
         self.received = 0
         own = segments[me]

@@ -1,0 +1,121 @@
+"""MySQL Group Replication: certification over a total order made by Paxos (XCom).
+
+A transaction runs on one member under row locks. At commit, before it enters the binary log, its
+row events and the hashes of its keys travel as one message through the group communication
+(``simrep.groupcomm.xcom``), which delivers it on all members in one order. Every member certifies
+it; of two concurrent transactions that touch a row, the first ordered wins. The origin then
+commits through the group commit of its binary log and answers its client; the others write it to
+a relay log and apply it with parallel workers. In single-primary mode only the first node takes
+writes; in multi-primary mode all do.
+
+Assumptions
+-----------
+Conservative
+    One run queue per machine in order of arrival; a large transfer to the disk is not interleaved
+    with small ones; garbage collection holds up the applier module for its whole length.
+Optimistic
+    No joins, no failures, no elections, hence ``BEFORE_ON_PRIMARY_FAILOVER`` is ``EVENTUAL``;
+    reads and the write-back of data pages cost no I/O; a lock wait never times out; the message
+    cache never overflows; the coordinator assigns whole transactions.
+Left out
+    Gap locks; schema changes; recovering members (``group_replication_flow_control_min_recovery_
+    quota``); threads of the server that spin while they wait (``innodb_log_spin_cpu_abs_lwm``);
+    reads of missing values and no-ops for a member that is silent for more than 0.1 s.
+
+A victim of a transaction ordered before it is rolled back while it still executes; once its own
+message is sent it waits for its verdict, which is then negative.
+
+References
+----------
+plugin/group_replication/src of MySQL 8.0 and 9: observer_trans.cc, certifier.cc, pipeline_stats.cc,
+consistency_manager.cc; its XCom; MySQL 8.4 Reference Manual, chapter Group Replication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any, ClassVar
+
+from simpy.events import Event
+
+from simrep.errors import ScenarioError
+from simrep.experiment.cluster import Cluster
+from simrep.measure.stations import Station
+from simrep.workload.transaction import Transaction
+
+from .group_replication_member import PRIMARY, Member
+from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
+
+__all__ = ["GroupReplication"]
+
+_MOST_MEMBERS = 9
+_LOOP_S = 1.0
+
+
+class GroupReplication:
+    """The group of one replication.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Machines, network and clock.
+    options : GroupReplicationOptions
+    costs : GroupReplicationCosts
+
+    Raises
+    ------
+    ScenarioError
+        If there are more members than a group may have.
+    """
+
+    name: ClassVar[str] = "group_replication"
+    Options: ClassVar[type[GroupReplicationOptions]] = GroupReplicationOptions
+    Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
+
+    def __init__(
+        self, cluster: Cluster, options: GroupReplicationOptions, costs: GroupReplicationCosts
+    ) -> None:
+        if cluster.size > _MOST_MEMBERS:
+            raise ScenarioError(
+                "cluster.nodes",
+                f"a group has at most {_MOST_MEMBERS} members, given {cluster.size}",
+            )
+        # Members start one after the other, so their loops of once a second are not in step.
+        uniform = cluster.streams.uniform("group_replication/loops")
+        self._single_primary = options.single_primary_mode
+        self.members = [
+            Member(cluster, index, options, costs, _LOOP_S * uniform())
+            for index in range(cluster.size)
+        ]
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        """Open a connection to one member."""
+        return self.members[node].server.sessions.connect()
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction; it fails by a deadlock, in certification, or when it is too large.
+
+        Raises
+        ------
+        ScenarioError
+            If it writes on a secondary, which is read-only.
+        """
+        server = self.members[transaction.node].server
+        if transaction.rows and self._single_primary and transaction.node != PRIMARY:
+            primary = self.members[PRIMARY].server.name
+            raise ScenarioError(
+                "workload.nodes",
+                f"class {transaction.kind!r} writes on {server.name!r}, a secondary: it is "
+                "read-only",
+                f"let it write on the primary, {primary!r}, or set "
+                "group_replication_single_primary_mode = false",
+            )
+        return server.sessions.transact(transaction)
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]:
+        """Counters of every member (``performance_schema.replication_group_member_stats``)."""
+        return {member.server.name: member.counters() for member in self.members}
+
+    def stations(self) -> Iterable[Station]:
+        """Threads, logs and disks; machines are the engine's."""
+        return [station for member in self.members for station in member.stations()]

@@ -1,0 +1,394 @@
+"""One member of a group: from the commit of a client's transaction to its commit on all members."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.experiment.cluster import Cluster
+from simrep.groupcomm.mesh import Mesh, MessageWork
+from simrep.groupcomm.total_order import TotalOrder
+from simrep.groupcomm.xcom import Xcom, XcomOptions
+from simrep.kernel.trace import Trace
+from simrep.measure.stations import Station
+from simrep.server.binlog import GoOn, Group
+from simrep.server.storage import Stage
+from simrep.server.thread import Thread
+from simrep.workload.transaction import Transaction
+
+from .group_replication_certifier import Certifier, Executed
+from .group_replication_consistency import Consistency
+from .group_replication_flow_control import FlowControl
+from .group_replication_messages import (
+    Fragment,
+    GtidExecuted,
+    Kind,
+    Ordered,
+    Statistics,
+    TransactionMessage,
+)
+from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
+from .mysql_channel import Channel, Committing
+from .mysql_server import BinlogHooks, BinlogTransaction, MysqlServer
+
+__all__ = ["PRIMARY", "Member"]
+
+PRIMARY = 0
+_GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
+_LOOP_S = 1.0
+
+_US = 1e-6
+
+
+class _Commits(BinlogHooks):
+    """Notes what the member commits, its own transactions and those it applies."""
+
+    def __init__(self, member: Member) -> None:
+        super().__init__()
+        self._member = member
+
+    def after_commit(self, group: Group, go_on: GoOn) -> None:
+        """See ``CommitHooks.after_commit``."""
+        for entry in group:
+            self._member.committed(entry.argument)
+        go_on(group)
+
+
+class Member:
+    """A server in the group.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    index : int
+        Position of its node.
+    options : GroupReplicationOptions
+    costs : GroupReplicationCosts
+    loop_at_s : float
+        When its loop of once a second first runs, which sends statistics.
+
+    Attributes
+    ----------
+    proposed, rolled_back : int
+        Transactions of its own clients, and those of them that failed certification.
+    checked : int
+        Transactions that it has certified, whoever's they are.
+    too_large : int
+        Transactions above the size limit.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: int,
+        options: GroupReplicationOptions,
+        costs: GroupReplicationCosts,
+        loop_at_s: float,
+    ) -> None:
+        clock, host = cluster.clock, cluster.hosts[index]
+        self.index = index
+        self.clock = clock
+        self.host = host
+        self.trace: Trace | None = cluster.trace
+        self._options = options
+        self._costs = costs
+        self._replication = host.routine(costs.replicate_us * _US)
+        self._byte_s = costs.byte_ns * 1e-9
+        self._delivery = host.routine(costs.deliver_us * _US)
+        self._certification = host.routine(costs.certify_us * _US)
+        self._item_s = costs.certify_row_us * _US
+        self._relay_writing = host.routine(costs.relay_log_us * _US)
+        self._switch_s = costs.switch_us * _US
+
+        holds_up = options.waits_before or options.waits_after
+        self.server = MysqlServer(
+            cluster,
+            index,
+            options,
+            costs,
+            log_bin=True,
+            hooks=_Commits(self),
+            before_begin=self._before_begin if holds_up else None,
+            before_commit=self._before_commit,
+            prepare=self._prepare,
+        )
+        name = self.server.name
+        self.channel = Channel(
+            self.server,
+            options,
+            costs,
+            after_apply=self._hold if options.waits_after else None,
+        )
+        single_primary = options.single_primary_mode
+        self.certifier = Certifier(detects_conflicts=not single_primary)
+        self.executed = Executed()
+        self.consistency = Consistency(
+            clock, index, cluster.size, self._send, self.channel.when_caught_up
+        )
+        self.flow_control = FlowControl(clock, options)
+
+        work = MessageWork(
+            host.routine(costs.send_us * _US), host.routine(costs.receive_us * _US), self._byte_s
+        )
+        self.mesh = Mesh(clock, cluster.network, index, [0] * cluster.size, Thread(host), work)
+        leader = PRIMARY if options.paxos_single_leader and single_primary else None
+        self.xcom = Xcom(
+            clock,
+            self.mesh,
+            cluster.size,
+            XcomOptions(event_horizon=options.write_concurrency, leader=leader),
+            host.routine(costs.propose_us * _US),
+        )
+        order: TotalOrder = self.xcom
+        order.on_deliver(self._deliver)
+        self._delivered: Stage[Any] = Stage(clock, self._hand_over, f"{name}/delivery")
+        self._applier_module: Stage[Any] = Stage(
+            clock, self._handle, f"{name}/applier module", largest=1
+        )
+
+        self._order = 0  # of the last transaction that has passed certification
+        self._stable: dict[
+            int, int
+        ] = {}  # what members have told since the last garbage collection
+        self._last = (0, 0, 0)  # certified, applied and local ones at the last statistics message
+        self._loops = 0
+        self._loops_to_skip = 0
+        self.proposed = self.rolled_back = self.checked = self.too_large = 0
+        self.local_commits = 0
+        clock.at(loop_at_s, self._loop)
+
+    # -- origin: from the client's commit into the total order ---------------------------------
+
+    def _prepare(self, transaction: Transaction) -> float:
+        """CPU to build the message: write set, context, a copy of the row events."""
+        return self._replication.cost(self._byte_s * transaction.size_bytes)
+
+    def _before_begin(self, transaction: Transaction) -> Generator[Event, Any, None]:
+        return self.consistency.begin(in_order=self._options.waits_before)
+
+    def _before_commit(self, entry: BinlogTransaction) -> Generator[Event, Any, bool]:
+        """The hook that replicates: it returns the verdict of certification."""
+        limit = self._options.transaction_size_limit
+        if limit and entry.size_bytes > limit:
+            self.too_large += 1
+            return False
+        if not self.flow_control.admit():
+            gate = Event(self.clock)
+            self.flow_control.wait(self.clock.fire, gate)
+            yield gate
+        owner = entry.owner
+        if owner.lost():
+            return False
+        owner.protected = True  # its thread waits for the ticket and nothing else
+        self.proposed += 1
+        ticket = entry.ticket = Event(self.clock)
+        self._send(TransactionMessage(entry, self.executed.snapshot()))
+        passed: bool = yield ticket
+        return passed
+
+    def _send(self, message: Any) -> None:
+        """Compress and cut what is large, and put it into the total order."""
+        size = message.size_bytes
+        threshold = self._options.compression_threshold
+        if threshold and size >= threshold:
+            seconds = self._costs.compress_byte_ns * 1e-9 * size
+            self.host.run(seconds, self._cut, (message, int(size / self._costs.compression_ratio)))
+        else:
+            self._cut((message, size))
+
+    def _cut(self, work: tuple[Any, int]) -> None:
+        message, size = work
+        largest = self._options.max_message_size
+        while largest and size > largest:
+            self.xcom.send(Fragment(), largest)
+            size -= largest
+        self.xcom.send(message, size)
+
+    # -- every member: from the total order through certification ------------------------------
+
+    def _deliver(self, sender: int, message: Any) -> None:
+        self._delivered.join(message)
+
+    def _hand_over(self, messages: list[Any]) -> None:
+        """The thread of the group communication passes on what has come."""
+        more_s = (len(messages) - 1) * self._delivery.seconds
+        threshold = self._options.compression_threshold
+        for message in messages:
+            if message.kind == Kind.TRANSACTION and 0 < threshold <= message.size_bytes:
+                more_s += self._costs.decompress_byte_ns * 1e-9 * message.size_bytes
+        self.host.go_on(self._delivery.cost(more_s), self._handed_over, messages)
+
+    def _handed_over(self, messages: list[Any]) -> None:
+        self._delivered.leave()
+        for message in messages:
+            kind = message.kind
+            if kind == Kind.STATISTICS:
+                self.flow_control.hear(message)
+            elif kind != Kind.FRAGMENT:
+                self._applier_module.join(message)
+
+    def _handle(self, messages: list[Any]) -> None:
+        """The applier module takes the next message out of its queue."""
+        (message,) = messages
+        kind = message.kind
+        if kind == Kind.TRANSACTION:
+            seconds = self._certification.cost(self._item_s * len(message.items))
+            if message.origin != self.index:
+                seconds += self._relay_writing.cost(self._byte_s * message.entry.size_bytes)
+            self.host.go_on(seconds, self._certify, message)
+        elif kind == Kind.GTID_EXECUTED:
+            self._collect_garbage(message)
+        else:
+            if kind == Kind.PREPARED:
+                self.consistency.prepared(message)
+            else:
+                self.consistency.reached(message)
+            self._applier_module.leave()
+
+    def _certify(self, message: TransactionMessage) -> None:
+        local = message.origin == self.index
+        seqno = self.channel.received + (not local)
+        parent = self.certifier.certify(self._order + 1, seqno, message.snapshot, message.items)
+        self.checked += 1
+        if self.trace is not None:
+            self.trace.record(
+                self.index, "certify", self.checked, message.origin, message.snapshot,
+                message.items, parent >= 0,
+            )  # fmt: skip
+        if parent < 0:
+            if local:
+                self.rolled_back += 1
+                self._release((message.entry, False))
+            self._applier_module.leave()
+            return
+        self._order = order = self._order + 1
+        if local:
+            message.entry.order = order
+            if self._options.waits_after:
+                self.consistency.certified(order, self._release, (message.entry, True))
+            else:
+                self._release((message.entry, True))
+            self._applier_module.leave()
+        else:
+            change = Ordered(message, order, seqno, parent, self.clock.now)
+            self.channel.write(change, self._written)
+        if self._options.preemptive_garbage_collection:
+            self._forget_too_many()
+
+    def _release(self, verdict: tuple[BinlogTransaction, bool]) -> None:
+        """Wake the client's thread with the verdict."""
+        self.host.run(self._switch_s, self._wake, verdict)
+
+    def _wake(self, verdict: tuple[BinlogTransaction, bool]) -> None:
+        entry, passed = verdict
+        self.clock.fire(entry.ticket, passed)
+
+    def _written(self, _: Ordered) -> None:
+        self._applier_module.leave()
+
+    def _hold(self, change: Any, applied: Any) -> None:
+        self.consistency.hold(change, applied)
+
+    def committed(self, committing: BinlogTransaction | Committing) -> None:
+        """The storage engine has committed a transaction: it is visible here."""
+        if isinstance(committing, Committing):
+            change = committing.change
+            assert isinstance(change, Ordered)
+            order = change.order
+        else:
+            order = committing.order
+            self.local_commits += 1
+        self.executed.add(order)
+        if self.trace is not None:
+            self.trace.record(self.index, "visible", order)
+        if self._options.waits_after:
+            self.consistency.committed(order)
+
+    # -- garbage collection of certification info ----------------------------------------------
+
+    def _collect_garbage(self, message: GtidExecuted) -> None:
+        """When all members have told: what all of them have committed can conflict no more."""
+        self._stable[message.member] = message.committed
+        if len(self._stable) < self.mesh.size:
+            self._applier_module.leave()
+            return
+        stable = min(self._stable.values())
+        self._stable.clear()
+        seconds = self._costs.garbage_ns * 1e-9 * len(self.certifier)
+        self.host.go_on(seconds, self._collected, stable)
+
+    def _collected(self, stable: int) -> None:
+        self.certifier.collect(stable, self.channel.received)
+        self._applier_module.leave()
+
+    def _forget_too_many(self) -> None:
+        options = self._options
+        if (
+            options.single_primary_mode
+            and len(self.certifier) >= options.preemptive_garbage_collection_rows_threshold
+        ):
+            self.certifier.forget(self.channel.received)
+
+    # -- the loop of once a second -------------------------------------------------------------
+
+    def _loop(self, _: None) -> None:
+        """Flow control step and statistics every period, executed transactions every 60 turns."""
+        self._loops += 1
+        self._loops_to_skip -= 1
+        if self._loops_to_skip <= 0:
+            self._loops_to_skip = self._options.flow_control_period
+            self._send(self._statistics())
+            self.flow_control.step()
+        if self._loops % _GTID_BROADCAST_PERIODS == 0:
+            self._send(GtidExecuted(self.index, self.executed.low))
+        self.clock.at(self.clock.now + _LOOP_S, self._loop)
+
+    def _statistics(self) -> Statistics:
+        now = (self.checked, self.channel.applied, self.local_commits)
+        certified, applied, local = (a - b for a, b in zip(now, self._last, strict=True))
+        self._last = now
+        return Statistics(
+            self.index, self.waiting_certification, self.channel.backlog, certified, applied, local
+        )
+
+    # -- figures -------------------------------------------------------------------------------
+
+    @property
+    def waiting_certification(self) -> int:
+        """Messages that the applier module has not come to."""
+        return len(self._applier_module)
+
+    def stations(self) -> Iterable[Station]:
+        """Those of its server, and the single threads that the order passes through."""
+        return [
+            *self.server.stations(),
+            self._delivered,
+            self._applier_module,
+            *self.channel.stations(),
+        ]
+
+    def counters(self) -> dict[str, float]:
+        """Of ``replication_group_member_stats``, of the server, and of the total order."""
+        flow_control = self.flow_control
+        return {
+            "COUNT_TRANSACTIONS_IN_QUEUE": self.waiting_certification,
+            "COUNT_TRANSACTIONS_CHECKED": self.checked,
+            "COUNT_CONFLICTS_DETECTED": self.certifier.conflicts,
+            "COUNT_TRANSACTIONS_ROWS_VALIDATING": len(self.certifier),
+            "COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE": self.channel.backlog,
+            "COUNT_TRANSACTIONS_REMOTE_APPLIED": self.channel.applied,
+            "COUNT_TRANSACTIONS_LOCAL_PROPOSED": self.proposed,
+            "COUNT_TRANSACTIONS_LOCAL_ROLLBACK": self.rolled_back,
+            "Gr_transaction_size_limit_exceeded": self.too_large,
+            "Gr_flow_control_throttle_count": flow_control.waits,
+            "Gr_flow_control_throttle_time_sum": flow_control.wait_s * 1e6,
+            "Gr_certification_garbage_collected": self.certifier.collected,
+            "Gr_applier_lag_mean_s": self.channel.lag.mean,
+            "xcom_batches": self.xcom.batches,
+            "xcom_messages": self.xcom.proposed,
+            "xcom_messages_sent": self.mesh.sent,
+            "xcom_messages_received": self.mesh.received,
+            **self.server.counters(),
+        }
