@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simrep.experiment.cluster import Cluster
-from simrep.server.binlog import Group
+from simrep.server.commit import Group
 from simrep.server.dependencies import (
     CommitOrder,
     CommitParents,

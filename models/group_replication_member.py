@@ -12,8 +12,8 @@ from simrep.groupcomm.mesh import Mesh, MessageWork
 from simrep.groupcomm.total_order import TotalOrder
 from simrep.groupcomm.xcom import Xcom, XcomOptions
 from simrep.kernel.trace import Trace
+from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
-from simrep.server.binlog import GoOn, Group
 from simrep.server.storage import Stage
 from simrep.server.thread import Thread
 from simrep.workload.transaction import Transaction
@@ -49,11 +49,9 @@ class _Commits(BinlogHooks):
         super().__init__()
         self._member = member
 
-    def after_commit(self, group: Group, go_on: GoOn) -> None:
-        """See ``CommitHooks.after_commit``."""
-        for entry in group:
-            self._member.committed(entry.argument)
-        go_on(group)
+    def in_engine(self, entry: Any) -> None:
+        """See ``BinlogHooks.in_engine``."""
+        self._member.committed(entry)
 
 
 class Member:
@@ -157,6 +155,7 @@ class Member:
         self._loops_to_skip = 0
         self.proposed = self.rolled_back = self.checked = self.too_large = 0
         self.local_commits = 0
+        self.round_trip = Moments()
         clock.at(loop_at_s, self._loop)
 
     # -- origin: from the client's commit into the total order ---------------------------------
@@ -185,7 +184,9 @@ class Member:
         self.proposed += 1
         ticket = entry.ticket = Event(self.clock)
         self._send(TransactionMessage(entry, self.executed.snapshot()))
+        sent_s = self.clock._now
         passed: bool = yield ticket
+        self.round_trip.add(self.clock._now - sent_s)
         return passed
 
     def _send(self, message: Any) -> None:
@@ -385,6 +386,8 @@ class Member:
             "Gr_flow_control_throttle_count": flow_control.waits,
             "Gr_flow_control_throttle_time_sum": flow_control.wait_s * 1e6,
             "Gr_certification_garbage_collected": self.certifier.collected,
+            "Gr_data_messages_sent_count": self.round_trip.count,
+            "Gr_data_messages_sent_roundtrip_time_mean": self.round_trip.mean * 1e6,
             "Gr_applier_lag_mean_s": self.channel.lag.mean,
             "xcom_batches": self.xcom.batches,
             "xcom_messages": self.xcom.proposed,

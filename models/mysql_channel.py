@@ -113,6 +113,8 @@ class Channel:
             workers=options.workers,
             ordered=options.preserve_commit_order,
             workers_wait=workers_wait,
+            spins=options.commit_pipeline == "mysql-5.7"
+            and options.parallel_type == "LOGICAL_CLOCK",
             schedule_s=costs.schedule_us * _US,
             switch_s=costs.switch_us * _US,
             name=f"{name}/appliers",
@@ -146,8 +148,8 @@ class Channel:
         self.received += 1
         self.relay_log_bytes += change.size_bytes
         self._pending.append(change)
-        written(change)
         self._appliers.submit(change)
+        written(change)
 
     @property
     def backlog(self) -> int:
@@ -206,6 +208,7 @@ class Channel:
         self.applied += 1
         server.commits += 1
         self.lag.add(server.clock.now - change.written_s)
+        server.hooks.in_engine(entry)
         if server.trace is not None:
             server.trace.record(server.index, "commit", change.seqno, change.transaction.client)
         if change.locks:

@@ -9,16 +9,8 @@ from simpy.events import Event
 
 from simrep.experiment.cluster import Cluster
 from simrep.measure.stations import Station
-from simrep.server.binlog import (
-    CommitHooks,
-    CommitPipeline,
-    Engine,
-    Group,
-    GroupCommit,
-    MariadbCommit,
-    RedoCommit,
-    SerialCommit,
-)
+from simrep.server.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
+from simrep.server.commit import CommitHooks, CommitPipeline, Engine, Group
 from simrep.server.locks import LockTable
 from simrep.server.storage import Binlog, Disk, RedoLog
 from simrep.workload.session import OpenTransaction, Sessions
@@ -94,6 +86,9 @@ class BinlogHooks(CommitHooks):
         self.commits = 0
         self.groups = 0
 
+    def in_engine(self, entry: Any) -> None:
+        """A transaction is committed in the storage engine; its row locks go next."""
+
     def after_flush(self, group: Group) -> None:
         """See ``CommitHooks.after_flush``."""
         self.groups += 1
@@ -165,12 +160,13 @@ class MysqlServer:
             self.disk,
             sync_binlog=options.sync_binlog,
             write_s=costs.binlog_write_us * _US,
+            switch_s=self.switch_s,
             bytes_per_s=1e9 / costs.binlog_byte_ns if costs.binlog_byte_ns else float("inf"),
         )
-        self._hooks = hooks or BinlogHooks()
-        engine = Engine(host, self._redo, commit_s=costs.commit_us * _US)
+        self.hooks = hooks or BinlogHooks()
+        engine = Engine(host, self._redo, commit_s=costs.commit_us * _US, switch_s=self.switch_s)
         self.pipeline: CommitPipeline = (
-            _with_binlog(cluster, options, engine, self._binlog, self._hooks)
+            _with_binlog(cluster, options, engine, self._binlog, self.hooks)
             if log_bin
             else RedoCommit(engine)
         )
@@ -215,13 +211,14 @@ class MysqlServer:
             entry.seqno = self.commits
         if entry.seqno > self.max_committed:
             self.max_committed = entry.seqno
+        self.hooks.in_engine(entry)
         if self.trace is not None:
             self.trace.record(self.index, "commit", entry.seqno, entry.transaction.client)
         self.locks.release_all(entry.owner)
 
     def _durable(self, entry: BinlogTransaction) -> None:
-        """The client's thread is woken."""
-        self.host.run(self.switch_s, self.clock.fire, entry.owner.done)
+        """The client's thread goes on."""
+        self.clock.fire(entry.owner.done)
 
     def stations(self) -> Iterable[Station]:
         """Logs and disk; the machine is the engine's."""
@@ -234,8 +231,8 @@ class MysqlServer:
         return {
             "Handler_commit": self.commits,
             "Handler_rollback": self.sessions.rollbacks,
-            "Binlog_commits": self._hooks.commits,
-            "Binlog_group_commits": self._hooks.groups,
+            "Binlog_commits": self.hooks.commits,
+            "Binlog_group_commits": self.hooks.groups,
             "Binlog_bytes_written": self._binlog.bytes,
             "Binlog_fsyncs": self._binlog.syncs,
             "Innodb_os_log_fsyncs": self._redo.syncs,

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from simrep.kernel.order import OrderedGate
-from simrep.server.host import Host
-from simrep.server.thread import Thread
+from simrep.server.host import Host, Spin
 
 __all__ = ["Appliers", "Change", "Work"]
 
@@ -56,6 +55,9 @@ class Appliers:
     workers_wait : bool
         Workers wait for what a change depends on, and not the coordinator (MariaDB's optimistic
         mode).
+    spins : bool
+        The coordinator waits busily for a free worker, on a core of the host (MySQL's
+        ``LOGICAL_CLOCK``; "busy wait with yield" in the source).
     schedule_s : float
         What the coordinator does per change, in seconds.
     switch_s : float
@@ -73,7 +75,8 @@ class Appliers:
 
     References
     ----------
-    sql/rpl_mta_submode.cc, Mts_submode_logical_clock::schedule_next_event (MySQL 8.4).
+    sql/rpl_mta_submode.cc, Mts_submode_logical_clock::schedule_next_event and
+    get_least_occupied_worker, "busy wait with yield thread control" (MySQL 8.4).
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Appliers:
         workers: int,
         ordered: bool,
         workers_wait: bool = False,
+        spins: bool = False,
         schedule_s: float = 0.0,
         switch_s: float = 0.0,
         name: str = "",
@@ -93,15 +97,17 @@ class Appliers:
         self._clock = host.clock
         self._host = host
         self._work = work
-        self._coordinator = Thread(host)
         self._coordination = host.routine(schedule_s)
         self._switch_s = switch_s
         self._single = workers == 0
         self._idle = self.servers = max(1, workers)
         self._workers_wait = workers_wait
+        self._spins = spins and not self._single
+        self._spin: Spin | None = None
         self._gate = OrderedGate() if ordered else None
         self._relay: deque[tuple[float, Change]] = deque()
         self._reading = False
+        self._scheduling = False
         self._held: Change | None = None  # the coordinator waits with it
         self._arrived_s = 0.0
         self._dependent: dict[int, list[Change]] = {}
@@ -118,27 +124,47 @@ class Appliers:
         """The relay log has one more change."""
         self._relay.append((self._clock.now, change))
         if not self._reading:
-            self._read()
+            self._reading = True
+            self._host.run(self._next(), self._schedule)
 
     def __len__(self) -> int:
         """How many changes wait in the relay log."""
         return len(self._relay) + (self._held is not None)
 
-    def _read(self) -> None:
-        """The coordinator goes on with the next change, or rests."""
-        self._reading = bool(self._relay)
-        if self._reading:
-            self._arrived_s, change = self._relay.popleft()
-            self._coordinator.do(self._coordination.cost(), self._schedule, change)
+    # -- the coordinator -------------------------------------------------------------------------
 
-    def _schedule(self, change: Change) -> None:
-        if self._may_go(change):
-            self._hand_over(change)
-        else:
-            self._held = change
+    def _next(self) -> float:
+        """Take the next change out of the relay log; what it costs to read and assign it."""
+        self._arrived_s, self._held = self._relay.popleft()
+        return self._coordination.cost()
+
+    def _schedule(self, _: None = None) -> None:
+        """Hand over the change at hand if it may go, and go on with the next ones."""
+        if self._scheduling:  # what it handed over has ended at once: the loop below goes on
+            return
+        self._scheduling = True
+        while (held := self._held) is not None and self._may_go(held):
+            self._held = None
+            self._hand_over(held)
+            if not self._relay or (self._single and not self._idle):
+                break
+            seconds = self._next()
+            if seconds > 0.0:
+                self._scheduling = False
+                self._host.go_on(seconds, self._schedule)
+                return
+        self._scheduling = False
+        self._reading = self._held is not None or (self._single and not self._idle)
+        if self._held is not None:
+            self._wait_busily(self._held)
 
     def _may_go(self, change: Change) -> bool:
         return self._idle > 0 and (self._workers_wait or change.parent <= self.low_water)
+
+    def _wait_busily(self, change: Change) -> None:
+        """Of the two waits of the coordinator, the second, that for a worker, is busy."""
+        if self._spins and self._spin is None and change.parent <= self.low_water:
+            self._spin = self._host.spin()
 
     def _hand_over(self, change: Change) -> None:
         now = self._clock.now
@@ -152,7 +178,8 @@ class Appliers:
             self._start(change)
         else:
             self._host.run(self._switch_s, self._start, change)
-            self._read()
+
+    # -- the workers -----------------------------------------------------------------------------
 
     def _start(self, change: Change) -> None:
         if change.parent <= self.low_water:
@@ -161,10 +188,16 @@ class Appliers:
             self._dependent.setdefault(change.parent, []).append(change)
 
     def _applied(self, change: Change) -> None:
-        if self._gate is None:
+        gate = self._gate
+        if gate is None:
             self._commit(change)
-        else:
-            self._gate.enter(change.seqno, self._commit, change)
+        elif gate.next == change.seqno:
+            gate.enter(change.seqno, self._commit, change)
+        else:  # it sleeps until the worker before it wakes it
+            gate.enter(change.seqno, self._wake_to_commit, change)
+
+    def _wake_to_commit(self, change: Change) -> None:
+        self._host.run(self._switch_s, self._commit, change)
 
     def _commit(self, change: Change) -> None:
         self._work.commit(change, self._queued, self._committed)
@@ -178,10 +211,21 @@ class Appliers:
         self._idle += 1
         self._advance(change.seqno)
         if self._single:
-            self._read()
+            self._go_on_reading()
         elif self._held is not None and self._may_go(self._held):
-            held, self._held = self._held, None
-            self._coordinator.do(self._switch_s, self._hand_over, held)
+            spin, self._spin = self._spin, None
+            if spin is None:
+                self._host.run(self._switch_s, self._schedule)
+            else:
+                self._host.stop(spin, self._schedule)
+
+    def _go_on_reading(self) -> None:
+        """The single thread has committed a change, and takes the next."""
+        if self._scheduling:
+            return
+        self._reading = bool(self._relay)
+        if self._reading:
+            self._host.go_on(self._next(), self._schedule)
 
     def _advance(self, seqno: int) -> None:
         """Move the low-water mark; start what has waited for it."""

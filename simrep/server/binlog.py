@@ -14,124 +14,13 @@ MariaDB 10.0 and later    ``MariadbCommit``                      1 redo, 1 binlo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from simrep.kernel.clock import Clock
-from simrep.server.host import Host
-from simrep.server.storage import Binlog, RedoLog, Stage
+from simrep.server.commit import Call, Commit, CommitHooks, Engine, Group, total_bytes
+from simrep.server.storage import Binlog, Stage
 
-__all__ = [
-    "Commit",
-    "CommitHooks",
-    "CommitPipeline",
-    "Engine",
-    "Group",
-    "GroupCommit",
-    "MariadbCommit",
-    "RedoCommit",
-    "SerialCommit",
-]
-
-Call = Callable[[Any], object]
-
-
-@dataclass(slots=True)
-class Commit:
-    """One transaction in the pipeline: its size in bytes and whom to tell."""
-
-    size_bytes: int
-    committed: Call
-    done: Call
-    argument: Any
-
-
-Group = list[Commit]
-GoOn = Callable[[Group], object]
-
-
-class CommitPipeline(Protocol):
-    """Anything that makes an executed transaction durable and visible."""
-
-    @property
-    def stages(self) -> tuple[Stage[Any], ...]:
-        """The stages, in the order in which a transaction passes them."""
-
-    def commit(self, size_bytes: int, committed: Call, done: Call, argument: Any = None) -> None:
-        """Commit a transaction.
-
-        Parameters
-        ----------
-        size_bytes : int
-            Size of its row events in the binary log; its redo volume is taken as the same.
-        committed : callable
-            ``committed(argument)`` when the storage engine has committed it in memory: it is
-            visible and its row locks must be released.
-        done : callable
-            ``done(argument)`` when the client's commit returns.
-        """
-
-
-class CommitHooks:
-    """The points of a commit where a replication product steps in; this base lets all pass.
-
-    A hook that takes ``go_on`` must call ``go_on(group)`` once, at once or later; until then the
-    group keeps what it holds at that point.
-    """
-
-    def after_flush(self, group: Group) -> None:
-        """The group was appended to the binary log; its order is final."""
-
-    def readable(self, group: Group) -> None:
-        """The threads that send the binary log to replicas may read the group from now on."""
-
-    def after_sync(self, group: Group, go_on: GoOn) -> None:
-        """Before the engine commit, row locks held (not in 5.5: it has no such point)."""
-        go_on(group)
-
-    def after_commit(self, group: Group, go_on: GoOn) -> None:
-        """After the engine commit, before the clients are answered; no mutex is held."""
-        go_on(group)
-
-
-class Engine:
-    """The storage engine: its redo log, and its commits in memory on a core of the host.
-
-    Parameters
-    ----------
-    host : Host
-    redo : RedoLog
-    commit_s : float
-        Work per transaction to commit it in memory, in seconds, with warm caches: of a group
-        the first pays for a cold start.
-    """
-
-    def __init__(self, host: Host, redo: RedoLog, *, commit_s: float = 0.0) -> None:
-        self._host = host
-        self._commitment = host.routine(commit_s)
-        self.redo = redo
-
-    def commit(self, group: Group, call: GoOn) -> None:
-        """One thread commits the group, all locks are released at its end; then ``call(group)``."""
-        others_s = (len(group) - 1) * self._commitment.seconds
-        self._host.run(self._commitment.cost(others_s), self._committed, (group, call))
-
-    @staticmethod
-    def _committed(work: tuple[Group, GoOn]) -> None:
-        group, call = work
-        for entry in group:
-            entry.committed(entry.argument)
-        call(group)
-
-
-def _size(group: Group) -> int:
-    return sum(entry.size_bytes for entry in group)
-
-
-def _answer(group: Group) -> None:
-    for entry in group:
-        entry.done(entry.argument)
+__all__ = ["GroupCommit", "MariadbCommit", "RedoCommit", "SerialCommit"]
 
 
 class RedoCommit:
@@ -151,7 +40,7 @@ class RedoCommit:
         self._engine.commit([Commit(size_bytes, committed, done, argument)], self._flush)
 
     def _flush(self, group: Group) -> None:
-        self._engine.redo.flush(_size(group), _answer, group)
+        self._engine.redo.flush(total_bytes(group), self._engine.answer_each, group)
 
 
 class _Pipeline:
@@ -183,10 +72,10 @@ class _Pipeline:
         if self._redo_at_prepare:
             self._write(group)
         else:
-            self._engine.redo.flush(_size(group), self._write, group)
+            self._engine.redo.flush(total_bytes(group), self._write, group)
 
     def _write(self, group: Group) -> None:
-        self._binlog.write(len(group), _size(group), self._written, group)
+        self._binlog.write(len(group), total_bytes(group), self._written, group)
 
     def _written(self, group: Group) -> None:
         self._binlog.sync(self._synced, group)
@@ -203,7 +92,7 @@ class _Pipeline:
         self._answer(group)
 
     def _answer(self, group: Group) -> None:
-        self._hooks.after_commit(group, _answer)
+        self._hooks.after_commit(group, self._engine.answer)
 
 
 class SerialCommit(_Pipeline):
@@ -238,7 +127,7 @@ class SerialCommit(_Pipeline):
     ) -> None:
         super().__init__(engine, binlog, hooks, redo_at_prepare=not whole)
         self._whole = whole
-        self.mutex = Stage(clock, self._enter, "prepare_commit_mutex", largest=1)
+        self.mutex = Stage(clock, self._enter, "prepare_commit_mutex", largest=1, wake=engine.wake)
         self._first = self._last = self.mutex
         self.stages = (engine.redo.stage, self.mutex)
 
@@ -302,15 +191,18 @@ class GroupCommit(_Pipeline):
     ) -> None:
         super().__init__(engine, binlog, hooks, redo_at_prepare=redo_at_prepare)
         self._ordered = order_commits
-        self.flush_stage = self._first = Stage(clock, self._enter, "binlog flush")
+        self.flush_stage = self._first = Stage(clock, self._enter, "binlog flush", wake=engine.wake)
         self.sync_stage = Stage(
             clock,
             self._sync,
             "binlog sync",
             gather_s=lambda: sync_delay_s if binlog.sync_due else 0.0,
             gather_count=sync_no_delay_count,
+            wake=engine.wake,
         )
-        self.commit_stage = self._last = Stage(clock, self._commit, "binlog commit")
+        self.commit_stage = self._last = Stage(
+            clock, self._commit, "binlog commit", wake=engine.wake
+        )
         self.stages = (engine.redo.stage, self.flush_stage, self.sync_stage, self.commit_stage)
 
     def _written(self, group: Group) -> None:
@@ -379,7 +271,12 @@ class MariadbCommit(_Pipeline):
         super().__init__(engine, binlog, hooks, redo_at_prepare=True)
         gather_s = (lambda: wait_s) if wait_count else None
         self.log_stage = self._first = Stage(
-            clock, self._enter, "LOCK_log", gather_s=gather_s, gather_count=wait_count
+            clock,
+            self._enter,
+            "LOCK_log",
+            gather_s=gather_s,
+            gather_count=wait_count,
+            wake=engine.wake,
         )
         self.after_sync_lock = Stage(clock, self._after_sync, "LOCK_after_binlog_sync", largest=1)
         self.commit_lock = self._last = Stage(clock, self._commit, "LOCK_commit_ordered", largest=1)
@@ -388,6 +285,9 @@ class MariadbCommit(_Pipeline):
     def _synced(self, group: Group) -> None:
         super()._synced(group)
         self.after_sync_lock.join(group)
+
+    def _answer(self, group: Group) -> None:
+        self._hooks.after_commit(group, self._engine.answer_each)
 
     def _after_sync(self, groups: list[Group]) -> None:
         self.log_stage.leave()

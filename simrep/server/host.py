@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from heapq import heappush
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Stream, Streams
 from simrep.server.routine import Routine
 
-__all__ = ["Host"]
+__all__ = ["Host", "Spin"]
 
 Call = Callable[[Any], object]
 
@@ -25,13 +26,23 @@ class _Visit:
     __slots__ = ("argument", "call", "callbacks", "seconds", "since", "used")
     _ok = True
     callbacks: tuple[Callable[[_Visit], None]]
-    since: float  # when it began to wait
+    since: float  # when it began to wait, or to use a slice
 
     def __init__(self, seconds: float, call: Call, argument: Any) -> None:
         self.seconds = seconds  # of work that is left
         self.call = call
         self.argument = argument
         self.used = 0.0  # how long its thread has had the core
+
+
+class Spin(_Visit):
+    """A thread that waits busily; to be handed to ``Host.stop``."""
+
+    __slots__ = ()
+
+
+def _nothing(_: Any) -> None:
+    pass
 
 
 class Host:
@@ -53,6 +64,9 @@ class Host:
     name : str
     slice_s : float
         Longest use of a core while others wait, in seconds (Linux: 0.7-3 ms).
+    tick_s : float
+        How long a thread that waits busily (``spin``) keeps its core from others, in seconds: it
+        never sleeps, so that only the scheduler's tick takes the core away (1/HZ: 4 ms, 1 ms).
     cold_factor : float
         How much longer a routine takes after a long pause: its code and data have left the caches.
         1 = no effect; 2-5 is plausible.
@@ -74,8 +88,8 @@ class Host:
 
     __slots__ = (
         "_ending", "_ends", "_events", "_idle", "_number", "_queue", "_slice_ends", "busy_s",
-        "clock", "cold_after_s", "cold_factor", "cores", "name", "noise", "slice_s", "visits",
-        "wait_max_s", "wait_s", "wakeup_s",
+        "clock", "cold_after_s", "cold_factor", "cores", "name", "noise", "slice_s", "tick_s",
+        "visits", "wait_max_s", "wait_s", "wakeup_s",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +100,7 @@ class Host:
         streams: Streams | None = None,
         name: str = "",
         slice_s: float = 1e-3,
+        tick_s: float = 4e-3,
         cold_factor: float = 1.0,
         cold_after_s: float = 2e-3,
         wakeup_s: float = 0.0,
@@ -99,6 +114,7 @@ class Host:
         self.cores = cores
         self.name = name
         self.slice_s = slice_s
+        self.tick_s = tick_s
         self.cold_factor = cold_factor
         self.cold_after_s = cold_after_s
         self.wakeup_s = wakeup_s
@@ -155,6 +171,29 @@ class Host:
             visit.call = call
             visit.argument = argument
 
+    def spin(self) -> Spin:
+        """Wait for something without giving way (busy waiting), like work that does not end."""
+        spin = Spin(inf, _nothing, None)
+        self.visits += 1
+        if self._idle:
+            self._idle -= 1
+            self._start(spin)
+        else:
+            spin.since = self.clock._now
+            self._queue.append(spin)
+        return spin
+
+    def stop(self, spin: Spin, call: Call, argument: Any = None) -> None:
+        """End the busy waiting: ``call(argument)`` now, or when the thread has a core again."""
+        if spin in self._queue:
+            spin.seconds = 0.0
+            spin.call = call
+            spin.argument = argument
+        else:
+            self.busy_s -= spin.since + self.tick_s - self.clock._now  # what it no longer uses
+            spin.seconds = -inf
+            self._start(_Visit(0.0, call, argument))
+
     def work(self, seconds: float) -> Event:
         """``go_on`` for a generator: an event that fires when the work is done."""
         done = Event(self.clock)
@@ -165,8 +204,9 @@ class Host:
         """Give the visit a core until its work or a slice ends."""
         seconds = visit.seconds
         if seconds > self.slice_s:
-            seconds = self.slice_s
+            seconds = self.tick_s if seconds == inf else self.slice_s
             visit.callbacks = self._slice_ends
+            visit.since = self.clock._now
         else:
             visit.used += seconds
             visit.callbacks = self._ends
@@ -190,7 +230,8 @@ class Host:
 
     def _end_slice(self, visit: _Visit) -> None:
         visit.seconds -= self.slice_s
-        self._wait(visit)
+        if visit.seconds > -inf:  # else it was busy waiting, and has stopped
+            self._wait(visit)
 
     def _wait(self, visit: _Visit) -> None:
         """Go to the end of the run queue."""

@@ -37,6 +37,9 @@ class Stage(Generic[Item]):
         group. The stage is taken meanwhile.
     gather_count : int
         The leader stops waiting when so many are in the queue; 0: never early.
+    wake : callable, optional
+        ``wake(call, argument)`` calls when a sleeping thread has been woken: a leader that has
+        waited for the stage to become free must be. Its group is closed when it runs.
 
     Attributes
     ----------
@@ -59,6 +62,7 @@ class Stage(Generic[Item]):
         largest: int | None = None,
         gather_s: Callable[[], float] | None = None,
         gather_count: int = 0,
+        wake: Callable[[Call, Any], object] | None = None,
     ) -> None:
         if largest is not None and largest < 1:
             raise ValueError(f"largest must be at least 1, given {largest}")
@@ -68,6 +72,7 @@ class Stage(Generic[Item]):
         self._largest = largest
         self._gather_s = gather_s
         self._gather_count = gather_count
+        self._wake = wake
         self._gathering = 0  # number of the group that gathers now, 0: none
         self._taken = False
         self._since = 0.0
@@ -94,7 +99,11 @@ class Stage(Generic[Item]):
         self.busy_s += self._clock.now - self._since
         self._taken = False
         if self._queue:
-            self._open()
+            if self._wake is None:
+                self._open()
+            else:
+                self._taken = True
+                self._wake(self._open, None)
 
     @property
     def mean_group(self) -> float:
@@ -105,7 +114,7 @@ class Stage(Generic[Item]):
         """How many are waiting."""
         return len(self._queue)
 
-    def _open(self) -> None:
+    def _open(self, _: None = None) -> None:
         self._taken = True
         gather = self._gather_s() if self._gather_s is not None else 0.0
         if gather <= 0.0 or self._full():
@@ -214,6 +223,8 @@ class RedoLog:
         One write() to the operating system, in seconds, including the hand-over to the log
         threads of MySQL 8.0.11 and later.
     name : str
+    wake : callable, optional
+        See ``Stage``.
 
     Attributes
     ----------
@@ -242,6 +253,7 @@ class RedoLog:
         flush_at_commit: int = 1,
         write_s: float = 0.0,
         name: str = "redo",
+        wake: Callable[[Call, Any], object] | None = None,
     ) -> None:
         if flush_at_commit not in (0, 1, 2):
             raise ValueError(f"flush_at_commit must be 0, 1 or 2, given {flush_at_commit}")
@@ -249,7 +261,7 @@ class RedoLog:
         self._disk = disk
         self._level = flush_at_commit
         self._write_s = write_s
-        self.stage: Stage[tuple[int, Call, Any]] = Stage(clock, self._write, name)
+        self.stage: Stage[tuple[int, Call, Any]] = Stage(clock, self._write, name, wake=wake)
         self.syncs = 0
 
     def flush(self, size_bytes: int, call: Call, argument: Any = None) -> None:
@@ -291,6 +303,9 @@ class Binlog:
     write_s : float
         Work per transaction to append its cache to the file, in seconds, with warm caches: of a
         group the first pays for a cold start.
+    switch_s : float
+        What it takes to wake a thread of the file system, in seconds: an fsync of a file that has
+        grown needs one, to write the journal.
     bytes_per_s : float
         Speed at which the caches are copied into the file.
 
@@ -306,6 +321,7 @@ class Binlog:
         *,
         sync_binlog: int = 1,
         write_s: float = 0.0,
+        switch_s: float = 0.0,
         bytes_per_s: float = float("inf"),
     ) -> None:
         if sync_binlog < 0:
@@ -313,6 +329,7 @@ class Binlog:
         self._host = host
         self._disk = disk
         self._writing = host.routine(write_s)
+        self._switch_s = switch_s
         self._per_byte = 1.0 / bytes_per_s
         self._unsynced_groups = 0
         self._unsynced_bytes = 0
@@ -340,6 +357,10 @@ class Binlog:
             self.syncs += 1
             size = self._unsynced_bytes
             self._unsynced_groups = self._unsynced_bytes = 0
-            self._disk.sync(size, call, argument)
+            self._disk.sync(size, self._write_journal, (call, argument))
         else:
             call(argument)
+
+    def _write_journal(self, then: tuple[Call, Any]) -> None:
+        """The file has grown: a thread of the file system must run before the sync returns."""
+        self._host.run(self._switch_s, *then)
