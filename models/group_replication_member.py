@@ -98,7 +98,7 @@ class Member:
         self._certification = host.routine(costs.certify_us * _US)
         self._item_s = costs.certify_row_us * _US
         self._relay_writing = host.routine(costs.relay_log_us * _US)
-        self._switch_s = costs.switch_us * _US
+        self._resumption = host.routine(costs.resume_us * _US)
 
         holds_up = options.waits_before or options.waits_after
         self.server = MysqlServer(
@@ -280,7 +280,7 @@ class Member:
 
     def _release(self, verdict: tuple[BinlogTransaction, bool]) -> None:
         """Wake the client's thread with the verdict."""
-        self.host.run(self._switch_s, self._wake, verdict)
+        self.host.run(self._resumption.cost(), self._wake, verdict)
 
     def _wake(self, verdict: tuple[BinlogTransaction, bool]) -> None:
         entry, passed = verdict

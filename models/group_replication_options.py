@@ -173,6 +173,11 @@ class GroupReplicationCosts(ApplierCosts):
         ge=0,
         description="CPU per item of certification info when it is looked through for garbage",
     )
+    resume_us: float = Field(
+        10.0,
+        ge=0,
+        description="CPU of the client's thread from the verdict to the queue of the binary log",
+    )
     relay_log_us: float = Field(
         10.0, ge=0, description="CPU to write a transaction of another member to the relay log"
     )

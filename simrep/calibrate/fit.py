@@ -243,6 +243,7 @@ class _Problem:
         self.sigmas = np.array([parameter.sigma for parameter in spec.parameter])
         self.low, self.high = np.transpose([_bounds(parameter) for parameter in spec.parameter])
         self._names = [parameter.name for parameter in spec.parameter]
+        self._paths = [parameter.path for parameter in spec.parameter]
         self._replications = replications
         self._seed = seed
         self._executor = executor
@@ -309,10 +310,7 @@ class _Problem:
 
     def _log_errors(self, costs: Floats) -> Floats:
         """Logarithms of simulated over measured figures."""
-        settings = {
-            f"cluster.costs.{name}": cost
-            for name, cost in zip(self._names, costs.tolist(), strict=True)
-        }
+        settings = dict(zip(self._paths, costs.tolist(), strict=True))
         plans = [plan(with_values(scenario, settings)) for scenario in self._scenarios]
         simulated = list(
             simulate_cells(plans, self._figures, self._replications, self._seed, self._executor)

@@ -52,11 +52,12 @@ def with_costs(text: str, costs: Mapping[str, float]) -> str:
     text : str
         TOML of the pack.
     costs : mapping of str to float
-        Values for its ``[costs]``; those of other names stay. Rounded to four digits, which is
-        more than a fit knows.
+        Values for its ``[costs]``, or for its ``[machine]`` if named ``machine.TRAIT``; those of
+        other names stay. Rounded to four digits, which is more than a fit knows.
     """
     document = tomlkit.parse(text)
-    table = document.setdefault("costs", tomlkit.table())
-    for name, value in costs.items():
+    for full_name, value in costs.items():
+        name = full_name.removeprefix("machine.")
+        table = document.setdefault("costs" if name == full_name else "machine", tomlkit.table())
         table[name] = float(f"{value:.4g}")
     return tomlkit.dumps(document)

@@ -22,7 +22,7 @@ def build_host(clock: Clock, streams: Streams, machine: MachineTable, name: str)
     """A machine with the traits of a complete table."""
     assert machine.cores is not None
     assert machine.slice_ms is not None
-    assert machine.tick_ms is not None
+    assert machine.spin_ms is not None
     assert machine.cold_factor is not None
     assert machine.cold_after_ms is not None
     assert machine.wakeup_us is not None
@@ -33,7 +33,7 @@ def build_host(clock: Clock, streams: Streams, machine: MachineTable, name: str)
         streams=streams,
         name=name,
         slice_s=seconds(machine.slice_ms),
-        tick_s=seconds(machine.tick_ms),
+        spin_s=seconds(machine.spin_ms),
         cold_factor=machine.cold_factor,
         cold_after_s=seconds(machine.cold_after_ms),
         wakeup_s=machine.wakeup_us / 1e6,

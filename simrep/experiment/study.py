@@ -20,7 +20,19 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.problems import combined, problems
 
-__all__ = ["Definition", "Factor", "MeasuredCell", "Series", "Study", "load_study", "studies"]
+__all__ = [
+    "DEFINITION",
+    "Definition",
+    "Factor",
+    "MeasuredCell",
+    "Series",
+    "Study",
+    "Value",
+    "load_study",
+    "read_rows",
+    "studies",
+    "study_folder",
+]
 
 Value = int | float | str
 DEFINITION = "study.toml"
@@ -73,11 +85,16 @@ class WhatIf(_Table):
 class Parameter(_Table):
     """A cost that a fit may change, with what is known about it beforehand."""
 
-    name: str = Field(description="field of the model's costs")
+    name: str = Field(description="field of the model's costs, or machine.TRAIT")
     prior: float = Field(gt=0, description="most plausible value before the fit")
     sigma: float = Field(0.7, gt=0, description="standard deviation of its logarithm")
     low: float | None = Field(None, gt=0, description="lower bound")
     high: float | None = Field(None, gt=0, description="upper bound")
+
+    @property
+    def path(self) -> str:
+        """Where it stands in a scenario."""
+        return f"cluster.{self.name}" if "." in self.name else f"cluster.costs.{self.name}"
 
 
 class Extra(_Table):
@@ -191,18 +208,22 @@ def load_study(name: str | Path) -> Study:
     ScenarioError
         When there is no such study, or it contradicts itself or its data.
     """
-    shipped = str(name) in studies()
-    folder = _shipped() / name if shipped else Path(name)
-    path = folder / DEFINITION
-    if not path.is_file():
+    folder = study_folder(name)
+    definition = _definition(folder / DEFINITION)
+    where = f"{folder.name}/{definition.data}"
+    rows = read_rows(folder / definition.data, where)
+    cells = {series.name: _cells(definition, series, rows, where) for series in definition.series}
+    return Study(folder.name, folder, definition, cells)
+
+
+def study_folder(name: str | Path) -> Path:
+    """The folder of a study, by its name or path."""
+    folder = _shipped() / name if str(name) in studies() else Path(name)
+    if not (folder / DEFINITION).is_file():
         raise ScenarioError(
             str(name), f"neither a study nor a folder with {DEFINITION}", _known(name)
         )
-    definition = _definition(path)
-    where = f"{folder.name}/{definition.data}"
-    rows = _rows(folder / definition.data, where)
-    cells = {series.name: _cells(definition, series, rows, where) for series in definition.series}
-    return Study(folder.name, folder, definition, cells)
+    return folder
 
 
 def _shipped() -> Path:
@@ -217,6 +238,10 @@ def _definition(path: Path) -> Definition:
     where = f"{path.parent.name}/{path.name}"
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "curve" in content:
+            raise ScenarioError(
+                where, "is a study of curves, not of cells", "simrep reproduce simulates it"
+            )
         definition = Definition.model_validate(content)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(where, f"is not TOML: {error}") from None
@@ -230,7 +255,8 @@ def _definition(path: Path) -> Definition:
     return definition
 
 
-def _rows(path: Path, where: str) -> list[dict[str, Value]]:
+def read_rows(path: Path, where: str) -> list[dict[str, Value]]:
+    """The rows of a CSV file; texts that are numbers become numbers."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))

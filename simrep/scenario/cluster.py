@@ -52,10 +52,10 @@ class MachineTable(Table):
     slice_ms: Positive | None = Field(
         None, description="longest use of a core while others wait; default: 1"
     )
-    tick_ms: Positive | None = Field(
+    spin_ms: Positive | None = Field(
         None,
-        description="how long a thread that waits busily keeps a core from others (the scheduler's "
-        "tick, 1000/HZ); default: 4",
+        description="how long a thread that waits busily keeps a core from others (one or a few of "
+        "the scheduler's ticks); default: 4",
     )
     cold_factor: Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False)] | None = Field(
         None, description="how much longer code takes that has not run for a while; default: 1"
@@ -80,7 +80,7 @@ class MachineTable(Table):
 DEFAULT_MACHINE = MachineTable(
     cores=4,
     slice_ms=1.0,
-    tick_ms=4.0,
+    spin_ms=4.0,
     cold_factor=1.0,
     cold_after_ms=2.0,
     wakeup_us=0.0,

@@ -64,9 +64,10 @@ class Host:
     name : str
     slice_s : float
         Longest use of a core while others wait, in seconds (Linux: 0.7-3 ms).
-    tick_s : float
+    spin_s : float
         How long a thread that waits busily (``spin``) keeps its core from others, in seconds: it
-        never sleeps, so that only the scheduler's tick takes the core away (1/HZ: 4 ms, 1 ms).
+        never sleeps, so that only the scheduler takes the core away, at one of its ticks (1/HZ:
+        1 ms or 4 ms; later if fairness between processes lets it).
     cold_factor : float
         How much longer a routine takes after a long pause: its code and data have left the caches.
         1 = no effect; 2-5 is plausible.
@@ -88,7 +89,7 @@ class Host:
 
     __slots__ = (
         "_ending", "_ends", "_events", "_idle", "_number", "_queue", "_slice_ends", "busy_s",
-        "clock", "cold_after_s", "cold_factor", "cores", "name", "noise", "slice_s", "tick_s",
+        "clock", "cold_after_s", "cold_factor", "cores", "name", "noise", "slice_s", "spin_s",
         "visits", "wait_max_s", "wait_s", "wakeup_s",
     )  # fmt: skip
 
@@ -100,7 +101,7 @@ class Host:
         streams: Streams | None = None,
         name: str = "",
         slice_s: float = 1e-3,
-        tick_s: float = 4e-3,
+        spin_s: float = 4e-3,
         cold_factor: float = 1.0,
         cold_after_s: float = 2e-3,
         wakeup_s: float = 0.0,
@@ -114,7 +115,7 @@ class Host:
         self.cores = cores
         self.name = name
         self.slice_s = slice_s
-        self.tick_s = tick_s
+        self.spin_s = spin_s
         self.cold_factor = cold_factor
         self.cold_after_s = cold_after_s
         self.wakeup_s = wakeup_s
@@ -190,7 +191,7 @@ class Host:
             spin.call = call
             spin.argument = argument
         else:
-            self.busy_s -= spin.since + self.tick_s - self.clock._now  # what it no longer uses
+            self.busy_s -= spin.since + self.spin_s - self.clock._now  # what it no longer uses
             spin.seconds = -inf
             self._start(_Visit(0.0, call, argument))
 
@@ -204,7 +205,7 @@ class Host:
         """Give the visit a core until its work or a slice ends."""
         seconds = visit.seconds
         if seconds > self.slice_s:
-            seconds = self.tick_s if seconds == inf else self.slice_s
+            seconds = self.spin_s if seconds == inf else self.slice_s
             visit.callbacks = self._slice_ends
             visit.since = self.clock._now
         else:
