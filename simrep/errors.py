@@ -29,10 +29,10 @@ class ScenarioError(SimrepError, ValueError):
         self.path = path
         self.problem = problem
         self.hint = hint
-        super().__init__(f"{path}: {problem}" + (f" ({hint})" if hint else ""))
+        super().__init__(path, problem, hint)  # SimPy and pickle rebuild it from its arguments
 
-    def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, str, str]]:
-        return type(self), (self.path, self.problem, self.hint)
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}" + (f" ({self.hint})" if self.hint else "")
 
 
 class ShortRunWarning(UserWarning):

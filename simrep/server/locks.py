@@ -71,6 +71,7 @@ class LockTable:
         self._queues: dict[Hashable, deque[_Wait]] = {}  # contended rows only, never empty
         self._held: dict[Owner, list[Hashable]] = {}
         self._waits: dict[Owner, _Wait] = {}
+        self._granted: dict[Owner, _Wait] = {}  # not yet told, while others are
         self.waits = 0
         self.wait_s = 0.0
         self.wait_max_s = 0.0
@@ -174,9 +175,11 @@ class LockTable:
                 self._leave_queue(wait)
                 self._holders[row] = wait.owner
                 self._held.setdefault(wait.owner, []).append(row)
+                self._granted[wait.owner] = wait
                 granted.append(wait)
         for wait in granted:  # only now, so that whoever is called sees a consistent table
-            if self._holders.get(wait.row) is wait.owner:
+            if self._granted.get(wait.owner) is wait:  # else those before it have aborted it
+                del self._granted[wait.owner]
                 wait.call(wait.argument)
 
     def holder(self, row: Hashable) -> Owner | None:
@@ -200,6 +203,7 @@ class LockTable:
         return self._queues.setdefault(row, deque())
 
     def _cancel(self, owner: Owner) -> None:
+        self._granted.pop(owner, None)
         wait = self._waits.get(owner)
         if wait is not None:
             self._leave_queue(wait)

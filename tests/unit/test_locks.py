@@ -283,3 +283,18 @@ def test_a_grant_is_not_announced_to_an_owner_that_lost_it_meanwhile(scene: Scen
     scene.news()
     scene.release("a")  # b gets x and c gets y; b's call takes y away from c
     assert scene.news() == ["c aborted", "A has y"]
+
+
+def test_a_grant_on_its_way_ends_when_its_owner_is_aborted() -> None:
+    # One release hands a row to an applier, which then takes another row by brute force from a
+    # transaction that was handed a row by the same release.
+    scene = Scene()
+    for name, row in (("A", "r0"), ("A", "r1"), ("y", "r2"), ("y", "r1")):
+        scene.acquire(name, row)
+    scene.table.force_all(scene["C"], ["r0", "r2"], scene.log.append, "C has all")
+    scene.news()
+    scene.release("A")
+    assert scene.news() == ["y aborted", "C has all"]
+    scene.release("y")
+    scene.release("C")
+    assert scene.empty()
