@@ -109,7 +109,7 @@ class GaleraNode:
         self._early_release = not options.commit_monitor_through_flush
         self._redo = None
         if options.flush_log_at_trx_commit == 1:
-            disk = Disk(clock, costs.fsync_us * _US, name=f"{self.name}/disk")
+            disk = Disk(clock, costs.fsync_us * _US, flusher=host.flusher, name=f"{self.name}/disk")
             self._redo = RedoLog(clock, disk, name=f"{self.name}/redo")
 
         self._recv_q: deque[Ordered] = deque()

@@ -148,7 +148,9 @@ class MysqlServer:
         self.log_bin = log_bin
         self.locks = LockTable(clock)
         self.switch_s = costs.switch_us * _US
-        self.disk = Disk(clock, costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, name=name)
+        self.disk = Disk(
+            clock, costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, flusher=host.flusher, name=name
+        )
         self._redo = RedoLog(
             clock,
             self.disk,

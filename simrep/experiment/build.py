@@ -38,6 +38,7 @@ def build_host(clock: Clock, streams: Streams, machine: MachineTable, name: str)
         cold_after_s=seconds(machine.cold_after_ms),
         wakeup_s=machine.wakeup_us / 1e6,
         variation=machine.variation,
+        parallel_syncs=machine.parallel_syncs,
     )
 
 

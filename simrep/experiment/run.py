@@ -87,7 +87,8 @@ def simulate(
     model = planned.model(cluster, planned.options, planned.costs)
     meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
     hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
-    watch = StationWatch(clock, [*hosts, *model.stations()], meter.start_s)
+    flushers = [host.flusher for host in hosts if host.flusher is not None]
+    watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
     clients = Clients(clock, streams, planned.workload, model, meter)
 
     until_s = None

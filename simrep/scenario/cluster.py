@@ -69,6 +69,11 @@ class MachineTable(Table):
     variation: NotNegative | None = Field(
         None, description="coefficient of variation of CPU demands; default: 0"
     )
+    parallel_syncs: Count | None = Field(
+        None,
+        description="fsyncs that its disk works on at a time, for all nodes on it (1: one spindle or "
+        "one journal); default: as many as there are",
+    )
 
     def above(self, lower: MachineTable) -> MachineTable:
         """These traits, and those of ``lower`` where none is given."""

@@ -108,9 +108,22 @@ class Engine:
         self._host.run(self._switch_s, call, argument)
 
     def answer(self, group: Group) -> None:
-        """The leader goes on, and wakes all the others."""
+        """The leader goes on; it wakes the first of the others, each of them the next.
+
+        They all wait for one mutex (MySQL: ``Commit_stage_manager::signal_done``).
+        """
         group[0].done(group[0].argument)
-        self.answer_each(group[1:])
+        self._wake_next(iter(group[1:]))
+
+    def _wake_next(self, rest: Iterator[Commit]) -> None:
+        entry = next(rest, None)
+        if entry is not None:
+            self._host.run(self._switch_s, self._awake, (entry, rest))
+
+    def _awake(self, work: tuple[Commit, Iterator[Commit]]) -> None:
+        entry, rest = work
+        entry.done(entry.argument)
+        self._wake_next(rest)
 
     def answer_each(self, group: Group) -> None:
         """All are woken at once."""

@@ -12,6 +12,7 @@ import numpy as np
 from simpy.events import NORMAL, Event
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.fifo import Fifo
 from simrep.kernel.streams import Stream, Streams
 from simrep.server.routine import Routine
 
@@ -76,6 +77,8 @@ class Host:
     wakeup_s : float
         What it takes to wake an idle core for work, in seconds (interrupt, leaving the idle state;
         domain: 5-50 us, more on virtual machines). Work that finds the cores busy does not pay it.
+    parallel_syncs : int, optional
+        How many fsyncs the machine's disk works on at a time; not limited if not given.
     variation : float
         Coefficient of variation of the time that the same work takes (lognormal).
 
@@ -89,8 +92,8 @@ class Host:
 
     __slots__ = (
         "_ending", "_ends", "_events", "_idle", "_number", "_queue", "_slice_ends", "busy_s",
-        "clock", "cold_after_s", "cold_factor", "cores", "name", "noise", "slice_s", "spin_s",
-        "visits", "wait_max_s", "wait_s", "wakeup_s",
+        "clock", "cold_after_s", "cold_factor", "cores", "flusher", "name", "noise", "slice_s",
+        "spin_s", "visits", "wait_max_s", "wait_s", "wakeup_s",
     )  # fmt: skip
 
     def __init__(
@@ -106,6 +109,7 @@ class Host:
         cold_after_s: float = 2e-3,
         wakeup_s: float = 0.0,
         variation: float = 0.0,
+        parallel_syncs: int | None = None,
     ) -> None:
         if cores < 1:
             raise ValueError(f"cores must be at least 1, given {cores}")
@@ -120,6 +124,9 @@ class Host:
         self.cold_after_s = cold_after_s
         self.wakeup_s = wakeup_s
         self.noise = _lognormal(streams, name, variation) if variation else None
+        self.flusher: Fifo | None = None
+        if parallel_syncs is not None:
+            self.flusher = Fifo(clock, parallel_syncs, f"{name.removesuffix('/cpu')}/fsync")
         self.visits = 0
         self.busy_s = 0.0
         self.wait_s = 0.0

@@ -157,9 +157,10 @@ class Disk:
         Latency of an fsync in seconds: constant, or a function of no arguments that draws it.
     bytes_per_s : float
         Sequential write bandwidth, shared by all files on the device.
-    parallel_syncs : int, optional
-        How many fsyncs the device and its file system work on at once (1 for a single spindle);
-        not limited if not given. A log never has more than one under way.
+    flusher : Fifo, optional
+        What works on fsyncs one after the other, or a few at a time, for all servers of a machine
+        (one for a single spindle or journal); as many as there are at once if not given. A log
+        never has more than one under way.
     name : str
 
     Notes
@@ -174,7 +175,7 @@ class Disk:
         fsync_s: float | Callable[[], float],
         bytes_per_s: float = float("inf"),
         *,
-        parallel_syncs: int | None = None,
+        flusher: Fifo | None = None,
         name: str = "",
     ) -> None:
         if not bytes_per_s > 0.0:
@@ -185,7 +186,7 @@ class Disk:
         self._fsync_s = fsync_s
         self._per_byte = 1.0 / bytes_per_s
         self.transfer = Fifo(clock, 1, f"{name}/transfer")
-        self.flusher = None if parallel_syncs is None else Fifo(clock, parallel_syncs, name)
+        self._flusher = flusher
         self.name = name
         self.syncs = 0
 
@@ -201,7 +202,7 @@ class Disk:
         self.syncs += 1
         latency = self._fsync_s
         seconds = latency() if callable(latency) else latency
-        flusher = self.flusher
+        flusher = self._flusher
         end = self._clock.now + seconds if flusher is None else flusher.book(seconds)
         self._clock.at(end, *then)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.fifo import Fifo
 from simrep.server.host import Host
 from simrep.server.storage import Binlog, Disk, RedoLog, Stage
 
@@ -54,7 +55,7 @@ def test_disk_transfers_then_syncs(clock: Clock, finished: Finished) -> None:
 
 
 def test_disk_limits_parallel_syncs(clock: Clock, finished: Finished) -> None:
-    disk = Disk(clock, 1 * MS, parallel_syncs=2)
+    disk = Disk(clock, 1 * MS, flusher=Fifo(clock, 2))
     for name in "abc":
         disk.sync(0, finished, name)
     clock.run()
