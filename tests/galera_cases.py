@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.clusters import GaleraCluster, updates
 
-__all__ = ["HOT_ROWS", "SMALL_BYTES", "Case", "Load", "cases"]
+__all__ = ["HOT_ROWS", "SMALL_BYTES", "Case", "Delays", "Load", "cases", "delays", "loads"]
 
 HOT_ROWS = ("hot", 0), ("hot", 1), ("hot", 2)
 SMALL_BYTES, LARGE_BYTES = 100, 150_000  # the larger one travels in five messages
@@ -151,16 +151,21 @@ work: st.SearchStrategy[Work] = st.tuples(
 )
 
 
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    size = draw(st.integers(2, 5))
+def loads(writers: int) -> st.SearchStrategy[tuple[Load, ...]]:
+    """Clients on the first nodes."""
     load = st.builds(
         Load,
-        node=st.integers(0, size - 1),
+        node=st.integers(0, writers - 1),
         begin_s=st.floats(0.0, 0.05),
         pause_s=st.sampled_from([0.0, 0.001]),
         work=st.lists(work, min_size=1, max_size=6).map(tuple),
     )
+    return st.lists(load, min_size=1, max_size=8).map(tuple)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    size = draw(st.integers(2, 5))
     return Case(
         delays_s=draw(delays(size)),
         jitter_s=draw(st.sampled_from([0.0, 0.0, 0.003])),
@@ -169,6 +174,6 @@ def cases(draw: st.DrawFn) -> Case:
         cores=draw(st.integers(1, 3)),
         options=draw(windows) | draw(others),
         costs=draw(costs),
-        loads=tuple(draw(st.lists(load, min_size=1, max_size=8))),
+        loads=draw(loads(size)),
         report_every=draw(st.sampled_from([2, 5, 128])),
     )

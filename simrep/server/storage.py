@@ -85,7 +85,14 @@ class Stage(Generic[Item]):
 
     def join(self, *items: Item) -> None:
         """Queue the items; they are served at once if the stage is free."""
-        now = self._clock.now
+        now = self._clock._now
+        if not self._taken and self._gather_s is None and len(items) == 1:  # the queue is empty
+            self._taken = True
+            self._since = now
+            self.groups += 1
+            self.visits += 1
+            self._serve(list(items))
+            return
         for item in items:
             self._queue.append((now, item))
         if not self._taken:
@@ -96,14 +103,13 @@ class Stage(Generic[Item]):
 
     def leave(self) -> None:
         """The group in service leaves; the next one starts."""
-        self.busy_s += self._clock.now - self._since
-        self._taken = False
-        if self._queue:
-            if self._wake is None:
-                self._open()
-            else:
-                self._taken = True
-                self._wake(self._open, None)
+        self.busy_s += self._clock._now - self._since
+        if not self._queue:
+            self._taken = False
+        elif self._wake is None:
+            self._open()
+        else:
+            self._wake(self._open, None)
 
     @property
     def mean_group(self) -> float:
@@ -132,17 +138,23 @@ class Stage(Generic[Item]):
             self._start()
 
     def _start(self) -> None:
-        now = self._since = self._clock.now
+        now = self._since = self._clock._now
         queue = self._queue
+        self.groups += 1
+        longest = now - queue[0][0]
+        if longest > self.wait_max_s:
+            self.wait_max_s = longest
+        if self._largest == 1 or len(queue) == 1:
+            self.wait_s += longest
+            self.visits += 1
+            self._serve([queue.popleft()[1]])
+            return
         size = len(queue) if self._largest is None else min(self._largest, len(queue))
         group = []
         for _ in range(size):
             arrived, item = queue.popleft()
-            wait = now - arrived
-            self.wait_s += wait
-            self.wait_max_s = max(self.wait_max_s, wait)
+            self.wait_s += now - arrived
             group.append(item)
-        self.groups += 1
         self.visits += size
         self._serve(group)
 

@@ -1,4 +1,4 @@
-"""The load of the speed benchmark: clients that insert into one node of three, one of them far."""
+"""The load of the speed benchmarks: clients that insert into one node of three, one of them far."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from simpy.events import Event
 
 from simrep.kernel.streams import Streams
 from simrep.models.galera_options import GaleraCosts, GaleraOptions
+from simrep.models.group_replication_options import GroupReplicationCosts
 from simrep.network.link import Tcp
 from simrep.workload.transaction import Statement, Transaction
 from tests.benchmarks import naive
 from tests.clusters import GaleraCluster
+from tests.group_clusters import GroupReplicationCluster
 
-__all__ = ["CLIENTS", "Outcome", "run_model", "run_naive"]
+__all__ = ["CLIENTS", "Outcome", "run_group_replication", "run_model", "run_naive"]
 
 CLIENTS = 64
 INSERT = (Statement(),)
@@ -24,6 +26,7 @@ NEAR_S, FAR_S = 40e-6, 0.050  # a hop, and what the third node's messages take l
 BYTES_PER_S = 125e6
 CORES = 64  # nobody waits for a core, so that the order of claims to it does not matter
 OPTIONS = {"wsrep_slave_threads": 16, "innodb_flush_log_at_trx_commit": 2}
+GROUP_OPTIONS = {"replica_parallel_workers": 16, "innodb_flush_log_at_trx_commit": 2}
 STAGGER_S = 17e-6  # between the starts of two clients: no two events at the same time
 
 DELAYS_S = [
@@ -46,7 +49,7 @@ class Outcome:
     ends : list of (int, int, float)
         Client, its transaction, and when that was committed, in this order.
     orders : list of int
-        How many writesets each node has ordered by the end.
+        How many transactions each node has ordered by the end.
     stops : int
         How often flow control stopped the cluster.
     paused_s : float
@@ -100,6 +103,27 @@ def run_model(each: int) -> Outcome:
         ],
         cluster.status(0, "wsrep_flow_control_recv"),
         cluster.status(0, "wsrep_flow_control_paused") * cluster.clock.now,
+    )
+
+
+def run_group_replication(each: int) -> Outcome:
+    """On the model of Group Replication."""
+    cluster = GroupReplicationCluster(
+        DELAYS_S,
+        options=GROUP_OPTIONS,
+        costs=GroupReplicationCosts().model_dump(),
+        bytes_per_s=BYTES_PER_S,
+        tcp=Tcp(initial_window_segments=1 << 20),
+        cores=CORES,
+        traced=False,
+    )
+    ends = run_clients(cluster.clock, cluster.model, each)
+    return Outcome(
+        ends,
+        cluster.clock.now,
+        [cluster.status(node, "COUNT_TRANSACTIONS_CHECKED") for node in range(3)],
+        cluster.total("Gr_flow_control_throttle_count"),
+        0.0,
     )
 
 

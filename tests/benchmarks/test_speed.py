@@ -1,6 +1,6 @@
-"""How fast the Galera model simulates, beside a naive twin with the same results.
+"""How fast the models simulate: Galera beside a naive twin with the same results, and others.
 
-``make benchmark`` times it and prints ratios of one run on one machine. Nothing is asserted about
+``make benchmark`` times them and prints ratios of one run on one machine. Nothing is asserted about
 time, which depends on the machine and on who else uses it; that both do the same always is.
 """
 
@@ -13,7 +13,13 @@ from time import process_time
 
 import pytest
 
-from tests.benchmarks.insert_load import CLIENTS, Outcome, run_model, run_naive
+from simrep.kernel.clock import Clock
+from tests.benchmarks.insert_load import (
+    CLIENTS,
+    run_group_replication,
+    run_model,
+    run_naive,
+)
 
 
 @pytest.fixture
@@ -22,7 +28,7 @@ def timed(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("benchmark_enable"))
 
 
-def fastest_s(run: Callable[[int], Outcome], each: int, rounds: int) -> float:
+def fastest_s(run: Callable[[int], object], each: int, rounds: int) -> float:
     """CPU seconds of the fastest of several rounds, each of which begins without garbage.
 
     The collector stays on, as it is for users.
@@ -64,4 +70,48 @@ def test_speed(timed: bool) -> None:
             f"  simrep      {model:9,.0f} committed transactions per CPU second\n"
             f"  naive twin  {naive:9,.0f}\n"
             f"  ratio       {model / naive:9.1f}"
+        )
+
+
+CALLBACKS = 500  # per client and transaction of the load
+
+
+def run_callbacks(each: int) -> int:
+    """As many clients that do nothing but schedule their next callback."""
+    clock = Clock()
+    ran = 0
+
+    def again(left: int) -> None:
+        nonlocal ran
+        ran += 1
+        if left:
+            clock.at(clock.now + 1.0, again, left - 1)
+
+    for _ in range(CLIENTS):
+        again(each * CALLBACKS)
+    clock.run()
+    return ran
+
+
+def test_group_replication_commits_all(timed: bool) -> None:
+    each = 30 if timed else 5
+    outcome = run_group_replication(each)
+    assert len(outcome.ends) == CLIENTS * each
+    assert outcome.orders[0] == CLIENTS * each
+    assert outcome.stops == 0
+
+
+def test_speed_of_group_replication(timed: bool) -> None:
+    each, rounds = (60, 3) if timed else (1, 1)
+    transactions = CLIENTS * each
+    group = transactions / fastest_s(run_group_replication, each, rounds)
+    if timed:
+        galera = transactions / fastest_s(run_model, each, rounds)
+        callbacks = run_callbacks(1) / fastest_s(run_callbacks, 1, rounds)
+        print(
+            f"\n{CLIENTS} clients, a group of 3, one 50 ms away, {transactions} inserts, "
+            f"best of {rounds}\n"
+            f"  group replication {group:9,.0f} committed transactions per CPU second\n"
+            f"  beside Galera     {group / galera:9.2f}\n"
+            f"  one of them takes {callbacks / group:9.0f} bare callbacks of the clock"
         )

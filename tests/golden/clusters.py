@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from tests.clusters import GaleraCluster, updates
+from tests.clusters import GaleraCluster
+from tests.group_clusters import GroupReplicationCluster, multi_primary
+from tests.wired import Wired, reads, updates
 
 __all__ = ["CLUSTERS", "Golden", "pin"]
 
@@ -31,7 +33,35 @@ COSTS = {
     "switch_us": 3.0,
     "keepalive_spread_ms": 1.0,
 }
+GROUP_COSTS = {
+    "statement_us": 90.0,
+    "row_us": 5.0,
+    "replicate_us": 20.0,
+    "propose_us": 10.0,
+    "send_us": 8.0,
+    "receive_us": 15.0,
+    "byte_ns": 2.0,
+    "deliver_us": 5.0,
+    "certify_us": 10.0,
+    "certify_row_us": 1.0,
+    "garbage_ns": 100.0,
+    "relay_log_us": 10.0,
+    "schedule_us": 5.0,
+    "apply_us": 40.0,
+    "apply_row_us": 5.0,
+    "commit_us": 20.0,
+    "rollback_us": 20.0,
+    "binlog_write_us": 5.0,
+    "binlog_byte_ns": 1.0,
+    "log_write_us": 5.0,
+    "fsync_us": 150.0,
+    "switch_us": 3.0,
+    "compress_byte_ns": 2.0,
+    "decompress_byte_ns": 0.5,
+    "compression_ratio": 3.4,
+}
 ROWS = [("hot", 0), ("hot", 1)]
+TRIANGLE = [[0.0, 0.011, 0.032], [0.013, 0.0, 0.021], [0.034, 0.023, 0.0]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +105,7 @@ def one_writer_behind_a_slow_link() -> GaleraCluster:
 def three_writers_on_two_hot_rows() -> GaleraCluster:
     """Certification failures, brute force and retries in an asymmetric triangle."""
     cluster = GaleraCluster(
-        [[0.0, 0.011, 0.032], [0.013, 0.0, 0.021], [0.034, 0.023, 0.0]],
+        TRIANGLE,
         options={"wsrep_slave_threads": 4},
         costs=COSTS,
     )
@@ -138,7 +168,62 @@ def commits_one_by_one_through_the_flush() -> GaleraCluster:
     return cluster
 
 
-CLUSTERS: dict[str, Callable[[], GaleraCluster]] = {
+def a_primary_with_a_far_secondary() -> GroupReplicationCluster:
+    """More clients than the event horizon has slots, and statistics of the far member."""
+    cluster = GroupReplicationCluster(
+        [[0.0, 5e-5, 5e-5], [5e-5, 0.0, 5e-5], [0.05005, 0.05005, 0.0]],
+        costs=GROUP_COSTS,
+        machines=[0, 0, 0],
+    )
+    for client in range(16):
+        cluster.client([updates(client, 0, number) for number in range(20)])
+    return cluster
+
+
+def a_group_of_writers_on_two_hot_rows() -> GroupReplicationCluster:
+    """Conflicts in certification and victims, appliers that do not keep the order."""
+    cluster = GroupReplicationCluster(
+        TRIANGLE,
+        options=multi_primary(replica_preserve_commit_order=False, flow_control_max_quota=5),
+        costs=GROUP_COSTS | {"apply_us": 1500.0},
+    )
+    for client in range(6):
+        cluster.client(
+            [
+                updates(client, client % 3, number, ROWS[: 1 + number % 2], autocommit=client < 3)
+                for number in range(8)
+            ],
+            begin_s=0.004 * client,
+        )
+    return cluster
+
+
+def reads_and_writes_that_wait_for_each_other() -> GroupReplicationCluster:
+    """BEFORE_AND_AFTER behind a single leader; large messages, compressed and in fragments."""
+    cluster = GroupReplicationCluster(
+        TRIANGLE,
+        options={
+            "consistency": "BEFORE_AND_AFTER",
+            "paxos_single_leader": True,
+            "compression_threshold": 50_000,
+            "max_message_size": 20_000,
+            "sync_relay_log": 5,
+        },
+        costs=GROUP_COSTS,
+        cores=1,
+    )
+    for client in range(3):
+        cluster.client(
+            [
+                updates(client, 0, number, size_bytes=(100, 90_000)[number % 2])
+                for number in range(6)
+            ]
+        )
+        cluster.client([reads(3 + client, client) for _ in range(6)], pause_s=0.02)
+    return cluster
+
+
+CLUSTERS: dict[str, Callable[[], Wired]] = {
     build.__name__: build
     for build in (
         one_writer_behind_a_slow_link,
@@ -146,5 +231,8 @@ CLUSTERS: dict[str, Callable[[], GaleraCluster]] = {
         a_slow_replica_under_flow_control,
         large_writesets_between_segments,
         commits_one_by_one_through_the_flush,
+        a_primary_with_a_far_secondary,
+        a_group_of_writers_on_two_hot_rows,
+        reads_and_writes_that_wait_for_each_other,
     )
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "consensus_s",
     "erlang_c",
     "longest_triangle_s",
     "mm_wait_s",
@@ -20,6 +21,8 @@ __all__ = [
     "safe_delivery_s",
     "safe_message_copies",
     "shortest_paths",
+    "slot_delivery_s",
+    "slot_message_copies",
     "window_throughput",
 ]
 
@@ -124,6 +127,44 @@ def safe_message_copies(size: int) -> int:
     broadcasts each. Of two members, the second acknowledges by its completion.
     """
     return 3 if size == 2 else 2 * size * (size - 1)
+
+
+def consensus_s(delays_s: Sequence[Sequence[float]], origin: int) -> float:
+    """How long a proposal takes to be accepted by a majority, its proposer included, in seconds.
+
+    The round trip to the floor(n/2)-th nearest of the n - 1 others.
+    """
+    others = [i for i in range(len(delays_s)) if i != origin]
+    round_trips = sorted(delays_s[origin][i] + delays_s[i][origin] for i in others)
+    return round_trips[len(delays_s) // 2 - 1]
+
+
+def slot_delivery_s(
+    delays_s: Sequence[Sequence[float]], origin: int, member: int, *, single_leader: bool = False
+) -> float:
+    """How long an isolated proposal takes to be delivered at a member, in seconds.
+
+    After consensus the learn message reaches the member and, with several leaders, the skip
+    messages that it brings about at all others do. At the origin that is consensus and the
+    longest round trip; with a single leader, which the origin is, it is consensus alone.
+    """
+    nodes = range(len(delays_s))
+    learned = (
+        0.0
+        if single_leader
+        else max(delays_s[origin][x] + delays_s[x][member] for x in nodes if x != origin)
+    )
+    return consensus_s(delays_s, origin) + max(learned, delays_s[origin][member])
+
+
+def slot_message_copies(size: int, *, single_leader: bool = False) -> int:
+    """Unicast messages that an isolated proposal costs in a group of ``size`` members.
+
+    Accept, its acknowledgement and learn for each of the others; with several leaders, a skip
+    from each of them to everybody.
+    """
+    others = size - 1
+    return 3 * others if single_leader else others * (size + 2)
 
 
 def window_throughput(window: int, delivery_s: float) -> float:

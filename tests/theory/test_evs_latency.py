@@ -6,10 +6,8 @@ where only ratios matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from statistics import fmean
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 
 from simrep.groupcomm.evs import EvsOptions
 from simrep.kernel.streams import Streams
-from tests.groups import Group, Matrix, symmetric
+from tests.groups import EvsGroup, Matrix, saturate, symmetric
 from tests.theory.closed_forms import (
     longest_triangle_s,
     safe_delivery_s,
@@ -63,7 +61,7 @@ def windows(windows: tuple[int, int]) -> EvsOptions:
 @given(metric_delays())
 def test_origin_delivers_after_the_longest_triangle(delays: Matrix) -> None:
     for origin in range(len(delays)):
-        latency = Group(delays).isolated(origin)[origin]
+        latency = EvsGroup(delays).isolated(origin)[origin]
         assert latency == pytest.approx(longest_triangle_s(delays, origin), abs=EXACT)
         farthest = max(delays[origin][x] + delays[x][origin] for x in range(len(delays)))
         assert latency >= farthest - EXACT
@@ -73,23 +71,23 @@ def test_origin_delivers_after_the_longest_triangle(delays: Matrix) -> None:
 @given(metric_delays())
 def test_every_member_delivers_after_the_longest_walk_to_it(delays: Matrix) -> None:
     walks = [safe_delivery_s(delays, 0, member) for member in range(len(delays))]
-    assert Group(delays).isolated(0) == pytest.approx(walks, abs=EXACT)
+    assert EvsGroup(delays).isolated(0) == pytest.approx(walks, abs=EXACT)
 
 
 def test_two_equal_members_take_two_hops_and_three() -> None:
-    assert Group(symmetric(2)).isolated() == pytest.approx([2.0, 3.0], abs=EXACT)
+    assert EvsGroup(symmetric(2)).isolated() == pytest.approx([2.0, 3.0], abs=EXACT)
 
 
 @pytest.mark.parametrize("size", range(3, 10))
 def test_equidistant_members_take_three_hops(size: int) -> None:
-    assert Group(symmetric(size)).isolated() == pytest.approx([3.0] * size, abs=EXACT)
+    assert EvsGroup(symmetric(size)).isolated() == pytest.approx([3.0] * size, abs=EXACT)
 
 
 @pytest.mark.parametrize("layout", [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)])
 def test_two_sites_take_a_round_trip_and_a_half(layout: tuple[int, int]) -> None:
     wan, lan = 0.1, 0.0005  # round trips
     delays = sites(*layout, wan_hop_s=wan / 2, lan_hop_s=lan / 2)
-    origin, *others = Group(delays).isolated()
+    origin, *others = EvsGroup(delays).isolated()
     here, there = others[: layout[0] - 1], others[layout[0] - 1 :]
     assert origin == pytest.approx(wan + (lan / 2 if layout != (1, 1) else 0.0), abs=EXACT)
     assert here == pytest.approx([wan] * len(here), abs=2 * lan)
@@ -100,48 +98,17 @@ def test_two_sites_take_a_round_trip_and_a_half(layout: tuple[int, int]) -> None
 def test_one_slow_sender_delays_everybody_once(writer: int) -> None:
     hop, slow = 0.001, 0.1
     delays = [[0.0 if i == j else hop + slow * (i == 2) for j in range(3)] for i in range(3)]
-    assert Group(delays).isolated(writer)[writer] == pytest.approx(slow + 3 * hop, abs=EXACT)
+    assert EvsGroup(delays).isolated(writer)[writer] == pytest.approx(slow + 3 * hop, abs=EXACT)
 
 
 @pytest.mark.parametrize(("size", "copies"), [(2, 3), (3, 12), (4, 24), (5, 40), (7, 84)])
 def test_messages_of_an_isolated_message(size: int, copies: int) -> None:
-    group = Group(symmetric(size))
+    group = EvsGroup(symmetric(size))
     group.isolated()
     assert group.messages == copies == safe_message_copies(size)
 
 
 # -- windows ---------------------------------------------------------------------------------
-
-
-def saturate(
-    group: Group, clients: int, size_bytes: int, pause_s: Callable[[], float] | None = None
-) -> tuple[float, float]:
-    """Clients of member 0, each with one message under way: messages per second and latency."""
-    clock = group.clock
-    warm_up, until = 100.0, 400.0
-    sent: dict[int, float] = {}
-    latencies: list[float] = []
-    number = 0
-
-    def send(_: object = None) -> None:
-        nonlocal number
-        number += 1
-        sent[number] = clock.now
-        assert group.members[0].send(number, size_bytes)
-
-    def delivered(_: int, message: Any) -> None:
-        if clock.now > warm_up:
-            latencies.append(clock.now - sent.pop(message))
-        if pause_s is None:
-            send()
-        else:
-            clock.at(clock.now + pause_s(), send)
-
-    group.members[0].on_deliver(delivered)
-    for client in range(clients):
-        clock.at(3.0 * client / clients if pause_s else 0.0, send)
-    clock.run(until)
-    return len(latencies) / (until - warm_up), fmean(latencies)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +117,7 @@ def saturate(
 def test_large_messages_are_limited_by_the_window(
     size: int, window: tuple[int, int], seen: float
 ) -> None:
-    throughput, _ = saturate(Group(symmetric(size), windows(window)), 24, FRAGMENT)
+    throughput, _ = saturate(EvsGroup(symmetric(size), windows(window)), 24, FRAGMENT)
     delivery_s = 2.0 if size == 2 else 3.0
     assert throughput == pytest.approx(window_throughput(window[0], delivery_s), rel=0.01)
     # Figures of another implementation, which include the start.
@@ -159,7 +126,7 @@ def test_large_messages_are_limited_by_the_window(
 
 @pytest.mark.parametrize("size_bytes", [SMALL, FRAGMENT])
 def test_open_windows_let_every_message_take_three_hops(size_bytes: int) -> None:
-    throughput, latency = saturate(Group(symmetric(3), windows(OPEN)), 24, size_bytes)
+    throughput, latency = saturate(EvsGroup(symmetric(3), windows(OPEN)), 24, size_bytes)
     assert latency == pytest.approx(3.0, abs=EXACT)
     assert throughput == pytest.approx(24 / 3)
 
@@ -173,7 +140,7 @@ def test_small_messages_are_hardly_limited(size: int, clients: int, seen: float)
     throughputs = []
     for seed in range(4):
         pause_s = Streams(seed).exponential("pause", 0.01)
-        group = Group(symmetric(size), windows(GALERA))
+        group = EvsGroup(symmetric(size), windows(GALERA))
         throughput, latency = saturate(group, clients, SMALL, pause_s)
         hops = 2.0 if size == 2 else 3.0
         assert hops - EXACT <= latency <= hops + 1.001  # at most one more hop in the queue
@@ -183,12 +150,12 @@ def test_small_messages_are_hardly_limited(size: int, clients: int, seen: float)
 
 def test_without_aggregation_small_messages_are_limited_like_large_ones() -> None:
     options = EvsOptions(use_aggregate=False)
-    throughput, _ = saturate(Group(symmetric(3), options), 24, SMALL)
+    throughput, _ = saturate(EvsGroup(symmetric(3), options), 24, SMALL)
     assert throughput == pytest.approx(window_throughput(4, 3.0))
 
 
 def test_aggregation_saves_messages() -> None:
-    group = Group(symmetric(3), windows(GALERA))
+    group = EvsGroup(symmetric(3), windows(GALERA))
     throughput, _ = saturate(group, 32, SMALL)
     assert group.messages / (throughput * group.clock.now) < safe_message_copies(3) / 5
 
@@ -197,7 +164,7 @@ def test_aggregation_saves_messages() -> None:
 def test_a_burst_is_answered_once_per_128_kib(burst: int, answers: int) -> None:
     # The first message goes alone, and what is queued behind it when the first answer arrives;
     # every fifth of these crosses 128 KiB.
-    group = Group(symmetric(3), EvsOptions(send_window=512, user_send_window=1))
+    group = EvsGroup(symmetric(3), EvsOptions(send_window=512, user_send_window=1))
     for number in range(1 + burst):
         group.members[0].send(number, FRAGMENT)
     group.clock.run()
@@ -207,13 +174,13 @@ def test_a_burst_is_answered_once_per_128_kib(burst: int, answers: int) -> None:
 
 
 def test_a_full_output_queue_refuses() -> None:
-    member = Group(symmetric(3)).members[0]
+    member = EvsGroup(symmetric(3)).members[0]
     taken = 0
     while member.send("message", FRAGMENT):
         taken += 1
     assert member.queued == taken - 2  # the window took two
     assert (member.queued - 1) * FRAGMENT < 1 << 20 <= member.queued * FRAGMENT
-    old = Group(symmetric(3), EvsOptions(queue_limit_messages=128)).members[0]
+    old = EvsGroup(symmetric(3), EvsOptions(queue_limit_messages=128)).members[0]
     for _ in range(2 + 128):
         assert old.send("message", SMALL)
     assert not old.send("message", SMALL)
@@ -225,7 +192,7 @@ def test_two_members_with_a_window_of_one_need_the_acknowledgement_when_blocked(
         options = EvsOptions(
             send_window=1, user_send_window=1, use_aggregate=False, gap_when_blocked=acknowledges
         )
-        group = Group(symmetric(2), options)
+        group = EvsGroup(symmetric(2), options)
         for number in range(3):
             for member in group.members:
                 member.send(number, SMALL)
@@ -242,7 +209,7 @@ def test_two_members_with_a_window_of_one_need_the_acknowledgement_when_blocked(
 def test_each_other_segment_gets_one_copy(sender: int) -> None:
     segments = [0, 0, 0, 1, 1, 2]
     lan, wan = 1.0, 10.0
-    group = Group(sites(3, 2, 1, wan_hop_s=wan, lan_hop_s=lan), segments=segments)
+    group = EvsGroup(sites(3, 2, 1, wan_hop_s=wan, lan_hop_s=lan), segments=segments)
     arrivals: list[tuple[int, float]] = []
 
     def arrived(member: int, _: object) -> None:
@@ -262,7 +229,7 @@ def test_each_other_segment_gets_one_copy(sender: int) -> None:
             assert delays == [wan] + [wan + lan] * (len(delays) - 1)
 
 
-def wan_copies(group: Group, segments: list[int]) -> int:
+def wan_copies(group: EvsGroup, segments: list[int]) -> int:
     size = len(segments)
     return sum(
         group.network.link(i, j).messages
@@ -273,7 +240,7 @@ def wan_copies(group: Group, segments: list[int]) -> int:
 
 
 def test_relays_are_spread_by_the_place_of_the_sender_in_its_segment() -> None:
-    group = Group(symmetric(7), segments=[0, 0, 0, 1, 1, 2, 2])
+    group = EvsGroup(symmetric(7), segments=[0, 0, 0, 1, 1, 2, 2])
     for sender, first, second in ((3, 0, 5), (4, 1, 6)):  # place 0 and 1 of segment 1
         group.meshes[sender].broadcast("message", SMALL)
         assert [i for i in (0, 1, 2) if group.network.link(sender, i).messages] == [first]
@@ -294,11 +261,11 @@ def test_a_relay_adds_a_local_hop_to_the_triangle() -> None:
         ]
         for i in range(6)
     ]
-    latencies = Group(delays, segments=segments).isolated()
+    latencies = EvsGroup(delays, segments=segments).isolated()
     assert latencies == pytest.approx(
         [safe_delivery_s(relayed, 0, member) for member in range(6)], abs=EXACT
     )
-    direct = Group(delays).isolated()
+    direct = EvsGroup(delays).isolated()
     assert latencies[0] > direct[0] + lan / 2
 
 
@@ -315,7 +282,7 @@ def latency_beside_keepalives(
     first_s: float = 1.0,
 ) -> float:
     delays = [[0.0 if i == j else LAN + SLOW * (i == 2) for j in range(3)] for i in range(3)]
-    group = Group(delays, options, keepalives_s=[first_s + offset for offset in spread_s])
+    group = EvsGroup(delays, options, keepalives_s=[first_s + offset for offset in spread_s])
     group.clock.at(submitted_s, lambda _: group.members[0].send("message", SMALL))
     group.clock.run(submitted_s + 1.0)
     return next(d.time_s for d in group.deliveries if d.member == 0) - submitted_s

@@ -1,35 +1,73 @@
 """How well the shipped packs meet the measured cells that no cost was fitted to.
 
 Seeds are fixed, so these are no chance alarms: a change that moves an error beyond its limit has to
-be looked at, and told in the changelog.
+be looked at, and told in the changelog. Where the limits leave out a number of threads it is known
+to be off, see docs/explanation/accuracy.md; better would have to be told, too.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from statistics import median
 
-from simrep.experiment.reproduce import reproduce
+from simrep.experiment.reproduce import Cell, reproduce
 from simrep.experiment.study import load_study
 
 
-def errors(name: str) -> dict[int, list[float]]:
+@cache
+def cells(name: str) -> tuple[Cell, ...]:
+    """The predicted cells of a study."""
+    found = reproduce(load_study(name), replications=3, seed=1).cells
+    return tuple(cell for cell in found if not cell.used_in_fit)
+
+
+def errors(name: str, series: str | None = None) -> dict[int, list[float]]:
     """Relative errors of the predicted cells, by number of threads."""
     found: dict[int, list[float]] = {}
-    for cell in reproduce(load_study(name), replications=3, seed=1).cells:
-        if not cell.used_in_fit:
+    for cell in cells(name):
+        if series in {None, cell.series}:
             found.setdefault(int(cell.factors["threads"]), []).append(cell.relative_error)
     return found
 
 
-def test_the_published_wan_table() -> None:
-    found = errors("wan-concurrency")
-    assert median(abs(error) for each in found.values() for error in each) <= 0.07
-    # Known to be too fast, see docs/explanation/accuracy.md; better would have to be told, too.
+def typical(found: dict[int, list[float]]) -> float:
+    return median(abs(error) for each in found.values() for error in each)
+
+
+def largest(found: dict[int, list[float]]) -> float:
+    return max(abs(error) for each in found.values() for error in each)
+
+
+def test_the_published_wan_table_galera() -> None:
+    found = errors("wan-concurrency", "pxc")
+    assert typical(found) <= 0.07
     assert all(-0.32 < error < -0.10 for error in found.pop(64))
-    assert all(abs(error) <= 0.22 for each in found.values() for error in each)
+    assert largest(found) <= 0.22
 
 
-def test_the_cells_of_our_own_cluster() -> None:
+def test_the_published_wan_table_group_replication() -> None:
+    found = errors("wan-concurrency", "group_replication")
+    assert typical(found) <= 0.06
+    assert largest(found) <= 0.24
+
+
+def test_the_cells_of_our_own_galera() -> None:
     found = errors("galera-rig")
-    assert median(abs(error) for each in found.values() for error in each) <= 0.06
-    assert all(abs(error) <= 0.15 for each in found.values() for error in each)
+    assert typical(found) <= 0.06
+    assert largest(found) <= 0.15
+
+
+def test_the_cells_of_our_own_group_replication() -> None:
+    found = errors("group-replication-rig")
+    assert typical(found) <= 0.08
+    assert all(0.10 < error < 0.30 for error in found.pop(16) + found.pop(64))
+    assert largest(found) <= 0.15
+
+
+def test_the_tail_of_our_own_group_replication() -> None:
+    found = errors("group-replication-rig-p95")
+    assert largest(found) <= 0.20
+
+
+def test_other_layouts_of_group_replication() -> None:
+    assert typical(errors("group-replication-topologies")) <= 0.06

@@ -1,0 +1,130 @@
+"""Studies of curves: what is read from their folders."""
+
+import pytest
+
+from simrep.errors import ScenarioError
+from simrep.experiment.curves import CurveStudy, load_curve_study, open_study
+from simrep.experiment.plan import plan
+from simrep.experiment.study import Study, load_study
+from simrep.scenario import load, with_values
+from tests.small_curves import write_curves
+from tests.small_study import change, write_study
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_curves(tmp_path / "small")
+
+
+def test_every_combination_of_values_is_a_curve_with_its_settings(folder):
+    curves = {curve.key: curve for curve in load_curve_study(folder).curves}
+    assert set(curves) == {
+        (members, load, mode)
+        for members, mode in ((1, "alone"), (2, "replicated"), (3, "replicated"))
+        for load in ("heavy", "light")
+    }
+    assert curves[3, "heavy", "replicated"].settings == {"cluster.nodes": 3}
+    assert curves[3, "light", "replicated"].settings == {
+        "cluster.nodes": 3,
+        "cluster.costs.statement_us": 500.0,
+    }
+    assert curves[1, "heavy", "alone"].values == (1, 2, 4)
+
+
+def test_a_curve_may_have_values_of_its_own(folder):
+    change(
+        folder, "study.toml", '= "replicated" }\n\n[[sus', '= "replicated" }\nvalues = [8]\n\n[[sus'
+    )
+    curves = {curve.key: curve.values for curve in load_curve_study(folder).curves}
+    assert curves[2, "heavy", "replicated"] == (8,)
+    assert curves[1, "heavy", "alone"] == (1, 2, 4)
+
+
+def test_a_row_about_several_systems_is_about_each_of_them(folder):
+    rows = load_curve_study(folder).rows
+    assert [len(row.groups) for row in rows] == [1, 2, 1, 1]
+    assert rows[1].groups == (((2, "heavy", "replicated"),), ((3, "heavy", "replicated"),))
+
+
+def test_a_row_about_a_mean_has_all_of_it_in_one_group(folder):
+    [group] = load_curve_study(folder).rows[3].groups
+    assert group == ((2, "heavy", "replicated"), (2, "light", "replicated"))
+
+
+def test_a_drop_from_first_to_last_is_one_statement_about_all(folder):
+    change(folder, "study.toml", '[quantity.highest]\nkind = "maximum_ratio"',
+           '[quantity.highest]\nkind = "maximum_ratio_drop"')  # fmt: skip
+    [group] = load_curve_study(folder).rows[1].groups
+    assert group == ((2, "heavy", "replicated"), (3, "heavy", "replicated"))
+
+
+def test_the_baseline_of_a_curve_shares_the_other_factors(folder):
+    study = load_curve_study(folder)
+    assert study.baseline((3, "light", "replicated")) == (1, "light", "alone")
+
+
+def test_rows_know_whether_a_fit_has_seen_them(folder):
+    assert [row.used_in_fit for row in load_curve_study(folder).rows] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("study.toml", "title =", "titel =", "title"),
+        ("study.toml", "[axis]", "[axis", "TOML"),
+        ("study.toml", 'facet = "load"', 'facet = "laod"', "did you mean 'load'"),
+        ("study.toml", 'mode = "alone"\nmembers', 'mod = "alone"\nmembers', "'mod' is no factor"),
+        ("study.toml", 'members = 2, load = "heavy", mode', 'load = "heavy", mode', "sustained.0"),
+        ("study.toml", 'kind = "maximum_ratio"', 'kind = "gap_at"', "quantity.highest.at"),
+        ("study.toml", 'kind = "maximum_ratio"', 'kind = "mean_gap"\nat = 2', "no meaning"),
+        ("data.csv", "2,kept_up", "3,kept_up", "no sustained rate for members 3"),
+        ("data.csv", "2,added_ms", "5,added_ms", "no curve for members 5"),
+        ("data.csv", "2,highest", "2,higest", "did you mean 'highest'"),
+        ("data.csv", "0.9,1.1", "1.1,0.9", "no range"),
+        ("data.csv", "members,quantity", "member,quantity", "did you mean 'member'"),
+        ("study.toml", 'members = 1, load = ["heavy", "light"], mode = "alone"',
+         'members = 1, load = "light", mode = "alone"', "no curve for the baseline"),
+    ],
+)  # fmt: skip
+def test_a_study_that_contradicts_itself_is_refused_with_the_way_out(
+    folder, file, old, new, message
+):
+    change(folder, file, old, new)
+    with pytest.raises(ScenarioError, match=message):
+        load_curve_study(folder)
+
+
+def test_a_study_is_opened_by_its_kind(folder, tmp_path):
+    assert isinstance(open_study(folder), CurveStudy)
+    assert isinstance(open_study(write_study(tmp_path / "cells")), Study)
+
+
+def test_cells_are_not_looked_for_in_a_study_of_curves(folder):
+    with pytest.raises(ScenarioError, match="study of curves"):
+        load_study(folder)
+
+
+def test_an_unknown_study_is_answered_with_the_nearest():
+    with pytest.raises(ScenarioError, match="did you mean 'group-replication-overview'"):
+        open_study("group-replication-overviev")
+
+
+# ----------------------------------------------------------------- shipped --
+
+
+def test_the_overview_states_eighteen_quantities_and_two_of_them_are_one_fit():
+    study = load_curve_study("group-replication-overview")
+    assert len(study.rows) == 18
+    assert [row.quantity for row in study.rows if row.used_in_fit] == [
+        "max_throughput_vs_standalone",
+        "throughput_gap_at_each_maximum",
+    ]
+    assert {row.factors["members"] for row in study.rows if row.used_in_fit} == {2}
+
+
+def test_every_point_of_the_overview_fits_its_scenario():
+    study = load_curve_study("group-replication-overview")
+    for curve in study.curves:
+        base = load(curve.scenario)
+        planned = plan(with_values(base, {**curve.settings, "workload.threads": 70}))
+        assert len(planned.placement) == curve.key[list(study.definition.factors).index("members")]

@@ -1,0 +1,255 @@
+"""Replicated clusters wired by hand, with a trace, and clients that are told what to do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+from pydantic import BaseModel
+from simpy.events import Event
+
+from simrep.experiment.cluster import Cluster
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Trace
+from simrep.network.latency import Jitter, Latency
+from simrep.network.link import Tcp
+from simrep.network.network import Network, Path
+from simrep.server.host import Host
+from simrep.workload.transaction import Statement, Transaction
+
+__all__ = ["Attempt", "Wired", "free", "reads", "updates"]
+
+
+class Attempt(NamedTuple):
+    """A transaction that a client submitted, and how it ended; places are those in the trace."""
+
+    transaction: Transaction
+    began_s: float
+    ended_s: float
+    committed: bool
+    began_at: int
+    ended_at: int
+
+
+class Model(Protocol):
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]: ...
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]: ...
+
+
+def free(costs: type[BaseModel]) -> dict[str, float]:
+    """Costs of a cluster on which only the network takes time."""
+    return dict.fromkeys(costs.model_fields, 0.0)
+
+
+def updates(
+    client: int,
+    node: int,
+    number: int,
+    hot: Sequence[Hashable] = (),
+    *,
+    size_bytes: int = 100,
+    autocommit: bool = True,
+) -> Transaction:
+    """Insert a row of its own, by which it can be told from all others, and update hot rows.
+
+    Without autocommit every hot row is updated by a statement of its own.
+    """
+    own = ("client", client, number)
+    if autocommit:
+        statements: tuple[Statement, ...] = (
+            Statement(rows_written=1 + len(hot), locks=tuple(hot)),
+        )
+    else:
+        statements = (Statement(), *(Statement(locks=(row,)) for row in hot))
+    return Transaction(
+        client,
+        node,
+        "test",
+        statements,
+        (own, *hot),
+        1 + len(hot),
+        size_bytes,
+        autocommit=autocommit,
+    )
+
+
+def reads(client: int, node: int) -> Transaction:
+    """Read a row."""
+    return Transaction(client, node, "read", (Statement(1, 0),), (), 0, 0)
+
+
+class _Watched:
+    """A statement that tells when it runs: it has its locks then."""
+
+    def __init__(self, statement: Statement, runs: Callable[[], object]) -> None:
+        self.rows_written = statement.rows_written
+        self.locks = statement.locks
+        self._rows_read = statement.rows_read
+        self._runs = runs
+
+    @property
+    def rows_read(self) -> int:
+        self._runs()
+        return self._rows_read
+
+
+class Wired(ABC):
+    """A cluster, the clients on it and what they saw.
+
+    Parameters
+    ----------
+    delays_s : matrix of float
+        One-way delays in seconds.
+    jitter_s, bytes_per_s : float
+        Mean of an exponential jitter, and bandwidth, on every path.
+    tcp : Tcp, optional
+    segments, machines : sequence of int, optional
+        Segment of every node, and the machine it runs on (by default one each).
+    cores : int
+        Of each machine.
+    slice_s : float
+        Time slice of the machines.
+    names : sequence of str, optional
+    traced : bool
+        Whether there is a trace.
+
+    Attributes
+    ----------
+    ran : dict
+        For every transaction, the place in the trace at which each of its statements ran last.
+    """
+
+    def __init__(
+        self,
+        delays_s: Sequence[Sequence[float]],
+        *,
+        jitter_s: float = 0.0,
+        bytes_per_s: float = float("inf"),
+        tcp: Tcp | None = None,
+        segments: Sequence[int] | None = None,
+        machines: Sequence[int] | None = None,
+        cores: int = 2,
+        slice_s: float = 1e-3,
+        names: Sequence[str] | None = None,
+        seed: int = 0,
+        traced: bool = True,
+    ) -> None:
+        size = len(delays_s)
+        nodes = range(size)
+        names = names or [f"n{i + 1}" for i in nodes]
+        jitter = (Jitter("exponential", jitter_s),) if jitter_s else ()
+        self.clock = Clock()
+        self.trace = Trace(self.clock)
+        streams = Streams(seed)
+        machines = machines or nodes
+        hosts = {
+            name: Host(self.clock, cores, name=f"machine{name}", slice_s=slice_s)
+            for name in sorted(set(machines))
+        }
+        placed = [hosts[name] for name in machines]
+        self.network = Network(
+            self.clock,
+            streams,
+            names,
+            {
+                (i, j): Path(Latency(delays_s[i][j], jitter), bytes_per_s, tcp=tcp or Tcp())
+                for i in nodes
+                for j in nodes
+                if i != j
+            },
+        )
+        self.names = names
+        self.model = self._build(
+            Cluster(
+                clock=self.clock,
+                streams=streams,
+                network=self.network,
+                names=names,
+                hosts=placed,
+                segments=segments or [0] * size,
+                client_hosts=placed,
+                client_delays_s=[0.0] * size,
+                trace=self.trace if traced else None,
+            )
+        )
+        self.attempts: list[Attempt] = []
+        self.ran: dict[Transaction, dict[int, int]] = {}
+        self.submitted = 0
+        self._clients: list[Event] = []
+
+    @abstractmethod
+    def _build(self, cluster: Cluster) -> Model:
+        """Make the model."""
+
+    @property
+    @abstractmethod
+    def quiet(self) -> bool:
+        """Whether all nodes are done with everything that any of them has replicated."""
+
+    def client(
+        self,
+        transactions: Iterable[Transaction],
+        *,
+        begin_s: float = 0.0,
+        pause_s: Callable[[], float] | float = 0.0,
+    ) -> None:
+        """A client that submits the transactions one after the other, from ``begin_s`` on."""
+
+        def run() -> Generator[Event, Any, None]:
+            yield self.clock.timeout(begin_s)
+            for transaction in transactions:
+                self._watch(transaction)
+                began_s, began_at = self.clock.now, len(self.trace.events)
+                self.submitted += 1
+                committed = yield from self.model.transact(transaction)
+                end = self.clock.now, committed, began_at, len(self.trace.events)
+                self.attempts.append(Attempt(transaction, began_s, *end))
+                yield self.clock.timeout(pause_s() if callable(pause_s) else pause_s)
+
+        self._clients.append(self.clock.process(run()))
+
+    def _watch(self, transaction: Transaction) -> None:
+        ran = self.ran[transaction] = {}
+
+        def watched(position: int, statement: Statement) -> Any:
+            def runs() -> None:
+                ran[position] = len(self.trace.events)
+
+            return _Watched(statement, runs)
+
+        transaction.statements = tuple(
+            watched(position, statement)
+            for position, statement in enumerate(transaction.statements)
+        )
+
+    def run(self, limit_s: float = 60.0) -> Self:
+        """Run until all clients have ended, and every node has all that was replicated."""
+        clients = self.clock.all_of(self._clients)
+        self.clock.run(clients | self.clock.until(limit_s))
+        assert clients.processed, f"{len(self.attempts)} of {self.submitted} ended in {limit_s} s"
+        while not self.quiet:
+            assert self.clock.now < limit_s, f"not quiet after {limit_s} s"
+            self.clock.run(self.clock.now + 0.1)
+        return self
+
+    def status(self, node: int, variable: str) -> float:
+        """A status variable of a node."""
+        return self.model.counters()[self.names[node]][variable]
+
+    def total(self, variable: str) -> float:
+        """A status variable, summed over the nodes."""
+        return sum(status[variable] for status in self.model.counters().values())
+
+    @property
+    def committed(self) -> list[Attempt]:
+        """What clients were told is committed, in the order in which they were told."""
+        return [attempt for attempt in self.attempts if attempt.committed]
+
+    @property
+    def outcomes(self) -> list[bool]:
+        """What became of each transaction, client by client."""
+        in_order = sorted(self.attempts, key=lambda attempt: attempt.transaction.client)
+        return [attempt.committed for attempt in in_order]
