@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from simrep.calibrate.fit import CalibrationError, FitResult, fit
     from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
     from simrep.experiment.cluster import Cluster
+    from simrep.experiment.curve_study import CurveStudyResult
+    from simrep.experiment.curves import CurveStudy
     from simrep.experiment.model import Model, find_model, model_names
     from simrep.experiment.model_card import model_card
     from simrep.experiment.reproduce import StudyResult, reproduce
     from simrep.experiment.result import Result
     from simrep.experiment.run import run
     from simrep.experiment.study import Study, load_study, studies
+    from simrep.experiment.sustain import SustainedRate, sustainable_rate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.workload.transaction import Transaction
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CalibrationError",
     "Cluster",
+    "CurveStudy",
+    "CurveStudyResult",
     "FitResult",
     "Model",
     "Result",
@@ -35,6 +40,7 @@ __all__ = [
     "SimrepError",
     "Study",
     "StudyResult",
+    "SustainedRate",
     "Transaction",
     "__version__",
     "find_model",
@@ -47,6 +53,7 @@ __all__ = [
     "reproduce",
     "run",
     "studies",
+    "sustainable_rate",
     "with_value",
     "with_values",
 ]
@@ -55,12 +62,15 @@ _HOMES = {
     "simrep.calibrate.fit": ("CalibrationError", "FitResult", "fit"),
     "simrep.errors": ("ScenarioError", "ShortRunWarning", "SimrepError"),
     "simrep.experiment.cluster": ("Cluster",),
+    "simrep.experiment.curve_study": ("CurveStudyResult",),
+    "simrep.experiment.curves": ("CurveStudy",),
     "simrep.experiment.model": ("Model", "find_model", "model_names"),
     "simrep.experiment.model_card": ("model_card",),
     "simrep.experiment.reproduce": ("StudyResult", "reproduce"),
     "simrep.experiment.result": ("Result",),
     "simrep.experiment.run": ("run",),
     "simrep.experiment.study": ("Study", "load_study", "studies"),
+    "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.workload.transaction": ("Transaction",),
 }

@@ -27,7 +27,7 @@ def reproduce(
     plot: Plot = None,
     jobs: Jobs = 1,
 ) -> None:
-    """Simulate the measured cells of a study and print how far off the simulation is.
+    """Simulate the cells or curves of a study and print how far off the simulation is.
 
     [bold]Examples[/bold]
 
@@ -38,13 +38,14 @@ def reproduce(
     """
     check_writable("--plot", plot, plot=True)
 
-    from simrep.experiment.study import load_study, studies
+    from simrep.experiment.curves import open_study
+    from simrep.experiment.study import studies
 
     if list_:
         for shipped in studies():
-            print(f"{shipped}: {load_study(shipped).definition.title}")
+            print(f"{shipped}: {open_study(shipped).definition.title}")
         return
-    study = load_study(name)
+    study = open_study(name)
 
     from simrep.experiment.reproduce import reproduce as simulate
 
@@ -56,7 +57,7 @@ def reproduce(
         print_json(result.to_dict())
     else:
         show(result.tables())
-    if plot is not None and result.cells:
+    if plot is not None and result.finished:
         write_whole(plot, result.plot)
         print(f"Figure: {plot}", file=sys.stderr)
     if not result.complete:

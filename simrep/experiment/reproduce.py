@@ -6,26 +6,36 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, fields
-from functools import cache
-from math import exp, isfinite, log, nan, sqrt
+from math import isfinite, nan
 from pathlib import Path
-from statistics import fmean, median, stdev
-from typing import TYPE_CHECKING, Any
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from simrep.errors import ScenarioError, nearest
+from simrep.experiment.curves import CurveStudy, open_study
+from simrep.experiment.intervals import single_run_interval
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.result import Result
 from simrep.experiment.run import simulate
-from simrep.experiment.study import MeasuredCell, Series, Study, Value, load_study
+from simrep.experiment.study import MeasuredCell, Series, Study, Value
 from simrep.scenario import load, with_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
 
-__all__ = ["Cell", "StudyResult", "Summary", "reproduce", "simulate_cells"]
+    from simrep.experiment.curve_study import CurveStudyResult
 
-CONFIDENCE = 0.95
+__all__ = [
+    "Cell",
+    "Progress",
+    "StudyResult",
+    "Summary",
+    "reproduce",
+    "series_versions",
+    "simulate_cells",
+]
+
 Progress = Callable[[int, int], None]
 
 
@@ -139,6 +149,11 @@ class StudyResult:
         """Errors over the cells that were not used in a fit."""
         return Summary.of(self.cells)
 
+    @property
+    def finished(self) -> int:
+        """Number of cells."""
+        return len(self.cells)
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""
         definition = self.study.definition
@@ -201,22 +216,35 @@ class StudyResult:
         )
 
 
+class _How(TypedDict, total=False):
+    replications: int | None
+    seed: int | None
+    executor: Executor | None
+    progress: Progress | None
+
+
+@overload
+def reproduce(study: Study, **how: Unpack[_How]) -> StudyResult: ...
+@overload
+def reproduce(study: CurveStudy, **how: Unpack[_How]) -> CurveStudyResult: ...
+@overload
+def reproduce(study: str | Path, **how: Unpack[_How]) -> StudyResult | CurveStudyResult: ...
 def reproduce(
-    study: Study | str | Path,
+    study: Study | CurveStudy | str | Path,
     *,
     replications: int | None = None,
     seed: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> StudyResult:
-    """Simulate every measured cell of a study.
+) -> StudyResult | CurveStudyResult:
+    """Simulate every measured cell, or every curve, of a study.
 
     All cells use the same seed, so that differences between them and between variants are not
     blurred by different random numbers.
 
     Parameters
     ----------
-    study : Study, str or Path
+    study : Study, CurveStudy, str or Path
         A study, the name of one that ships with the package, or its folder.
     replications, seed : int, optional
         Instead of those the study names.
@@ -227,16 +255,21 @@ def reproduce(
 
     Returns
     -------
-    StudyResult
-        Holds the finished cells when the work was interrupted (Ctrl-C).
+    StudyResult or CurveStudyResult
+        Holds the finished cells or points when the work was interrupted (Ctrl-C).
     """
-    if not isinstance(study, Study):
-        study = load_study(study)
+    if isinstance(study, (str, Path)):
+        study = open_study(study)
     definition = study.definition
     replications = definition.replications if replications is None else replications
     seed = definition.seed if seed is None else seed
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
+    if isinstance(study, CurveStudy):
+        from simrep.experiment.curve_study import simulate_curves
+
+        return simulate_curves(study, replications, seed, executor, progress)
+    definition = study.definition
     work: list[tuple[Series, str, MeasuredCell, Plan]] = []
     for series in definition.series:
         base = load(study.scenario_path(series))
@@ -267,7 +300,7 @@ def reproduce(
         seed=seed,
         replications=replications,
         complete=complete,
-        versions=_versions({series.name: planned for series, _, _, planned in work}),
+        versions=series_versions({series.name: planned for series, _, _, planned in work}),
     )
 
 
@@ -329,7 +362,7 @@ def _figure(result: Result, path: str) -> float:
     return float(value)
 
 
-def _versions(plans: Mapping[str, Plan]) -> dict[str, str]:
+def series_versions(plans: Mapping[str, Plan]) -> dict[str, str]:
     """Software under its name; model and pack under the series that uses them."""
     return {
         f"{series} {name}" if name in {"model", "pack"} else name: version
@@ -355,31 +388,8 @@ def _cell(
         predicted=predicted,
         unit=unit,
         relative_error=predicted / actual - 1.0,
-        interval=_single_run_interval(values),
+        interval=single_run_interval(values),
         used_in_fit=measured.used_in_fit,
         series=series.name,
         variant=variant,
     )
-
-
-def _single_run_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Student's prediction interval for one further value, on a logarithmic scale.
-
-    Durations and rates are positive and vary by factors; the logarithm keeps bounds positive.
-    """
-    count = len(values)
-    if count < 2 or not all(isfinite(value) and value > 0.0 for value in values):
-        return None
-    if min(values) == max(values):
-        return values[0], values[0]  # exactly, where the logarithm would round
-    logs = [log(value) for value in values]
-    middle = fmean(logs)
-    half = _student(count - 1) * stdev(logs) * sqrt(1.0 + 1.0 / count)
-    return exp(middle - half), exp(middle + half)
-
-
-@cache
-def _student(freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))

@@ -1,0 +1,300 @@
+"""Simulating the curves of a study, and how far what is read off them is from what was stated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from simrep.experiment.curve_quantities import Line
+from simrep.experiment.curve_rows import CurveSummary, Row, scored
+from simrep.experiment.curves import Curve, CurveStudy, Key
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.reproduce import Progress, series_versions, simulate_cells
+from simrep.experiment.study import Value
+from simrep.experiment.sustain import sustainable_rate
+from simrep.scenario import Scenario, load, with_values
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Group
+
+__all__ = ["CurveStudyResult", "Point", "Sustained", "simulate_curves"]
+
+_FIGURES = ("throughput_tps", "latency_s.mean")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One point of a curve; medians over the replications.
+
+    Attributes
+    ----------
+    factors : mapping of str to value
+    x : float
+        Value of the axis.
+    throughput_tps : float
+    latency_s : float
+        Mean latency of committed transactions in seconds.
+    """
+
+    factors: Mapping[str, Value]
+    x: float
+    throughput_tps: float
+    latency_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sustained:
+    """The rate that a system keeps up in the long run; the median over the replications.
+
+    Attributes
+    ----------
+    factors : mapping of str to value
+    rate_tps : float
+    limited_by : str
+        Who falls behind above it; see :class:`simrep.experiment.sustain.SustainedRate`.
+    """
+
+    factors: Mapping[str, Value]
+    rate_tps: float
+    limited_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CurveStudyResult:
+    """The simulated curves of a study, and the quantities read off them.
+
+    Attributes
+    ----------
+    study : CurveStudy
+    rows : tuple of Row
+        Those whose curves were simulated completely.
+    points : tuple of Point
+    sustained : tuple of Sustained
+    seed, replications : int
+    complete : bool
+        False when the work was interrupted and curves are missing.
+    versions : mapping of str to str
+        What computed it; models and packs under the names of the scenarios that use them.
+    """
+
+    study: CurveStudy
+    rows: tuple[Row, ...]
+    points: tuple[Point, ...]
+    sustained: tuple[Sustained, ...]
+    seed: int
+    replications: int
+    complete: bool
+    versions: Mapping[str, str]
+
+    @property
+    def summary(self) -> CurveSummary:
+        """Distances of the rows that were not used in a fit."""
+        return CurveSummary.of(self.rows)
+
+    @property
+    def finished(self) -> int:
+        """Number of points."""
+        return len(self.points)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; what is not a number becomes None."""
+        definition = self.study.definition
+        content = {
+            "study": self.study.name,
+            "title": definition.title,
+            "source": definition.source,
+            "axis": definition.axis.name,
+            "rows": [{**asdict(row), "distance_unit": row.distance_unit} for row in self.rows],
+            "points": [asdict(point) for point in self.points],
+            "sustained": [asdict(one) for one in self.sustained],
+            "summary": asdict(self.summary),
+            "seed": self.seed,
+            "replications": self.replications,
+            "complete": self.complete,
+            "versions": dict(self.versions),
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(content), parse_constant=lambda _: None)
+        return plain
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Throughput by size of the group, throughput and latency by clients."""
+        from simrep.plot.curves import plot_curves
+
+        definition = self.study.definition
+        return plot_curves(
+            [asdict(point) for point in self.points],
+            [asdict(one) for one in self.sustained],
+            path,
+            axis=definition.axis.name,
+            facet=definition.show.facet,
+            across=definition.show.across,
+            by=definition.show.by,
+            baseline=definition.baseline,
+            title=definition.title,
+        )
+
+    def tables(self) -> Group:
+        """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""
+        from simrep.experiment.curve_table import tables
+
+        return tables(self)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=120, no_color=True, highlight=False)
+        with console.capture() as capture:
+            console.print(self.tables())
+        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        return (
+            f"<CurveStudyResult {self.study.name}: {len(self.rows)} rows, {summary.n} predicted, "
+            f"{summary.inside} in the stated range>"
+        )
+
+
+def simulate_curves(
+    study: CurveStudy,
+    replications: int,
+    seed: int,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> CurveStudyResult:
+    """Simulate every curve of a study; :func:`simrep.reproduce` calls it."""
+    points = [(curve, x) for curve in study.curves for x in curve.values]
+    plans = [plan(_at(study, curve, x)) for curve, x in points]
+    searches = [
+        (curve, _at(study, curve, None), number)
+        for curve in study.sustained
+        for number in range(replications)
+    ]
+    total = len(points) + len(study.sustained)
+    done: list[Key] = []
+
+    def count(key: Key) -> None:
+        done.append(key)
+        if progress is not None:
+            progress(len(done), total)
+
+    sampled: dict[Key, dict[float, list[tuple[float, ...]]]] = {}
+    rates: dict[Key, list[tuple[float, str]]] = {}
+    precision = study.definition.precision
+    complete = True
+    try:
+        with closing(_searched(searches, seed, precision, executor)) as found:
+            cells = simulate_cells(plans, _FIGURES, replications, seed, executor)
+            for (curve, x), samples in zip(points, cells, strict=True):
+                sampled.setdefault(curve.key, {})[x] = samples
+                count(curve.key)
+            for curve in study.sustained:
+                own = [next(found) for _ in range(replications)]
+                rates[curve.key] = own
+                count(curve.key)
+    except KeyboardInterrupt:
+        complete = False
+    lines = _lines(study, sampled, rates, replications)
+    names = list(study.definition.factors)
+    return CurveStudyResult(
+        study=study,
+        rows=tuple(scored(study, lines, replications)),
+        points=tuple(
+            Point(
+                factors=dict(zip(names, key, strict=True)),
+                x=x,
+                throughput_tps=median(sample[0] for sample in samples),
+                latency_s=median(sample[1] for sample in samples),
+            )
+            for key, own in sampled.items()
+            for x, samples in own.items()
+        ),
+        sustained=tuple(
+            Sustained(
+                factors=dict(zip(names, key, strict=True)),
+                rate_tps=median(rate for rate, _ in own),
+                limited_by=own[0][1],
+            )
+            for key, own in rates.items()
+        ),
+        seed=seed,
+        replications=replications,
+        complete=complete,
+        versions=series_versions(_by_scenario(points, plans)),
+    )
+
+
+def _at(study: CurveStudy, curve: Curve, x: float | None) -> Scenario:
+    settings = dict(curve.settings)
+    if x is not None:
+        settings[study.definition.axis.path] = int(x) if float(x).is_integer() else x
+    return with_values(load(curve.scenario), settings)
+
+
+def _by_scenario(points: Sequence[tuple[Curve, float]], plans: Sequence[Plan]) -> dict[str, Plan]:
+    return {curve.scenario.stem: planned for (curve, _), planned in zip(points, plans, strict=True)}
+
+
+def _searched(
+    searches: Sequence[tuple[Curve, Scenario, int]],
+    seed: int,
+    precision: float,
+    executor: Executor | None,
+) -> Generator[tuple[float, str], None, None]:
+    """Sustained rates and who limits them, search by search; the searches start at once."""
+    work = [(scenario, seed, number, precision) for _, scenario, number in searches]
+    if executor is None:
+        return (_search(*item) for item in work)
+    return _collected(executor, _search, work)
+
+
+def _collected(
+    executor: Executor, call: Callable[..., tuple[float, str]], work: Sequence[tuple[Any, ...]]
+) -> Generator[tuple[float, str], None, None]:
+    futures = [executor.submit(call, *item) for item in work]
+
+    def results() -> Generator[tuple[float, str], None, None]:
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+    return results()
+
+
+def _search(scenario: Scenario, seed: int, replication: int, precision: float) -> tuple[float, str]:
+    found = sustainable_rate(scenario, seed=seed, replication=replication, precision=precision)
+    return found.rate_tps, found.limited_by
+
+
+def _lines(
+    study: CurveStudy,
+    sampled: Mapping[Key, Mapping[float, Sequence[tuple[float, ...]]]],
+    rates: Mapping[Key, Sequence[tuple[float, str]]],
+    replications: int,
+) -> dict[Key, list[Line]]:
+    """The curves of every replication; those that an interruption has cut short are left out."""
+    lines: dict[Key, list[Line]] = {}
+    wanted = {curve.key: len(curve.values) for curve in study.curves}
+    for key in dict.fromkeys([*sampled, *rates]):
+        own = sampled.get(key, {})
+        if len(own) < wanted.get(key, 0):
+            continue
+        lines[key] = [
+            Line(
+                {x: samples[number][0] for x, samples in own.items()},
+                {x: samples[number][1] for x, samples in own.items()},
+                *([rates[key][number][0]] if key in rates else []),
+            )
+            for number in range(replications)
+        ]
+    return lines

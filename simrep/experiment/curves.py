@@ -1,0 +1,364 @@
+"""What a study of curves is: systems swept over one axis, and stated quantities read off them.
+
+Some publications state no measured cells but what their charts show: a ratio of two maxima, a mean
+gap between two curves. Such a study is a folder with ``study.toml``, which says how each curve is
+simulated, and a CSV file with a row per stated quantity and the range that it was stated with.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from simrep.errors import ScenarioError, nearest
+from simrep.experiment.curve_quantities import QUANTITIES
+from simrep.experiment.study import DEFINITION, Study, Value, load_study, read_rows, study_folder
+from simrep.scenario.problems import combined, problems
+
+__all__ = [
+    "Curve",
+    "CurveDefinition",
+    "CurveFactor",
+    "CurveStudy",
+    "CurveTable",
+    "Quantity",
+    "Stated",
+    "load_curve_study",
+    "open_study",
+]
+
+Key = tuple[Value, ...]
+"""Which curve: a value for every factor, in the order of the definition."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Axis(_Table):
+    """What a curve is swept over."""
+
+    path: str = Field(description="scenario path that takes the value")
+    name: str = Field(description="what it is called, with its unit at the end if it has one")
+    values: tuple[float, ...] = Field(min_length=1)
+
+
+def _path_alone(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+class CurveFactor(_Table):
+    """What a factor changes in the scenario; a string is the path alone."""
+
+    path: str | None = Field(None, description="scenario path that takes the value, if any")
+    at: dict[str, dict[str, Any]] = Field(
+        {}, description="per value: scenario paths set besides `path`"
+    )
+
+    def settings(self, value: Value) -> dict[str, Any]:
+        """Scenario paths and what they are set to for a value."""
+        own = {} if self.path is None else {self.path: value}
+        return own | self.at.get(str(value), {})
+
+
+def _listed(value: Any) -> Any:
+    return {
+        name: one if isinstance(one, list) else [one] for name, one in value.items()
+    }  # a value alone is a list of one
+
+
+class CurveTable(_Table):
+    """Curves, or sustained rates, of one scenario: every combination of its factors' values."""
+
+    scenario: str = Field(description="scenario file beside study.toml")
+    factors: Annotated[dict[str, tuple[Value, ...]], BeforeValidator(_listed)] = Field(
+        description="values of every factor; one alone or a list"
+    )
+    values: tuple[float, ...] | None = Field(
+        None, min_length=1, description="values of the axis, instead of the study's"
+    )
+
+
+class Quantity(_Table):
+    """A quantity that rows may state."""
+
+    kind: Literal[
+        "maximum_ratio",
+        "maximum_gap",
+        "maximum_ratio_drop",
+        "mean_gap",
+        "gap_at",
+        "mean_latency_increase",
+        "mean_latency_added_ms",
+        "sustained_ratio",
+    ] = Field(description="how it is computed; see simrep.experiment.curve_quantities")
+    at: float | None = Field(None, description="of gap_at: the value of the axis")
+    up_to: float | None = Field(None, description="of means: the largest value of the axis to use")
+
+
+class CurveShow(_Table):
+    """How the figure is laid out."""
+
+    facet: str = Field(description="factor with a row of charts per value")
+    across: str = Field(description="numeric factor on the horizontal axis of the first chart")
+    by: str = Field(description="factor that tells the systems apart")
+
+
+class CurveDefinition(_Table):
+    """The content of ``study.toml`` of a study of curves."""
+
+    title: str
+    source: str
+    data: str = Field("data.csv", description="CSV file beside study.toml")
+    replications: int = Field(1, ge=1)
+    seed: int = Field(1, ge=0)
+    axis: Axis
+    factors: dict[str, Annotated[CurveFactor, BeforeValidator(_path_alone)]] = Field(min_length=1)
+    baseline: dict[str, Value] = Field(
+        description="factors that a curve is changed in to find the one it is compared with"
+    )
+    show: CurveShow
+    quantity: dict[str, Quantity] = Field(min_length=1)
+    fit_where: tuple[dict[str, Value], ...] = Field(
+        (), description="columns and values of the rows that costs were fitted to"
+    )
+    precision: float = Field(0.05, ge=0.01, le=0.5, description="of a sustained rate, relative")
+    curve: tuple[CurveTable, ...] = Field(min_length=1)
+    sustained: tuple[CurveTable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One curve to simulate, or one system whose sustained rate is sought.
+
+    Attributes
+    ----------
+    key : tuple of value
+        A value for every factor.
+    scenario : Path
+    settings : mapping of scenario path to value
+    values : tuple of float
+        Of the axis.
+    """
+
+    key: Key
+    scenario: Path
+    settings: Mapping[str, Any]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """One row of the data: a quantity, and the range that it was stated with.
+
+    Attributes
+    ----------
+    factors : mapping of str to value
+        As in the file; ``a-b`` means everything from a to b, ``a+b`` the mean of both.
+    quantity : str
+    low, high : float
+    unit : str
+        ``ratio`` or ``ms``.
+    groups : tuple of tuple of key
+        What has to be averaged: one group for each value that the row holds for.
+    used_in_fit : bool
+    """
+
+    factors: Mapping[str, Value]
+    quantity: str
+    low: float
+    high: float
+    unit: str
+    groups: tuple[tuple[Key, ...], ...]
+    used_in_fit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CurveStudy:
+    """A study of curves as read from its folder.
+
+    Attributes
+    ----------
+    name : str
+        Name of the folder.
+    folder : Path
+    definition : CurveDefinition
+    curves, sustained : tuple of Curve
+        What is to be simulated.
+    rows : tuple of Stated
+        In the order of the data.
+    """
+
+    name: str
+    folder: Path
+    definition: CurveDefinition
+    curves: tuple[Curve, ...]
+    sustained: tuple[Curve, ...]
+    rows: tuple[Stated, ...]
+
+    def baseline(self, key: Key) -> Key:
+        """The curve that a curve is compared with."""
+        names = self.definition.factors
+        own = dict(zip(names, key, strict=True)) | self.definition.baseline
+        return tuple(own[name] for name in names)
+
+
+def open_study(name: str | Path) -> Study | CurveStudy:
+    """A study of either kind, by its name or folder."""
+    return load_curve_study(name) if _has_curves(study_folder(name)) else load_study(name)
+
+
+def load_curve_study(name: str | Path) -> CurveStudy:
+    """Read a study of curves.
+
+    Parameters
+    ----------
+    name : str or Path
+        Name of a study that ships with the package, or a folder with a ``study.toml``.
+
+    Raises
+    ------
+    ScenarioError
+        When there is no such study, or it contradicts itself or its data.
+    """
+    folder = study_folder(name)
+    where = f"{folder.name}/{DEFINITION}"
+    try:
+        content = tomllib.loads((folder / DEFINITION).read_text(encoding="utf-8"))
+        definition = CurveDefinition.model_validate(content)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(where, f"is not TOML: {error}") from None
+    except ValidationError as error:
+        raise combined(problems(error, CurveDefinition), where) from None
+    _check_names(definition, where)
+    curves = tuple(_expanded(definition, definition.curve, folder))
+    sustained = tuple(_expanded(definition, definition.sustained, folder))
+    data = f"{folder.name}/{definition.data}"
+    rows = read_rows(folder / definition.data, data)
+    study = CurveStudy(folder.name, folder, definition, curves, sustained, ())
+    stated = tuple(_stated(study, row, data) for row in rows)
+    return CurveStudy(folder.name, folder, definition, curves, sustained, stated)
+
+
+def _has_curves(folder: Path) -> bool:
+    try:
+        content = tomllib.loads((folder / DEFINITION).read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError:
+        return False  # whoever reads it says what is wrong with it
+    return "curve" in content
+
+
+def _check_names(definition: CurveDefinition, where: str) -> None:
+    factors = definition.factors
+    show = definition.show
+    for place, names in (
+        ("show", (show.facet, show.across, show.by)),
+        ("baseline", tuple(definition.baseline)),
+    ):
+        for name in names:
+            if name not in factors:
+                raise ScenarioError(
+                    f"{where}: {place}", f"{name!r} is no factor", nearest(name, factors)
+                )
+    for kind in ("curve", "sustained"):
+        for position, table in enumerate(getattr(definition, kind)):
+            if table.factors.keys() != factors.keys():
+                raise ScenarioError(
+                    f"{where}: {kind}.{position}.factors",
+                    f"needs a value for each of {', '.join(factors)}, "
+                    f"given {', '.join(table.factors) or 'none'}",
+                )
+    for name, quantity in definition.quantity.items():
+        needs_at = quantity.kind == "gap_at"
+        if needs_at != (quantity.at is not None):
+            problem = "is required" if needs_at else f"has no meaning for {quantity.kind}"
+            raise ScenarioError(f"{where}: quantity.{name}.at", problem)
+
+
+def _expanded(
+    definition: CurveDefinition, tables: tuple[CurveTable, ...], folder: Path
+) -> Iterator[Curve]:
+    for table in tables:
+        for values in product(*(table.factors[name] for name in definition.factors)):
+            settings: dict[str, Any] = {}
+            for (_, factor), value in zip(definition.factors.items(), values, strict=True):
+                settings |= factor.settings(value)
+            yield Curve(
+                values, folder / table.scenario, settings, table.values or definition.axis.values
+            )
+
+
+def _stated(study: CurveStudy, row: Mapping[str, Value], where: str) -> Stated:
+    definition = study.definition
+    for column in (*definition.factors, "quantity", "low", "high", "unit"):
+        if column not in row:
+            raise ScenarioError(where, f"has no column {column!r}", nearest(column, row))
+    name, low, high = str(row["quantity"]), row["low"], row["high"]
+    if name not in definition.quantity:
+        raise ScenarioError(where, f"no quantity {name!r}", nearest(name, definition.quantity))
+    if isinstance(low, str) or isinstance(high, str) or not low <= high:
+        raise ScenarioError(where, f"{name}: low..high is no range, given {low}..{high}")
+    quantity = definition.quantity[name]
+    of_sustained = quantity.kind == "sustained_ratio"
+    available = study.sustained if of_sustained else study.curves
+    groups = _groups(
+        definition, row, [curve.key for curve in available], QUANTITIES[quantity.kind].whole_range
+    )
+    if not groups or not all(groups):
+        raise ScenarioError(
+            where,
+            f"{name}: no {'sustained rate' if of_sustained else 'curve'} for "
+            + ", ".join(f"{factor} {row[factor]}" for factor in definition.factors),
+        )
+    simulated = {curve.key for curve in study.curves}
+    for key in (key for group in groups for key in group):
+        if study.baseline(key) not in simulated:
+            raise ScenarioError(where, f"{name}: no curve for the baseline {study.baseline(key)}")
+    return Stated(
+        factors={factor: row[factor] for factor in definition.factors},
+        quantity=name,
+        low=float(low),
+        high=float(high),
+        unit=str(row["unit"]),
+        groups=groups,
+        used_in_fit=any(
+            all(row.get(column) == value for column, value in wanted.items())
+            for wanted in definition.fit_where
+        ),
+    )
+
+
+def _groups(
+    definition: CurveDefinition,
+    row: Mapping[str, Value],
+    keys: list[Key],
+    whole_range: bool,
+) -> tuple[tuple[Key, ...], ...]:
+    """Keys that a row is about: a mean over those of a group, a statement for every group."""
+    across = list(definition.factors).index(definition.show.across)
+    wanted = [_matcher(row[factor]) for factor in definition.factors]
+    own = [key for key in keys if all(fits(value) for fits, value in zip(wanted, key, strict=True))]
+    own.sort(key=lambda key: [(isinstance(value, str), value) for value in key])
+    if whole_range:
+        return (tuple(own),)
+    return tuple(
+        tuple(key for key in own if key[across] == value)
+        for value in dict.fromkeys(key[across] for key in own)
+    )
+
+
+def _matcher(cell: Value) -> Any:
+    """Whether a factor's value is meant by a cell such as 2, "2-9" or "a+b"."""
+    if not isinstance(cell, str):
+        return lambda value: value == cell
+    first, dash, last = cell.partition("-")
+    if dash and first.isdigit() and last.isdigit():
+        return lambda value: not isinstance(value, str) and int(first) <= value <= int(last)
+    names = cell.split("+")
+    return lambda value: str(value) in names
