@@ -204,8 +204,10 @@ def _assumptions(model: type[Model]) -> Iterator[str]:
     text = inspect.getdoc(sys.modules[model.__module__]) or ""
     _, _, after = text.partition("Assumptions\n-----------\n")
     assumptions, _, references = after.partition("References\n----------\n")
-    for line in assumptions.strip().splitlines():
-        yield line.replace("``", "`") if line.startswith(" ") else f"- **{line}**:"
+    lines = assumptions.strip().splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        is_term = following.startswith(" ") and not line.startswith(" ")
+        yield f"- **{line}**:" if is_term else line.replace("``", "`")
     sources = " ".join(references.split()).replace("``", "`")
     yield f"\nSources: {sources}\n"
 

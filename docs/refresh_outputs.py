@@ -1,22 +1,29 @@
 """Put what simrep prints now in the place of the figures that the pages show.
 
 ``python docs/refresh_outputs.py`` after a change of numbers: outputs of the tutorials' commands
-(as many lines as the page showed before), figures, and the tables of the studies. Takes a minute.
+(as many lines as the page showed before), what Python blocks print, figures, and the tables of the
+studies. Takes some minutes; names of pages as arguments refresh what their Python blocks print, and
+nothing else.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from simrep import StudyResult, reproduce, studies
+from simrep import CurveStudyResult, StudyResult, load, reproduce, studies
+from simrep.experiment.reproduce import Summary
+from simrep.experiment.study import Series
 
-__all__ = ["refreshed", "table"]
+__all__ = ["printed", "refreshed", "table"]
 
 DOCS = Path(__file__).parent
 TABLES = [DOCS.parent / "README.md", DOCS / "explanation" / "accuracy.md"]
@@ -25,6 +32,8 @@ PICTURED = "wan-concurrency"
 SIMREP = [sys.executable, "-m", "simrep"]
 NAMED = re.compile(r"^```\w+\n(# (\S+\.toml)\n.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ simrep (.*)\n((?:(?!\$ |```).*\n)*)", re.MULTILINE)
+# A Python block; the block of text right behind it, if there is one, shows what it prints.
+PYTHON = re.compile(r"^```python\n(.*?)^```$(\n\n```text\n.*?^```$)?", re.MULTILINE | re.DOTALL)
 
 
 def refreshed(page: str, folder: Path) -> str:
@@ -50,29 +59,80 @@ def refreshed(page: str, folder: Path) -> str:
     return COMMAND.sub(run, page)
 
 
-def table(results: list[StudyResult]) -> str:
-    """A row per study: what was fitted, what was predicted, and how far off that is."""
+def printed(page: str) -> str:
+    """A page with what its Python blocks print now, each run after the ones before it."""
+    names: dict[str, object] = {"__name__": "documentation"}
+
+    def run(match: re.Match[str]) -> str:
+        code, shown = match.groups()
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(code, "documentation", "exec"), names)  # noqa: S102 - our own pages
+        block = f"```python\n{code}```"
+        return f"{block}\n\n```text\n{output.getvalue()}```" if shown else block
+
+    return PYTHON.sub(run, page)
+
+
+def table(results: Sequence[StudyResult | CurveStudyResult]) -> str:
+    """What was fitted, what was predicted, and how far off that is: a row per study and model."""
     rows = [
         "| study | what | fitted | predicted | median error | largest | bias | in interval |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for result in results:
-        summary = result.summary
-        fitted = sum(cell.used_in_fit for cell in result.cells)
-        figures = [
-            f"{100 * summary.median_abs_error:.1f} %",
-            f"{100 * summary.max_abs_error:.1f} %",
-            f"{100 * summary.bias:+.1f} %",
-            f"{100 * summary.inside_interval:.0f} %",
-        ]
-        cells = [
-            f"`{result.study.name}`",
-            result.study.definition.title,
-            str(fitted),
-            str(summary.n),
-        ]
-        rows.append(f"| {' | '.join(cells + figures)} |")
+        lines = curve_row(result) if isinstance(result, CurveStudyResult) else cell_rows(result)
+        rows += [f"| {' | '.join([f'`{result.study.name}`', *line])} |" for line in lines]
     return "\n".join(rows) + "\n"
+
+
+def cell_rows(result: StudyResult) -> list[list[str]]:
+    """A study of cells: its title, or those of its series where they are of several models."""
+    definition = result.study.definition
+    models: dict[str, list[Series]] = {}
+    for series in definition.series:
+        scenario = load(result.study.scenario_path(series))
+        models.setdefault(scenario.to_dict()["cluster"]["model"], []).append(series)
+    rows = []
+    for group in models.values():
+        names = {series.name for series in group}
+        cells = [cell for cell in result.cells if cell.series in names]
+        summary = Summary.of(cells)
+        title = definition.title
+        if len(models) > 1:
+            title += ": " + ", ".join(series.title for series in group)
+        rows.append(
+            [
+                title,
+                str(sum(cell.used_in_fit for cell in cells)),
+                str(summary.n),
+                f"{100 * summary.median_abs_error:.1f} %",
+                f"{100 * summary.max_abs_error:.1f} %",
+                f"{100 * summary.bias:+.1f} %",
+                f"{100 * summary.inside_interval:.0f} %",
+            ]
+        )
+    return rows
+
+
+def curve_row(result: CurveStudyResult) -> list[list[str]]:
+    """A study of curves: distances from the stated ranges, and how many rows are in theirs."""
+    summary = result.summary
+
+    def listed(distances: Mapping[str, float]) -> str:
+        return ", ".join(f"{value:.1f} {unit}" for unit, value in distances.items())
+
+    return [
+        [
+            result.study.definition.title,
+            str(sum(row.used_in_fit for row in result.rows)),
+            str(summary.n),
+            listed(summary.median_distance),
+            listed(summary.max_distance),
+            "",
+            f"{summary.inside} of {summary.n} in the stated range",
+        ]
+    ]
 
 
 def refresh_studies() -> None:
@@ -86,6 +146,14 @@ def refresh_studies() -> None:
             result.plot(DOCS / "images" / f"{PICTURED}.png")
 
 
+def refresh_printed(files: Iterable[Path]) -> None:
+    """Run the Python blocks of the pages that show what they print."""
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        if any(shown for _, shown in PYTHON.findall(text)):
+            file.write_text(printed(text), encoding="utf-8")
+
+
 def refresh_tutorials() -> None:
     """Run the commands of the tutorials, and keep their figures."""
     for file in (DOCS / "tutorials").glob("*.md"):
@@ -97,5 +165,9 @@ def refresh_tutorials() -> None:
 
 
 if __name__ == "__main__":
-    refresh_tutorials()
-    refresh_studies()
+    if len(sys.argv) > 1:
+        refresh_printed(map(Path, sys.argv[1:]))
+    else:
+        refresh_tutorials()
+        refresh_printed([DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))])
+        refresh_studies()

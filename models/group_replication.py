@@ -18,9 +18,9 @@ Optimistic
     reads and the write-back of data pages cost no I/O; a lock wait never times out; the message
     cache never overflows; the coordinator assigns whole transactions.
 Left out
-    Gap locks; schema changes; recovering members (``group_replication_flow_control_min_recovery_
-    quota``); threads of the server that spin while they wait (``innodb_log_spin_cpu_abs_lwm``);
-    reads of missing values and no-ops for a member that is silent for more than 0.1 s.
+    Gap locks; schema changes; recovering members and the options that concern them; threads of
+    the storage engine that spin while they wait (``innodb_log_spin_cpu_abs_lwm``); reads of
+    missing values and no-ops for a member that is silent for more than 0.1 s.
 
 A victim of a transaction ordered before it is rolled back while it still executes; once its own
 message is sent it waits for its verdict, which is then negative.
