@@ -71,8 +71,8 @@ class MachineTable(Table):
     )
     parallel_syncs: Count | None = Field(
         None,
-        description="fsyncs that its disk works on at a time, for all nodes on it (1: one spindle or "
-        "one journal); default: as many as there are",
+        description="fsyncs that its disk works on at a time, for all nodes on it (1: one spindle "
+        "or one journal); default: as many as there are",
     )
 
     def above(self, lower: MachineTable) -> MachineTable:

@@ -204,19 +204,20 @@ class Disk:
 
     def sync(self, size_bytes: float, call: Call, argument: Any = None) -> None:
         """Transfer ``size_bytes``, make them durable, then ``call(argument)``."""
-        seconds = size_bytes * self._per_byte
-        if seconds > 0.0:
-            self._clock.at(self.transfer.book(seconds), self._flush, (call, argument))
-        else:
-            self._flush((call, argument))
-
-    def _flush(self, then: tuple[Call, Any]) -> None:
         self.syncs += 1
+        seconds = size_bytes * self._per_byte
+        written_s = self.transfer.book(seconds) if seconds > 0.0 else self._clock._now
         latency = self._fsync_s
-        seconds = latency() if callable(latency) else latency
-        flusher = self._flusher
-        end = self._clock.now + seconds if flusher is None else flusher.book(seconds)
-        self._clock.at(end, *then)
+        fsync_s = latency() if callable(latency) else latency
+        if self._flusher is None:
+            self._clock.at(written_s + fsync_s, call, argument)
+        else:
+            self._clock.at(written_s, self._flush, (fsync_s, call, argument))
+
+    def _flush(self, work: tuple[float, Call, Any]) -> None:
+        assert self._flusher is not None
+        seconds, call, argument = work
+        self._clock.at(self._flusher.book(seconds), call, argument)
 
 
 class RedoLog:
