@@ -43,13 +43,12 @@ from simrep.experiment.cluster import Cluster
 from simrep.measure.stations import Station
 from simrep.workload.transaction import Transaction
 
-from .group_replication_member import PRIMARY, Member
+from .group_replication_member import LOOP_S, PRIMARY, Member
 from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
 
 __all__ = ["GroupReplication"]
 
 _MOST_MEMBERS = 9
-_LOOP_S = 1.0
 
 
 class GroupReplication:
@@ -79,12 +78,13 @@ class GroupReplication:
             raise ScenarioError(
                 "cluster.nodes",
                 f"a group has at most {_MOST_MEMBERS} members, given {cluster.size}",
+                "leave nodes out",
             )
         # Members start one after the other, so their loops of once a second are not in step.
         uniform = cluster.streams.uniform("group_replication/loops")
         self._single_primary = options.single_primary_mode
         self.members = [
-            Member(cluster, index, options, costs, _LOOP_S * uniform())
+            Member(cluster, index, options, costs, LOOP_S * uniform())
             for index in range(cluster.size)
         ]
 

@@ -33,11 +33,11 @@ from .group_replication_options import GroupReplicationCosts, GroupReplicationOp
 from .mysql_channel import Channel, Committing
 from .mysql_server import BinlogHooks, BinlogTransaction, MysqlServer
 
-__all__ = ["PRIMARY", "Member"]
+__all__ = ["LOOP_S", "PRIMARY", "Member"]
 
 PRIMARY = 0
 _GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
-_LOOP_S = 1.0
+LOOP_S = 1.0
 
 _US = 1e-6
 
@@ -71,8 +71,8 @@ class Member:
     ----------
     proposed, rolled_back : int
         Transactions of its own clients, and those of them that failed certification.
-    checked : int
-        Transactions that it has certified, whoever's they are.
+    checked, waiting_certification : int
+        Transactions that it has certified, and that wait for it, whoever's they are.
     too_large : int
         Transactions above the size limit.
     """
@@ -154,7 +154,7 @@ class Member:
         self._loops = 0
         self._loops_to_skip = 0
         self.proposed = self.rolled_back = self.checked = self.too_large = 0
-        self.local_commits = 0
+        self.local_commits = self.waiting_certification = 0
         self.round_trip = Moments()
         clock.at(loop_at_s, self._loop)
 
@@ -169,8 +169,9 @@ class Member:
 
     def _before_commit(self, entry: BinlogTransaction) -> Generator[Event, Any, bool]:
         """The hook that replicates: it returns the verdict of certification."""
+        message = TransactionMessage(entry)
         limit = self._options.transaction_size_limit
-        if limit and entry.size_bytes > limit:
+        if limit and message.size_bytes > limit:
             self.too_large += 1
             return False
         if not self.flow_control.admit():
@@ -182,8 +183,9 @@ class Member:
             return False
         owner.protected = True  # its thread waits for the ticket and nothing else
         self.proposed += 1
-        ticket = entry.ticket = Event(self.clock)
-        self._send(TransactionMessage(entry, self.executed.snapshot()))
+        message.ticket = ticket = Event(self.clock)
+        message.snapshot = self.executed.snapshot()
+        self._send(message)
         sent_s = self.clock._now
         passed: bool = yield ticket
         self.round_trip.add(self.clock._now - sent_s)
@@ -228,6 +230,8 @@ class Member:
             if kind == Kind.STATISTICS:
                 self.flow_control.hear(message)
             elif kind != Kind.FRAGMENT:
+                if kind == Kind.TRANSACTION:
+                    self.waiting_certification += 1
                 self._applier_module.join(message)
 
     def _handle(self, messages: list[Any]) -> None:
@@ -236,7 +240,7 @@ class Member:
         kind = message.kind
         if kind == Kind.TRANSACTION:
             seconds = self._certification.cost(self._item_s * len(message.items))
-            if message.origin != self.index:
+            if message.origin != self.index:  # counted for those that fail, too: one visit less
                 seconds += self._relay_writing.cost(self._byte_s * message.entry.size_bytes)
             self.host.go_on(seconds, self._certify, message)
         elif kind == Kind.GTID_EXECUTED:
@@ -253,6 +257,7 @@ class Member:
         seqno = self.channel.received + (not local)
         parent = self.certifier.certify(self._order + 1, seqno, message.snapshot, message.items)
         self.checked += 1
+        self.waiting_certification -= 1
         if self.trace is not None:
             self.trace.record(
                 self.index, "certify", self.checked, message.origin, message.snapshot,
@@ -261,16 +266,16 @@ class Member:
         if parent < 0:
             if local:
                 self.rolled_back += 1
-                self._release((message.entry, False))
+                self._release((message, False))
             self._applier_module.leave()
             return
         self._order = order = self._order + 1
         if local:
             message.entry.order = order
             if self._options.waits_after:
-                self.consistency.certified(order, self._release, (message.entry, True))
+                self.consistency.certified(order, self._release, (message, True))
             else:
-                self._release((message.entry, True))
+                self._release((message, True))
             self._applier_module.leave()
         else:
             change = Ordered(message, order, seqno, parent, self.clock.now)
@@ -278,13 +283,13 @@ class Member:
         if self._options.preemptive_garbage_collection:
             self._forget_too_many()
 
-    def _release(self, verdict: tuple[BinlogTransaction, bool]) -> None:
+    def _release(self, verdict: tuple[TransactionMessage, bool]) -> None:
         """Wake the client's thread with the verdict."""
         self.host.run(self._resumption.cost(), self._wake, verdict)
 
-    def _wake(self, verdict: tuple[BinlogTransaction, bool]) -> None:
-        entry, passed = verdict
-        self.clock.fire(entry.ticket, passed)
+    def _wake(self, verdict: tuple[TransactionMessage, bool]) -> None:
+        message, passed = verdict
+        self.clock.fire(message.ticket, passed)
 
     def _written(self, _: Ordered) -> None:
         self._applier_module.leave()
@@ -344,7 +349,7 @@ class Member:
             self.flow_control.step()
         if self._loops % _GTID_BROADCAST_PERIODS == 0:
             self._send(GtidExecuted(self.index, self.executed.low))
-        self.clock.at(self.clock.now + _LOOP_S, self._loop)
+        self.clock.at(self.clock.now + LOOP_S, self._loop)
 
     def _statistics(self) -> Statistics:
         now = (self.checked, self.channel.applied, self.local_commits)
@@ -355,11 +360,6 @@ class Member:
         )
 
     # -- figures -------------------------------------------------------------------------------
-
-    @property
-    def waiting_certification(self) -> int:
-        """Messages that the applier module has not come to."""
-        return len(self._applier_module)
 
     def stations(self) -> Iterable[Station]:
         """Those of its server, and the single threads that the order passes through."""
@@ -382,13 +382,13 @@ class Member:
             "COUNT_TRANSACTIONS_REMOTE_APPLIED": self.channel.applied,
             "COUNT_TRANSACTIONS_LOCAL_PROPOSED": self.proposed,
             "COUNT_TRANSACTIONS_LOCAL_ROLLBACK": self.rolled_back,
-            "Gr_transaction_size_limit_exceeded": self.too_large,
             "Gr_flow_control_throttle_count": flow_control.waits,
             "Gr_flow_control_throttle_time_sum": flow_control.wait_s * 1e6,
-            "Gr_certification_garbage_collected": self.certifier.collected,
             "Gr_data_messages_sent_count": self.round_trip.count,
-            "Gr_data_messages_sent_roundtrip_time_mean": self.round_trip.mean * 1e6,
-            "Gr_applier_lag_mean_s": self.channel.lag.mean,
+            "Gr_data_messages_sent_roundtrip_time_sum": self.round_trip.total * 1e6,
+            "transactions_too_large": self.too_large,
+            "certification_items_collected": self.certifier.collected,
+            "applier_lag_mean_s": self.channel.lag.mean,
             "xcom_batches": self.xcom.batches,
             "xcom_messages": self.xcom.proposed,
             "xcom_messages_sent": self.mesh.sent,

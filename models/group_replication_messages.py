@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
+from simpy.events import Event
+
 from simrep.workload.transaction import Transaction
 
 from .group_replication_certifier import Snapshot
@@ -43,22 +45,27 @@ class TransactionMessage:
         It, at its origin.
     snapshot : Snapshot
         What was committed at the origin when it was sent.
+    ticket : Event
+        What its client's thread waits for.
     items : tuple of hashable
         Its write set: rows it wrote and rows they refer to.
     locks : tuple of hashable
         Existing rows that it updates.
     """
 
-    __slots__ = ("entry", "items", "locks", "origin", "size_bytes", "snapshot", "transaction")
+    __slots__ = (
+        "entry", "items", "locks", "origin", "size_bytes", "snapshot", "ticket", "transaction",
+    )  # fmt: skip
     kind = Kind.TRANSACTION
+    snapshot: Snapshot
+    ticket: Event
 
-    def __init__(self, entry: BinlogTransaction, snapshot: Snapshot) -> None:
+    def __init__(self, entry: BinlogTransaction) -> None:
         transaction = entry.transaction
         statements = transaction.statements
         self.entry = entry
         self.transaction = transaction
         self.origin = transaction.node
-        self.snapshot = snapshot
         self.items: tuple[Hashable, ...] = transaction.keys
         if transaction.shared_keys:
             self.items += transaction.shared_keys

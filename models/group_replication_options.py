@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
+
+from simrep.errors import ScenarioError
+from simrep.scenario.problems import ProblemsError, spellings
 
 from .mysql_applier_options import ApplierCosts, ApplierOptions
-from .mysql_options import Pipeline
+from .mysql_options import Pipeline, as_set
 
 __all__ = ["Consistency", "GroupReplicationCosts", "GroupReplicationOptions"]
 
 Consistency = Literal[
     "EVENTUAL", "BEFORE_ON_PRIMARY_FAILOVER", "BEFORE", "AFTER", "BEFORE_AND_AFTER"
 ]
+Release = Literal["5.7", "8.0", "8.4", "9"]
 _PREFIX = "group_replication_"
 _UNBOUNDED = 2147483647
 
@@ -30,6 +34,22 @@ class GroupReplicationOptions(ApplierOptions):
         "commit_pipeline": ("mysql-5.7", ("mysql-5.7",)),
     }
 
+    # Variables that older releases do not have: what their absence amounts to, and since when.
+    since: ClassVar[dict[str, tuple[Any, Release]]] = {
+        "consistency": ("EVENTUAL", "8.0"),
+        "paxos_single_leader": (False, "8.0"),
+        "write_concurrency": (10, "8.0"),
+        "max_message_size": (0, "8.0"),
+        "flow_control_period": (1, "8.0"),
+        "flow_control_hold_percent": (10, "8.0"),
+        "flow_control_release_percent": (50, "8.0"),
+        "flow_control_min_quota": (0, "8.0"),
+        "flow_control_max_quota": (0, "8.0"),
+        "flow_control_member_quota_percent": (0, "8.0"),
+        "preemptive_garbage_collection": (False, "8.4"),
+    }
+
+    release: Release = Field("9", description="version trait: of which release the variables are")
     single_primary_mode: bool = _option(
         "single_primary_mode", True, "only the first node takes writes; else all do"
     )
@@ -139,6 +159,26 @@ class GroupReplicationOptions(ApplierOptions):
         ge=10_000,
         le=4294967295,
     )
+
+    @model_validator(mode="after")
+    def _known_to_this_release(self) -> Self:
+        releases = get_args(Release)
+        found = []
+        for name, (absent, since) in self.since.items():
+            given = getattr(self, name)
+            if given != absent and releases.index(self.release) < releases.index(since):
+                field = type(self).model_fields[name]
+                found.append(
+                    ScenarioError(
+                        spellings(name, field)[0],
+                        f"does not exist in release {self.release}, given {as_set(given)}",
+                        f"there since {since}; without it, the server does what {as_set(absent)} "
+                        "means",
+                    )
+                )
+        if found:
+            raise ProblemsError(found)
+        return self
 
     @property
     def waits_before(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
+from simrep.server import appliers
 from simrep.server.appliers import Appliers
 from simrep.workload.transaction import Transaction
 
@@ -21,16 +22,12 @@ Call = Callable[[Any], object]
 _US = 1e-6
 
 
-class Change(Protocol):
+class Change(appliers.Change, Protocol):
     """A transaction from elsewhere; it owns the locks of its rows while it is applied.
 
     Attributes
     ----------
     transaction : Transaction
-    seqno : int
-        Its position in the channel, counted from 1 without gaps.
-    parent : int
-        It may start when everything up to this position is committed.
     size_bytes, events : int
         Of its events in the relay log.
     written_s : float
@@ -40,8 +37,6 @@ class Change(Protocol):
     """
 
     transaction: Transaction
-    seqno: int
-    parent: int
     size_bytes: int
     events: int
     written_s: float

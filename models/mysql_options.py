@@ -11,7 +11,7 @@ from simrep.scenario.problems import ProblemsError, spellings
 
 from .client_costs import ClientCosts
 
-__all__ = ["Pipeline", "ServerCosts", "ServerOptions"]
+__all__ = ["Pipeline", "ServerCosts", "ServerOptions", "as_set"]
 
 Pipeline = Literal["mysql-5.1", "mysql-5.5", "mysql-5.6", "mysql-5.7", "mariadb"]
 
@@ -85,9 +85,9 @@ class ServerOptions(BaseModel):
                     ScenarioError(
                         spellings(name, type(self).model_fields[name])[0],
                         f"does not exist where commit_pipeline is {self.commit_pipeline!r}, "
-                        f"given {_as_set(given)}",
+                        f"given {as_set(given)}",
                         f"only {' and '.join(pipelines)}; without it, the server does what "
-                        f"{_as_set(absent)} means",
+                        f"{as_set(absent)} means",
                     )
                 )
         if found:
@@ -95,7 +95,8 @@ class ServerOptions(BaseModel):
         return self
 
 
-def _as_set(value: Any) -> str:
+def as_set(value: Any) -> str:
+    """A value as the server's own tools write it."""
     return ("OFF", "ON")[value] if isinstance(value, bool) else repr(value)
 
 

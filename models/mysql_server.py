@@ -46,19 +46,18 @@ class BinlogTransaction:
         When it was written to the binary log (``original_commit_timestamp``).
     size_bytes, events : int
         Size and number of its events in the binary log.
-    order, ticket
-        Its number in the order of a group, and what its client's thread waits for there.
+    order : int
+        Its number in the order of a group, in group replication.
     locks : tuple
-        Rows for which a replica's own clients may compete: none, they do not write.
+        Rows for which clients of an asynchronous replica may compete: none, they do not write.
     """
 
     __slots__ = (
-        "events", "order", "owner", "parent", "prepared_after", "seqno", "size_bytes", "ticket",
+        "events", "order", "owner", "parent", "prepared_after", "seqno", "size_bytes",
         "transaction", "written_s",
     )  # fmt: skip
     locks: tuple[Hashable, ...] = ()
     protected = True
-    ticket: Event
 
     def __init__(
         self, transaction: Transaction, owner: OpenTransaction, prepared_after: int
@@ -80,7 +79,10 @@ class BinlogTransaction:
 
 
 class BinlogHooks(CommitHooks):
-    """Numbers the transactions in the order of the binary log, and counts them."""
+    """Numbers the transactions in the order of the binary log, and counts them.
+
+    Replication products add to it what they do at the points of a commit.
+    """
 
     def __init__(self) -> None:
         self.commits = 0

@@ -41,7 +41,7 @@ class GroupCase:
         # Members report every second, and every minute what they have committed: more often here,
         # to have flow control work and certification forget.
         with (
-            patch(_MEMBER + "_LOOP_S", self.loop_s),
+            patch(_MEMBER + "LOOP_S", self.loop_s),
             patch(_MEMBER + "_GTID_BROADCAST_PERIODS", self.broadcast_periods),
         ):
             return self._run(seed, stop_s)

@@ -6,12 +6,13 @@ systems. Throughputs are transactions per second, latencies seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 from statistics import fmean
+from typing import Literal
 
-__all__ = ["QUANTITIES", "Line", "Rule"]
+__all__ = ["QUANTITIES", "Line", "Rule", "common"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +52,36 @@ class Rule:
     whole_range : bool
         A row over several values is one statement about all of them together, and not one about
         each.
+    uses : {"at", "up_to"} or None
+        Which of the two it takes, if any.
     """
 
     compute: Callable[[Sequence[Pair], float | None, float | None], float]
     whole_range: bool = False
+    uses: Literal["at", "up_to"] | None = None
 
 
-def _mean_of(one: Callable[[Pair, float | None, float | None], float]) -> Rule:
+def _mean_of(
+    one: Callable[[Pair, float | None, float | None], float],
+    uses: Literal["at", "up_to"] | None = None,
+) -> Rule:
     """A quantity of one curve; of several, their mean."""
-    return Rule(lambda pairs, at, up_to: fmean(one(pair, at, up_to) for pair in pairs))
+    return Rule(lambda pairs, at, up_to: fmean(one(pair, at, up_to) for pair in pairs), uses=uses)
 
 
 def _common(pair: Pair, up_to: float | None) -> list[float]:
     """Values of the axis at which both were simulated."""
     line, base = pair
-    limit = inf if up_to is None else up_to
-    common = [x for x in line.throughput_tps if x in base.throughput_tps and x <= limit]
-    if not common:
+    found = common(line.throughput_tps, base.throughput_tps, up_to)
+    if not found:
         raise ValueError("a curve and its baseline have no value of the axis in common")
-    return common
+    return found
+
+
+def common(line: Iterable[float], base: Container[float], up_to: float | None) -> list[float]:
+    """Values of the axis of a curve that are on that of its baseline, too."""
+    limit = inf if up_to is None else up_to
+    return [x for x in line if x in base and x <= limit]
 
 
 def _maximum_ratio(pair: Pair, _at: float | None, _up_to: float | None) -> float:
@@ -121,10 +133,10 @@ QUANTITIES: Mapping[str, Rule] = {
     "maximum_ratio": _mean_of(_maximum_ratio),
     "maximum_gap": _mean_of(_maximum_gap),
     "maximum_ratio_drop": Rule(_maximum_ratio_drop, whole_range=True),
-    "mean_gap": _mean_of(_mean_gap),
-    "gap_at": _mean_of(_gap_at),
-    "mean_latency_increase": _mean_of(_mean_latency_increase),
-    "mean_latency_added_ms": _mean_of(_mean_latency_added_ms),
+    "mean_gap": _mean_of(_mean_gap, "up_to"),
+    "gap_at": _mean_of(_gap_at, "at"),
+    "mean_latency_increase": _mean_of(_mean_latency_increase, "up_to"),
+    "mean_latency_added_ms": _mean_of(_mean_latency_added_ms, "up_to"),
     "sustained_ratio": _mean_of(_sustained_ratio),
 }
 """By the name that a study of curves gives as the kind of a quantity."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from simrep.errors import ScenarioError, SimrepError
 from simrep.experiment.curve_quantities import Line
 from simrep.experiment.curve_rows import CurveSummary, Row, scored
 from simrep.experiment.curves import Curve, CurveStudy, Key
@@ -190,7 +192,7 @@ def simulate_curves(
     precision = study.definition.precision
     complete = True
     try:
-        with closing(_searched(searches, seed, precision, executor)) as found:
+        with _searched(searches, seed, precision, executor) as found:
             cells = simulate_cells(plans, _FIGURES, replications, seed, executor)
             for (curve, x), samples in zip(points, cells, strict=True):
                 sampled.setdefault(curve.key, {})[x] = samples
@@ -242,37 +244,36 @@ def _by_scenario(points: Sequence[tuple[Curve, float]], plans: Sequence[Plan]) -
     return {curve.scenario.stem: planned for (curve, _), planned in zip(points, plans, strict=True)}
 
 
+@contextmanager
 def _searched(
     searches: Sequence[tuple[Curve, Scenario, int]],
     seed: int,
     precision: float,
     executor: Executor | None,
-) -> Generator[tuple[float, str], None, None]:
-    """Sustained rates and who limits them, search by search; the searches start at once."""
+) -> Iterator[Iterator[tuple[float, str]]]:
+    """Sustained rates and who limits them, search by search; an executor starts all at once.
+
+    Those that have not begun at the end of the context are given up.
+    """
     work = [(scenario, seed, number, precision) for _, scenario, number in searches]
     if executor is None:
-        return (_search(*item) for item in work)
-    return _collected(executor, _search, work)
-
-
-def _collected(
-    executor: Executor, call: Callable[..., tuple[float, str]], work: Sequence[tuple[Any, ...]]
-) -> Generator[tuple[float, str], None, None]:
-    futures = [executor.submit(call, *item) for item in work]
-
-    def results() -> Generator[tuple[float, str], None, None]:
-        try:
-            for future in futures:
-                yield future.result()
-        finally:
-            for future in futures:
-                future.cancel()
-
-    return results()
+        yield (_search(*item) for item in work)
+        return
+    futures = [executor.submit(_search, *item) for item in work]
+    try:
+        yield (future.result() for future in futures)
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 def _search(scenario: Scenario, seed: int, replication: int, precision: float) -> tuple[float, str]:
-    found = sustainable_rate(scenario, seed=seed, replication=replication, precision=precision)
+    try:
+        found = sustainable_rate(scenario, seed=seed, replication=replication, precision=precision)
+    except ScenarioError:
+        raise
+    except SimrepError as error:  # that there is no such rate spoils this row and no other
+        return nan, str(error)
     return found.rate_tps, found.limited_by
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from simrep.errors import ScenarioError, nearest
-from simrep.experiment.curve_quantities import QUANTITIES
+from simrep.experiment.curve_quantities import QUANTITIES, common
 from simrep.experiment.study import DEFINITION, Study, Value, load_study, read_rows, study_folder
 from simrep.scenario.problems import combined, problems
 
@@ -243,6 +243,9 @@ def load_curve_study(name: str | Path) -> CurveStudy:
     rows = read_rows(folder / definition.data, data)
     study = CurveStudy(folder.name, folder, definition, curves, sustained, ())
     stated = tuple(_stated(study, row, data) for row in rows)
+    for position, wanted in enumerate(definition.fit_where):
+        if not any(wanted.items() <= row.items() for row in rows):
+            raise ScenarioError(f"{where}: fit_where.{position}", f"no row of {data} is meant")
     return CurveStudy(folder.name, folder, definition, curves, sustained, stated)
 
 
@@ -275,10 +278,13 @@ def _check_names(definition: CurveDefinition, where: str) -> None:
                     f"given {', '.join(table.factors) or 'none'}",
                 )
     for name, quantity in definition.quantity.items():
-        needs_at = quantity.kind == "gap_at"
-        if needs_at != (quantity.at is not None):
-            problem = "is required" if needs_at else f"has no meaning for {quantity.kind}"
-            raise ScenarioError(f"{where}: quantity.{name}.at", problem)
+        uses = QUANTITIES[quantity.kind].uses
+        for option, value in (("at", quantity.at), ("up_to", quantity.up_to)):
+            if value is not None and option != uses:
+                problem = f"has no meaning for {quantity.kind}"
+                raise ScenarioError(f"{where}: quantity.{name}.{option}", problem)
+        if uses == "at" and quantity.at is None:
+            raise ScenarioError(f"{where}: quantity.{name}.at", "is required")
 
 
 def _expanded(
@@ -316,10 +322,20 @@ def _stated(study: CurveStudy, row: Mapping[str, Value], where: str) -> Stated:
             f"{name}: no {'sustained rate' if of_sustained else 'curve'} for "
             + ", ".join(f"{factor} {row[factor]}" for factor in definition.factors),
         )
-    simulated = {curve.key for curve in study.curves}
+    axes = {curve.key: curve.values for curve in study.curves}
+    uses = QUANTITIES[quantity.kind].uses
     for key in (key for group in groups for key in group):
-        if study.baseline(key) not in simulated:
-            raise ScenarioError(where, f"{name}: no curve for the baseline {study.baseline(key)}")
+        base = study.baseline(key)
+        if base not in axes:
+            raise ScenarioError(where, f"{name}: no curve for the baseline {base}")
+        shared = common(axes[key], axes[base], quantity.up_to) if uses else []
+        if (uses == "at" and quantity.at not in shared) or (uses and not shared):
+            wanted = f"at {quantity.at:g}" if quantity.at is not None else "to take the mean of"
+            raise ScenarioError(
+                where,
+                f"{name}: curve {key} and its baseline have no point in common {wanted}",
+                "add the value to their axes",
+            )
     return Stated(
         factors={factor: row[factor] for factor in definition.factors},
         quantity=name,

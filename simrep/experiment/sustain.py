@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +180,10 @@ def sustainable_rate(
     """
     if not 0.01 <= precision <= 0.5:
         raise ScenarioError("precision", f"must be from 0.01 to 0.5, given {precision}")
-    if start_tps is not None and not start_tps > 0.0:
-        raise ScenarioError("start_tps", f"must be above 0, given {start_tps}")
+    if start_tps is not None and not 0.0 < start_tps < inf:
+        raise ScenarioError("start_tps", f"must be above 0 and finite, given {start_tps}")
+    if replication < 0:
+        raise ScenarioError("replication", f"must not be negative, given {replication}")
     loaded = load(scenario)
     seed = loaded.run.seed if seed is None else seed
     lone_s = _lone_latency_s(loaded, seed)

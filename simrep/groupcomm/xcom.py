@@ -54,7 +54,7 @@ class XcomOptions:
     Parameters
     ----------
     event_horizon : int
-        Message numbers past the next one to be delivered that may be in use (the write
+        At least 2. Message numbers past the next one to be delivered that may be in use (the write
         concurrency of the group: 10 to 200).
     proposers : int
         Rounds of consensus that one member has under way at most (compiled in).
@@ -260,7 +260,9 @@ class Xcom:
             state.source = message.source
             reply = _Message(_ACK, self._me, message.slot, self._known)
             self._mesh.send(message.source, reply, _MESSAGE_BYTES)
-            self._sweep()
+            if self._sweep_timer:  # it was stopped by the horizon
+                self._sweep()
+                self._execute()
         elif kind == _ACK:
             acknowledged = self._slots.get(message.slot)
             if acknowledged is not None and not acknowledged.finished:

@@ -30,6 +30,11 @@ class Moments:
             self.maximum = value
 
     @property
+    def total(self) -> float:
+        """The sum of all values."""
+        return self._sum
+
+    @property
     def mean(self) -> float:
         """The mean, 0 if there is no value."""
         return self._sum / self.count if self.count else 0.0

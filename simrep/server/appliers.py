@@ -108,7 +108,8 @@ class Appliers:
         self._relay: deque[tuple[float, Change]] = deque()
         self._reading = False
         self._scheduling = False
-        self._held: Change | None = None  # the coordinator waits with it
+        self._held: Change | None = None  # what the coordinator has in hand
+        self._waits = False  # it has read that, and waits until it may go
         self._arrived_s = 0.0
         self._dependent: dict[int, list[Change]] = {}
         self._started_s: dict[int, float] = {}
@@ -154,7 +155,8 @@ class Appliers:
                 self._host.go_on(seconds, self._schedule)
                 return
         self._scheduling = False
-        self._reading = self._held is not None or (self._single and not self._idle)
+        self._waits = self._held is not None
+        self._reading = self._waits or (self._single and not self._idle)
         if self._held is not None:
             self._wait_busily(self._held)
 
@@ -212,7 +214,8 @@ class Appliers:
         self._advance(change.seqno)
         if self._single:
             self._go_on_reading()
-        elif self._held is not None and self._may_go(self._held):
+        elif self._waits and self._held is not None and self._may_go(self._held):
+            self._waits = False  # woken once, however many commit before it runs
             spin, self._spin = self._spin, None
             if spin is None:
                 self._host.run(self._switch_s, self._schedule)

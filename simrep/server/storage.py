@@ -237,8 +237,6 @@ class RedoLog:
         One write() to the operating system, in seconds, including the hand-over to the log
         threads of MySQL 8.0.11 and later.
     name : str
-    wake : callable, optional
-        See ``Stage``.
 
     Attributes
     ----------
@@ -267,7 +265,6 @@ class RedoLog:
         flush_at_commit: int = 1,
         write_s: float = 0.0,
         name: str = "redo",
-        wake: Callable[[Call, Any], object] | None = None,
     ) -> None:
         if flush_at_commit not in (0, 1, 2):
             raise ValueError(f"flush_at_commit must be 0, 1 or 2, given {flush_at_commit}")
@@ -275,7 +272,7 @@ class RedoLog:
         self._disk = disk
         self._level = flush_at_commit
         self._write_s = write_s
-        self.stage: Stage[tuple[int, Call, Any]] = Stage(clock, self._write, name, wake=wake)
+        self.stage: Stage[tuple[int, Call, Any]] = Stage(clock, self._write, name)
         self.syncs = 0
 
     def flush(self, size_bytes: int, call: Call, argument: Any = None) -> None:

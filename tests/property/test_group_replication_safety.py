@@ -211,9 +211,7 @@ def test_nothing_is_lost_or_counted_twice(case: GroupCase) -> None:
         assert status["COUNT_TRANSACTIONS_REMOTE_APPLIED"] == committed - own
         assert status["Handler_commit"] == status["Binlog_commits"] == committed
         assert status["COUNT_TRANSACTIONS_IN_QUEUE"] == 0
-    failed = total("COUNT_TRANSACTIONS_LOCAL_ROLLBACK") + total(
-        "Gr_transaction_size_limit_exceeded"
-    )
+    failed = total("COUNT_TRANSACTIONS_LOCAL_ROLLBACK") + total("transactions_too_large")
     victims = conflicts(cluster) - total("COUNT_TRANSACTIONS_LOCAL_ROLLBACK")
     assert failed + victims == len(writes) - committed
 

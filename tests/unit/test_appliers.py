@@ -26,7 +26,8 @@ class Replica:
         self.started: dict[int, float] = {}
         self.committed: dict[int, float] = {}
         how.setdefault("ordered", False)
-        self.appliers = Appliers(Host(self.clock, cores), self, **how)
+        self.host = Host(self.clock, cores)
+        self.appliers = Appliers(self.host, self, **how)
 
     def apply(self, change, applied):
         self.started[change.seqno] = self.clock.now
@@ -56,6 +57,23 @@ def test_as_many_at_a_time_as_there_are_workers(workers, rounds):
     replica = Replica(workers=workers).run(*independent(6))
     assert replica.clock.now == rounds
     assert len(replica.committed) == replica.appliers.low_water == 6
+
+
+@pytest.mark.parametrize("spins", [False, True])
+@pytest.mark.parametrize("seconds", [0.5, 2.5])
+def test_the_coordinator_reads_one_change_after_the_other(spins, seconds):
+    # What is committed while it reads does not make it faster.
+    changes = [Change(number, 0, seconds) for number in range(1, 5)]
+    replica = Replica(workers=4, schedule_s=1.0, spins=spins).run(*changes)
+    assert replica.started == pytest.approx({1: 1.0, 2: 2.0, 3: 3.0, 4: 4.0})
+
+
+def test_a_coordinator_that_waits_is_woken_once():
+    # At 4.0 both workers become free while it waits; it reads 4 only when it has handed over 3.
+    replica = Replica(workers=2, schedule_s=1.0).run(
+        Change(1, 0, 3.0), Change(2, 0, 2.0), Change(3), Change(4)
+    )
+    assert replica.started == pytest.approx({1: 1.0, 2: 2.0, 3: 4.0, 4: 5.0})
 
 
 def test_a_change_starts_when_all_up_to_its_parent_are_committed():
@@ -121,3 +139,13 @@ def test_the_workers_are_reported_as_a_station():
 def test_a_negative_number_of_workers_is_refused():
     with pytest.raises(ValueError, match="workers must not be negative, given -1"):
         Replica(workers=-1)
+
+
+@pytest.mark.parametrize(("parent", "busy_s"), [(0, 2.0), (1, 0.0)])
+def test_a_coordinator_waits_busily_for_a_worker_and_quietly_for_a_change(parent, busy_s):
+    # Nothing else uses the cores of this host.
+    replica = Replica(workers=1 if parent == 0 else 2, spins=True).run(
+        Change(1, 0, 2.0), Change(2, parent)
+    )
+    assert replica.started == {1: 0.0, 2: 2.0}
+    assert replica.host.busy_s == pytest.approx(busy_s)

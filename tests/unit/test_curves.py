@@ -33,10 +33,13 @@ def test_every_combination_of_values_is_a_curve_with_its_settings(folder):
 
 def test_a_curve_may_have_values_of_its_own(folder):
     change(
-        folder, "study.toml", '= "replicated" }\n\n[[sus', '= "replicated" }\nvalues = [8]\n\n[[sus'
+        folder,
+        "study.toml",
+        '= "replicated" }\n\n[[sus',
+        '= "replicated" }\nvalues = [4, 8]\n\n[[sus',
     )
     curves = {curve.key: curve.values for curve in load_curve_study(folder).curves}
-    assert curves[2, "heavy", "replicated"] == (8,)
+    assert curves[2, "heavy", "replicated"] == (4, 8)
     assert curves[1, "heavy", "alone"] == (1, 2, 4)
 
 
@@ -128,3 +131,19 @@ def test_every_point_of_the_overview_fits_its_scenario():
         base = load(curve.scenario)
         planned = plan(with_values(base, {**curve.settings, "workload.threads": 70}))
         assert len(planned.placement) == curve.key[list(study.definition.factors).index("members")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('kind = "maximum_ratio"', 'kind = "maximum_ratio"\nup_to = 2', "no meaning for"),
+        ('kind = "mean_latency_added_ms"', 'kind = "gap_at"\nat = 3', "no point in common at 3"),
+        ('quantity = "highest"', 'quantity = "higest"', "no row of small/data.csv is meant"),
+    ],
+)
+def test_what_could_not_be_computed_is_found_before_anything_is_simulated(
+    folder, old, new, message
+):
+    change(folder, "study.toml", old, new)
+    with pytest.raises(ScenarioError, match=message):
+        load_curve_study(folder)

@@ -177,7 +177,7 @@ def test_a_transaction_above_the_limit_fails_without_being_sent() -> None:
     limited = calm_group(EQUIDISTANT, transaction_size_limit=LARGE)
     assert latencies(limited, large(LARGE - 1000), large(LARGE + 1000))[1] == 0.0
     assert [attempt.committed for attempt in limited.attempts] == [False, True]
-    assert limited.status(0, "Gr_transaction_size_limit_exceeded") == 1
+    assert limited.status(0, "transactions_too_large") == 1
     assert limited.total("COUNT_TRANSACTIONS_LOCAL_PROPOSED") == 1
     unlimited = calm_group(EQUIDISTANT, transaction_size_limit=0)
     latencies(unlimited, large(200_000_000))
@@ -240,7 +240,7 @@ def test_what_all_have_committed_is_forgotten_every_minute() -> None:
     cluster = calm_group(EQUIDISTANT)
     cluster.client([insert(number, 10) for number in range(50)], begin_s=QUIET_S)
     assert remembered(cluster, 30.0, 58.9, 60.5) == [500, 500, 0]
-    assert cluster.status(0, "Gr_certification_garbage_collected") == 500
+    assert cluster.status(0, "certification_items_collected") == 500
 
 
 def test_what_one_member_has_not_applied_is_kept() -> None:
@@ -257,7 +257,7 @@ def test_garbage_collection_holds_up_certification() -> None:
     cluster.clock.run(63.0)
     waits = sorted(attempt.ended_s - attempt.began_s for attempt in cluster.attempts[1:])
     # A millisecond for each row, those of the other client's last transactions too.
-    rows = cluster.status(0, "Gr_certification_garbage_collected")
+    rows = cluster.status(0, "certification_items_collected")
     assert rows > 500
     assert waits[-1] == pytest.approx(0.001 * rows, abs=2 * COMMIT_S)
     assert waits[-2] < 3 * COMMIT_S
@@ -272,9 +272,31 @@ def test_too_many_rows_are_forgotten_at_once_if_asked_for() -> None:
     primary.client([insert(number, 4000) for number in range(4)], begin_s=QUIET_S)
     primary.run()
     assert primary.status(0, "COUNT_TRANSACTIONS_ROWS_VALIDATING") == 4000
-    assert primary.status(1, "Gr_certification_garbage_collected") == 12_000
+    assert primary.status(1, "certification_items_collected") == 12_000
     # Where conflicts are looked for, all rows are needed.
     several = calm_group(EQUIDISTANT, **options)
     several.client([insert(number, 4000) for number in range(4)], begin_s=QUIET_S)
     several.run()
     assert several.status(0, "COUNT_TRANSACTIONS_ROWS_VALIDATING") == 16_000
+
+
+@pytest.mark.parametrize(
+    ("version", "option", "value"),
+    [
+        ("mysql-5.7.17", "consistency", "AFTER"),
+        ("mysql-5.7.17", "paxos_single_leader", True),
+        ("mysql-5.7.17", "set_write_concurrency", 200),
+        ("mysql-8.0", "preemptive_garbage_collection", True),
+    ],
+)
+def test_what_a_release_does_not_have_cannot_be_set(version, option, value):
+    content = {
+        "cluster": {
+            "model": "group_replication",
+            "version": version,
+            "options": {f"group_replication_{option}": value},
+        },
+        "workload": {"preset": "mysqlslap-insert"},
+    }
+    with pytest.raises(ScenarioError, match=f"group_replication_{option}: does not exist in"):
+        run(content)

@@ -161,3 +161,39 @@ def test_jobs_without_cost_keep_their_order(clock: Clock) -> None:
     clock.run()
     assert seen == ["a", "b", "c", "d"]
     assert clock.now == pytest.approx(1 * MS)
+
+
+# -- busy waiting ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stop_s", "called_s", "busy_s"),
+    [
+        (1.0, 1.0, 1.5),  # while it has the core: at once, and the work follows
+        (4.2, 4.5, 4.5),  # while it waits behind the work: when it has the core again
+        (5.0, 5.0, 5.0),  # in its second turn
+    ],
+)
+def test_who_waits_busily_keeps_the_core_until_the_scheduler_takes_it(stop_s, called_s, busy_s):
+    clock = Clock()
+    host = Host(clock, 1, slice_s=1.0, spin_s=4.0)
+    spin = host.spin()
+    ends = {}
+    host.run(0.5, lambda _: ends.setdefault("work", clock.now))
+    clock.at(stop_s, lambda _: host.stop(spin, lambda _: ends.setdefault("call", clock.now)))
+    clock.run()
+    assert ends == {"work": called_s + 0.5 if stop_s < 4.0 else 4.5, "call": called_s}
+    assert host.busy_s == pytest.approx(busy_s)
+
+
+def test_who_waits_busily_on_a_core_of_its_own_holds_up_nobody():
+    clock = Clock()
+    host = Host(clock, 2, slice_s=1.0, spin_s=4.0)
+    spin = host.spin()
+    ends = []
+    for _ in range(2):
+        host.run(0.5, lambda _: ends.append(clock.now))
+    clock.at(9.0, lambda _: host.stop(spin, lambda _: ends.append(clock.now)))
+    clock.run()
+    assert ends == [0.5, 1.0, 9.0]
+    assert host.busy_s == pytest.approx(10.0)
