@@ -60,13 +60,14 @@ def test_the_cells_of_our_own_galera() -> None:
 def test_the_cells_of_our_own_group_replication() -> None:
     found = errors("group-replication-rig")
     assert typical(found) <= 0.08
-    assert all(0.10 < error < 0.30 for error in found.pop(16) + found.pop(64))
+    assert all(0.10 < error < 0.35 for error in found.pop(16) + found.pop(64))
     assert largest(found) <= 0.15
 
 
 def test_the_tail_of_our_own_group_replication() -> None:
     found = errors("group-replication-rig-p95")
-    assert largest(found) <= 0.20
+    found.pop(64)
+    assert largest(found) <= 0.17
 
 
 def test_other_layouts_of_group_replication() -> None:
