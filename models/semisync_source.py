@@ -7,9 +7,11 @@ from typing import Any
 from simrep.experiment.cluster import Cluster
 from simrep.server.commit import GoOn, Group
 from simrep.server.thread import Thread
+from simrep.workload.laps import Lap
 
 from .asynchronous_source import BinlogSource
 from .mysql_dump import Dump, StopAndWaitDump
+from .mysql_laps import mark
 from .mysql_server import BinlogTransaction
 from .semisync_acknowledgements import Acknowledgements
 from .semisync_options import SemisyncCosts, SemisyncOptions
@@ -58,6 +60,10 @@ class SemisyncSource(BinlogSource):
         self._after_sync = options.wait_point == "AFTER_SYNC"
         self._last_only = self._after_sync and not mariadb
         self._each_for_itself = mariadb and not self._after_sync
+        # What goes before a wait: the turn to commit, or what follows the engine's commit.
+        self._lap_before = Lap.COMMIT_ORDER if self._after_sync else Lap.COMMIT
+        if options.commit_pipeline in {"mysql-5.1", "mysql-5.5"}:
+            self._lap_before = Lap.FLUSH
         self._switch_s = costs.switch_us * _US
         self._waiting_dumps: dict[int, StopAndWaitDump] | None = (
             {} if options.stop_and_wait and options.enabled else None
@@ -94,7 +100,7 @@ class SemisyncSource(BinlogSource):
     def after_sync(self, group: Group, go_on: GoOn) -> None:
         """Row locks and the lock of the pipeline's stage are held while the group waits here."""
         if self._after_sync:
-            self._wait((group, len(group) - 1 if self._last_only else 0, go_on))
+            self._hold(group, len(group) - 1 if self._last_only else 0, go_on)
         else:
             go_on(group)
 
@@ -104,9 +110,13 @@ class SemisyncSource(BinlogSource):
             go_on(group)
         elif self._each_for_itself:
             for entry in group:
-                self._wait(([entry], 0, go_on))
+                self._hold([entry], 0, go_on)
         else:
-            self._wait((group, 0, go_on))
+            self._hold(group, 0, go_on)
+
+    def _hold(self, group: Group, first: int, go_on: GoOn) -> None:
+        mark(group, self._lap_before)
+        self._wait((group, first, go_on))
 
     def _wait(self, wait: Wait) -> None:
         """Wait for one transaction after the other, and let the group go on."""
@@ -115,6 +125,7 @@ class SemisyncSource(BinlogSource):
             position = group[number].argument.seqno
             if self.acknowledgements.wait(position, self._wake, (group, number + 1, go_on)):
                 return
+        mark(group, Lap.ACKNOWLEDGEMENT)
         go_on(group)
 
     def _wake(self, wait: Wait) -> None:
