@@ -29,7 +29,7 @@ class MarkingEngine(Engine):
     def commit(self, group: Group, call: GoOn) -> None:
         """See ``Engine.commit``."""
         mark(group, Lap.COMMIT_ORDER)
-        super().commit(group, call)
+        Engine.commit(self, group, call)
 
 
 class MarkingBinlog(Binlog):
@@ -37,7 +37,7 @@ class MarkingBinlog(Binlog):
 
     def sync(self, call: Call, argument: Any = None) -> None:
         """See ``Binlog.sync``; the argument is the group."""
-        super().sync(self._marked, (call, argument))
+        Binlog.sync(self, self._marked, (call, argument))
 
     @staticmethod
     def _marked(work: tuple[Call, Group]) -> None:

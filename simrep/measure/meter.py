@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +132,15 @@ class Measurement:
         return self.committed / self.makespan_s if self.makespan_s > 0.0 else 0.0
 
 
+_ROWS = 256
+"""So many transactions are summed at a time: cheaper than one by one, and still few to keep."""
+
+
+def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Sums of the columns."""
+    return tuple([sum(column) for column in zip(*rows, strict=True)])
+
+
 class Meter:
     """Counts the transactions that end after the warm-up, whenever they started.
 
@@ -161,7 +169,7 @@ class Meter:
         self._histograms: dict[str, LatencyHistogram] = {}
         self._adds: dict[str, Callable[[float], None]] = {}
         self._aborted: dict[str, int] = {}
-        self._laps: dict[str, list[float]] = {}
+        self._laps: dict[str, list[Sequence[float]]] = {}
         self._first_s = inf
         self._last_s = -inf
         self._log = _LogColumns() if log else None
@@ -206,9 +214,12 @@ class Meter:
         if self._clock._now < self.start_s:
             return
         try:
-            self._laps[kind] = [*map(add, self._laps[kind], seconds)]
+            rows = self._laps[kind]
         except KeyError:
-            self._laps[kind] = [*seconds]
+            rows = self._laps[kind] = []
+        rows.append(seconds)
+        if len(rows) == _ROWS:
+            rows[:] = [_columns(rows)]
 
     def _new_class(self, kind: str) -> Callable[[float], None]:
         histogram = self._histograms[kind] = LatencyHistogram()
@@ -258,5 +269,5 @@ class Meter:
             series=self._series.series(ended_s),
             stall=self._series.stall(ended_s, in_flight_since_s),
             log=self._log.log() if self._log is not None else None,
-            laps={kind: tuple(self._laps[kind]) for kind in sorted(self._laps)},
+            laps={kind: _columns(self._laps[kind]) for kind in sorted(self._laps)},
         )

@@ -183,7 +183,8 @@ class Sessions(Generic[T]):
                     yield from self._request(owner)
                 if transaction.rows:
                     committed = yield from self._commit(transaction, owner)
-                    owner.mark(Lap.COMMIT)
+                    if owner.marked_s != self._clock._now:  # the rest, if the model has not said
+                        owner.mark(Lap.COMMIT)
                 else:
                     committed = True
                     self._locks.release_all(owner)
