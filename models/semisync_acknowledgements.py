@@ -235,7 +235,7 @@ class Acknowledgements:
         name = "Rpl_semi_sync_source_"
         wait_us = self.wait_s / _US
         return {
-            f"{name}status": self.on,
+            f"{name}status": int(self.on),
             f"{name}clients": len(self._acknowledged) if self._enabled else 0,
             f"{name}yes_tx": self.yes,
             f"{name}no_tx": self.no,
