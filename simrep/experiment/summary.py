@@ -29,7 +29,7 @@ def tables(result: Result) -> Group:
     parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
     if len(result.classes) > 1:
         parts["Transaction classes"] = _classes(result)
-    if result.breakdown().stages:
+    if result.breakdown().stages.keys() - {"other"}:
         parts["Where the time goes, mean of committed transactions"] = _breakdown(result)
     used = sum(station.visits > 0 for station in result.stations)
     if used:

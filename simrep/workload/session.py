@@ -12,12 +12,14 @@ from simrep.kernel.clock import Clock
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
 from simrep.workload.laps import LAPS, Lap, LapClock
-from simrep.workload.transaction import Statement, Transaction
+from simrep.workload.transaction import Transaction
 
 __all__ = ["OpenTransaction", "SessionCosts", "Sessions"]
 
 
 _NO_LAPS = [0.0] * len(LAPS)
+# Of every mark on the way of a transaction: a global name is cheaper than an attribute.
+_CLIENT, _EXECUTE = Lap.CLIENT, Lap.EXECUTE
 
 
 class OpenTransaction:
@@ -176,8 +178,8 @@ class Sessions(Generic[T]):
         again = False
         while True:
             owner = self._begin(self._clock)
-            # Of attempts before, repeated by the server or by the client.
-            owner.seconds[Lap.RETRIES] = owner.marked_s - transaction.started_s
+            if owner.marked_s != transaction.started_s:  # there were attempts before
+                owner.seconds[Lap.RETRIES] = owner.marked_s - transaction.started_s
             if (yield from self._execute(transaction, owner, again=again)):
                 if self._requests_cost and not autocommit:  # COMMIT is a statement of its own
                     yield from self._request(owner)
@@ -191,7 +193,7 @@ class Sessions(Generic[T]):
                 if committed:
                     if self._delay_s:
                         yield self._clock.until(self._clock._now + self._delay_s)
-                        owner.mark(Lap.CLIENT)
+                        owner.mark(_CLIENT)
                     if self._laps is not None:
                         self._laps(transaction.kind, owner.seconds)
                     return True
@@ -237,16 +239,17 @@ class Sessions(Generic[T]):
                 return False
             if statement.locks and not (yield from self._lock(owner, statement.locks)):
                 return False
-            seconds = client_s + self._statement.cost(self._rows_s(statement))
+            rows_s = self._row_s * statement.rows_written + self._row_read_s * statement.rows_read
+            seconds = client_s + self._statement.cost(rows_s)
             if autocommit and self._prepare is not None:
                 seconds += self._prepare(transaction)
             yield host.work(seconds)
             if owner.aborted:
                 return False
             if client_s:
-                owner.seconds[Lap.CLIENT] += client_s
+                owner.seconds[_CLIENT] += client_s
                 owner.marked_s += client_s
-            owner.mark(Lap.EXECUTE)
+            owner.mark(_EXECUTE)
             if self._delay_s and not autocommit:  # else the answer is the commit's
                 yield clock.until(clock._now + self._delay_s)
         return not owner.aborted
@@ -257,10 +260,7 @@ class Sessions(Generic[T]):
             yield self._client_host.work(self._client.cost())
         if self._delay_s:
             yield self._clock.until(self._clock._now + self._delay_s)
-        owner.mark(Lap.CLIENT)
-
-    def _rows_s(self, statement: Statement) -> float:
-        return self._row_s * statement.rows_written + self._row_read_s * statement.rows_read
+        owner.mark(_CLIENT)
 
     def _lock(self, owner: T, rows: tuple[Hashable, ...]) -> Generator[Event, Any, bool]:
         """Lock rows one after the other; False if that was a deadlock or brute force came."""
