@@ -32,27 +32,19 @@ sql/binlog.cc, sql/rpl_binlog_sender.cc, sql/rpl_trx_tracking.cc, sql/rpl_mta_su
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from simpy.events import Event
-
-from simrep.errors import ScenarioError
 from simrep.experiment.cluster import Cluster
-from simrep.measure.stations import Station
-from simrep.workload.transaction import Transaction
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
 from .asynchronous_replica import Replica
 from .asynchronous_source import BinlogSource
-from .mysql_server import MysqlServer
+from .mysql_source_replicas import SOURCE, SourceAndReplicas
 
 __all__ = ["Asynchronous"]
 
-_SOURCE = 0
 
-
-class Asynchronous:
+class Asynchronous(SourceAndReplicas):
     """The source and the replicas of one replication.
 
     Parameters
@@ -70,48 +62,9 @@ class Asynchronous:
     def __init__(
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts
     ) -> None:
-        source = BinlogSource(cluster, _SOURCE, options, costs)
-        self.servers = [MysqlServer(cluster, _SOURCE, options, costs, log_bin=True, hooks=source)]
-        self.replicas: list[Replica] = []
-        for index in range(1, cluster.size):
-            server = MysqlServer(
-                cluster, index, options, costs, log_bin=options.log_replica_updates
-            )
+        source = BinlogSource(cluster, SOURCE, options, costs)
+        super().__init__(cluster, options, costs, source)
+        for server in self.servers[1:]:
             replica = Replica(server, options, costs)
-            cluster.network.on_receive(index, replica.receive)
-            self.servers.append(server)
+            cluster.network.on_receive(server.index, replica.receive)
             self.replicas.append(replica)
-
-    def connect(self, node: int) -> Generator[Event, Any, None]:
-        """Open a connection to one server."""
-        return self.servers[node].sessions.connect()
-
-    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        """Run a transaction; it fails only by a deadlock.
-
-        Raises
-        ------
-        ScenarioError
-            If it writes on a replica, which is read-only.
-        """
-        server = self.servers[transaction.node]
-        if transaction.rows and transaction.node != _SOURCE:
-            source = self.servers[_SOURCE].name
-            raise ScenarioError(
-                "workload.nodes",
-                f"class {transaction.kind!r} writes on {server.name!r}, a replica: it is read-only",
-                f"let it write on the source, {source!r}",
-            )
-        return server.sessions.transact(transaction)
-
-    def counters(self) -> Mapping[str, Mapping[str, float]]:
-        """Status variables of every server, and of replication on the replicas."""
-        counters = {server.name: server.counters() for server in self.servers}
-        for replica in self.replicas:
-            counters[replica.server.name] |= replica.counters()
-        return counters
-
-    def stations(self) -> Iterable[Station]:
-        """Logs and disks, and the threads of replication; machines are the engine's."""
-        servers = [station for server in self.servers for station in server.stations()]
-        return servers + [station for replica in self.replicas for station in replica.stations()]

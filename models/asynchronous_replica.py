@@ -8,7 +8,7 @@ from simrep.measure.stations import Station
 from simrep.server.storage import Stage
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
-from .mysql_channel import Channel
+from .mysql_channel import Change, Channel
 from .mysql_server import BinlogTransaction, MysqlServer
 
 __all__ = ["Replica"]
@@ -54,7 +54,8 @@ class Replica:
     def _received(self, change: BinlogTransaction) -> None:
         self.channel.write(change, self._written)
 
-    def _written(self, _: BinlogTransaction) -> None:
+    def _written(self, change: Change) -> None:
+        """A transaction is in the relay log: the IO thread is free for the next."""
         self._io_thread.leave()
 
     def stations(self) -> Iterable[Station]:

@@ -11,9 +11,9 @@ from simrep.server.dependencies import (
     RowOrder,
     WritesetOrder,
 )
-from simrep.server.thread import Thread
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
+from .mysql_dump import Dump, DumpThread
 from .mysql_server import BinlogHooks, BinlogTransaction
 
 __all__ = ["BinlogSource"]
@@ -41,15 +41,17 @@ class BinlogSource(BinlogHooks):
         costs: AsynchronousCosts,
     ) -> None:
         super().__init__()
-        host = cluster.hosts[index]
         self._cluster = cluster
+        self._host = cluster.hosts[index]
         self._index = index
         self._parents = _parents(options)
-        self._dumps = [
-            (replica, Thread(host), host.routine(costs.send_us * _US))
-            for replica in range(cluster.size)
-            if replica != index
-        ]
+        self._send_s = costs.send_us * _US
+        self._dumps = [self._dump(replica) for replica in range(cluster.size) if replica != index]
+
+    def _dump(self, replica: int) -> Dump:
+        """The thread that sends to a replica."""
+        sending = self._host.routine(self._send_s)
+        return DumpThread(self._host, sending, self._transmit, replica)
 
     def after_flush(self, group: Group) -> None:
         """Note what every transaction depends on: their order is final."""
@@ -68,14 +70,14 @@ class BinlogSource(BinlogHooks):
 
     def readable(self, group: Group) -> None:
         """Every dump thread sends the group, one transaction after the other."""
-        for replica, thread, sending in self._dumps:
+        for dump in self._dumps:
             for entry in group:
-                thread.do(sending.cost(), self._send, (replica, entry.argument))
+                dump.send(entry.argument)
 
-    def _send(self, message: tuple[int, BinlogTransaction]) -> None:
-        replica, written = message
+    def _transmit(self, replica: int, written: BinlogTransaction) -> bool:
         cluster = self._cluster
         cluster.network.send(self._index, replica, written.size_bytes, written, cluster.clock.now)
+        return False
 
 
 def _parents(options: AsynchronousOptions) -> CommitParents:

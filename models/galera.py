@@ -34,6 +34,7 @@ from simpy.events import Event
 
 from simrep.experiment.cluster import Cluster
 from simrep.measure.stations import Station
+from simrep.workload.laps import Lap
 from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
 
@@ -110,6 +111,7 @@ class Galera:
             yield node.host.work(self._prepare(node, transaction))
             if local.aborted:
                 return False
+            local.mark(Lap.EXECUTE)
         node.replicate(writeset)
         committed: bool = yield local.done
         if committed and writeset.locks:

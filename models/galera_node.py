@@ -17,6 +17,7 @@ from simrep.server.certification import CertificationIndex
 from simrep.server.locks import LockTable
 from simrep.server.storage import Disk, RedoLog, Stage
 from simrep.server.thread import Thread
+from simrep.workload.laps import Lap
 
 from .galera_apply_monitor import ApplyMonitor
 from .galera_flow_control import FlowControl
@@ -29,6 +30,8 @@ _SEND_RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_c
 _SHORT_CERTIFICATION_S = 50e-6
 
 _US = 1e-6
+# Of every mark on the way of a transaction: a global name is cheaper than an attribute.
+_QUEUE, _ORDER, _COMMIT_ORDER, _COMMIT = Lap.QUEUE, Lap.ORDER, Lap.COMMIT_ORDER, Lap.COMMIT
 
 
 class _Fragment:
@@ -155,6 +158,7 @@ class GaleraNode:
             self.send_monitor.leave()
             self._fail(local)
             return
+        local.mark(_QUEUE)
         writeset.sent_s = self.clock._now
         self.replicated += 1
         self.replicated_bytes += writeset.size_bytes
@@ -246,7 +250,9 @@ class GaleraNode:
 
     def _certified_local(self, ordered: Ordered) -> None:
         passed = self._certify(ordered)
-        ordered.writeset.local.protected = passed
+        local = ordered.writeset.local
+        local.mark(_ORDER)
+        local.protected = passed
         self._local_monitor.leave()
         if passed:
             self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
@@ -327,12 +333,15 @@ class GaleraNode:
         seconds = self._commitment.cost()
         writeset = ordered.writeset
         if writeset.origin == self.index:
+            writeset.local.mark(_COMMIT_ORDER)
             few = writeset.key_count <= self._few_keys
             seconds += self._certification.cost(self._key_s * writeset.key_count if few else 0.0)
         self.host.go_on(seconds, self._committed, ordered)
 
     def _committed(self, ordered: Ordered) -> None:
         redo = self._redo
+        if ordered.writeset.origin == self.index:
+            ordered.writeset.local.mark(_COMMIT)
         if redo is None:
             self._leave_commit_monitor(ordered)
         elif self._early_release:
@@ -359,6 +368,8 @@ class GaleraNode:
         local = ordered.writeset.local
         if ordered.writeset.origin == self.index:
             self.local_commits += 1
+            if self._redo is not None:
+                local.mark(Lap.FLUSH)
             self.clock.fire(local.done, True)
         else:
             if ordered.writeset.locks:

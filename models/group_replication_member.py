@@ -16,6 +16,7 @@ from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
 from simrep.server.storage import Stage
 from simrep.server.thread import Thread
+from simrep.workload.laps import Lap
 from simrep.workload.transaction import Transaction
 
 from .group_replication_certifier import Certifier, Executed
@@ -147,9 +148,8 @@ class Member:
         )
 
         self._order = 0  # of the last transaction that has passed certification
-        self._stable: dict[
-            int, int
-        ] = {}  # what members have told since the last garbage collection
+        # What members have told since the last garbage collection.
+        self._stable: dict[int, int] = {}
         self._last = (0, 0, 0)  # certified, applied and local ones at the last statistics message
         self._loops = 0
         self._loops_to_skip = 0
@@ -178,6 +178,7 @@ class Member:
             gate = Event(self.clock)
             self.flow_control.wait(self.clock.fire, gate)
             yield gate
+            entry.owner.mark(Lap.QUEUE)
         owner = entry.owner
         if owner.lost():
             return False
@@ -188,6 +189,7 @@ class Member:
         self._send(message)
         sent_s = self.clock._now
         passed: bool = yield ticket
+        owner.mark(Lap.CONSISTENCY if self._options.waits_after else Lap.ORDER)
         self.round_trip.add(self.clock._now - sent_s)
         return passed
 
@@ -273,6 +275,7 @@ class Member:
         if local:
             message.entry.order = order
             if self._options.waits_after:
+                message.entry.owner.mark(Lap.ORDER)
                 self.consistency.certified(order, self._release, (message, True))
             else:
                 self._release((message, True))

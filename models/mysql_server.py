@@ -13,9 +13,11 @@ from simrep.server.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialC
 from simrep.server.commit import CommitHooks, CommitPipeline, Engine, Group
 from simrep.server.locks import LockTable
 from simrep.server.storage import Binlog, Disk, RedoLog
+from simrep.workload.laps import Lap
 from simrep.workload.session import OpenTransaction, Sessions
 from simrep.workload.transaction import Transaction
 
+from .mysql_laps import MarkingBinlog, MarkingEngine
 from .mysql_options import ServerCosts, ServerOptions
 
 __all__ = ["BinlogHooks", "BinlogTransaction", "MysqlServer"]
@@ -91,6 +93,9 @@ class BinlogHooks(CommitHooks):
     def in_engine(self, entry: Any) -> None:
         """A transaction is committed in the storage engine; its row locks go next."""
 
+    def answered(self, entry: Any) -> None:
+        """The server has told the client of a transaction that it is committed."""
+
     def after_flush(self, group: Group) -> None:
         """See ``CommitHooks.after_flush``."""
         self.groups += 1
@@ -159,7 +164,7 @@ class MysqlServer:
             flush_at_commit=options.innodb_flush_log_at_trx_commit,
             write_s=costs.log_write_us * _US,
         )
-        self._binlog = Binlog(
+        self._binlog = MarkingBinlog(
             host,
             self.disk,
             sync_binlog=options.sync_binlog,
@@ -168,12 +173,17 @@ class MysqlServer:
             bytes_per_s=1e9 / costs.binlog_byte_ns if costs.binlog_byte_ns else float("inf"),
         )
         self.hooks = hooks or BinlogHooks()
-        engine = Engine(host, self._redo, commit_s=costs.commit_us * _US, switch_s=self.switch_s)
+        engine = MarkingEngine(
+            host, self._redo, commit_s=costs.commit_us * _US, switch_s=self.switch_s
+        )
         self.pipeline: CommitPipeline = (
             _with_binlog(cluster, options, engine, self._binlog, self.hooks)
             if log_bin
             else RedoCommit(engine)
         )
+        # What is left when the engine has committed: an fsync of the redo log, or to be woken.
+        flushes_last = isinstance(self.pipeline, (RedoCommit, SerialCommit))
+        self._last_lap = Lap.FLUSH if flushes_last else Lap.COMMIT
         for stage in self.pipeline.stages:
             stage.name = f"{name}/{stage.name}"
         self.sessions = Sessions(
@@ -202,6 +212,7 @@ class MysqlServer:
                 yield self.host.work(self._prepare(transaction))
                 if owner.lost():
                     return False
+                owner.mark(Lap.EXECUTE)
             if not (yield from self._before_commit(entry)):
                 return False
         self.pipeline.commit(entry.size_bytes, self._committed, self._durable, entry)
@@ -210,6 +221,7 @@ class MysqlServer:
 
     def _committed(self, entry: BinlogTransaction) -> None:
         """Visible to others: the row locks go to those who wait for them."""
+        entry.owner.mark(Lap.COMMIT)
         self.commits += 1
         if not self.log_bin:
             entry.seqno = self.commits
@@ -222,6 +234,8 @@ class MysqlServer:
 
     def _durable(self, entry: BinlogTransaction) -> None:
         """The client's thread goes on."""
+        entry.owner.mark(self._last_lap)
+        self.hooks.answered(entry)
         self.clock.fire(entry.owner.done)
 
     def stations(self) -> Iterable[Station]:

@@ -24,6 +24,11 @@ _SERVER = (
     "binlog_write_us", "binlog_byte_ns", "log_write_us", "fsync_us", "switch_us",
 )  # fmt: skip
 _REPLICATION = ("send_us", "receive_us", "byte_ns", "schedule_us", "apply_us", "apply_row_us")
+_COSTS = {
+    "standalone": _SERVER,
+    "asynchronous": _SERVER + _REPLICATION,
+    "semisync": (*_SERVER, *_REPLICATION, "reply_us", "acknowledge_us"),
+}
 
 
 def scenario(
@@ -39,7 +44,7 @@ def scenario(
     **workload: Any,
 ) -> dict[str, Any]:
     """A scenario as a file would hold it; without a duration, its transactions are counted."""
-    free = dict.fromkeys(_SERVER + (_REPLICATION if model == "asynchronous" else ()), 0.0)
+    free = dict.fromkeys(_COSTS[model], 0.0)
     cluster: dict[str, Any] = {
         "model": model,
         "nodes": size,

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from simrep.measure.breakdown import Breakdown
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.meter import ClassCount, Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
 from simrep.measure.statistics import mean_interval
 from simrep.measure.units import duration, number
+from simrep.workload.laps import LAPS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,6 +174,39 @@ class Result:
             runs=tuple(runs),
         )
 
+    def breakdown(self, kind: str | None = None) -> Breakdown:
+        """Where the latency of the committed transactions goes.
+
+        Parameters
+        ----------
+        kind : str, optional
+            A class of transactions; all of them if not given.
+
+        Returns
+        -------
+        Breakdown
+            Mean time in every stage, over the transactions of all replications.
+
+        Raises
+        ------
+        ValueError
+            If no transaction of that class has ended.
+        """
+        if kind is not None and kind not in self.classes:
+            raise ValueError(f"no class {kind!r}, there are {', '.join(map(repr, self.classes))}")
+        latency = self.histogram if kind is None else self.classes[kind].latency
+        return Breakdown.of(
+            LAPS,
+            [
+                seconds
+                for run in self.runs
+                for of, seconds in run.measurement.laps.items()
+                if kind in {None, of}
+            ],
+            latency.sum_s,
+            latency.count,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
         left_out = {"histogram", "runs", "classes"}
@@ -182,19 +217,24 @@ class Result:
                     "committed": count.latency.count,
                     "aborted": count.aborted,
                     "latency_s": count.latency.figures(),
+                    "breakdown": self.breakdown(kind).to_dict(),
                 }
                 for kind, count in self.classes.items()
             }
+        content["breakdown"] = self.breakdown().to_dict()
         return cast(dict[str, Any], _plain(content))
 
     def digest(self) -> str:
         """SHA-256 of what was simulated: equal for equal runs, on any machine and version.
 
         Covers the scenario, the seed, all figures and the latency histogram of every
-        replication, and not the versions of what computed it.
+        replication; not the versions of what computed it, nor the breakdown, which only explains
+        the latency and may become finer without a change of what was simulated.
         """
         content = self.to_dict()
-        del content["versions"]
+        del content["versions"], content["breakdown"]
+        for of_class in content.get("classes", {}).values():
+            del of_class["breakdown"]
         content["buckets"] = [_plain(run.measurement.latency.buckets()) for run in self.runs]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -21,6 +21,7 @@ from simrep.measure.stations import StationWatch
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Clients
+from simrep.workload.laps import LapClock
 
 __all__ = ["Replication", "Traffic", "run", "simulate"]
 
@@ -80,12 +81,13 @@ def simulate(
     """
     planned = plan(scenario) if isinstance(scenario, Scenario) else scenario
     settings = planned.scenario.run
-    clock = Clock()
+    clock = LapClock()
     streams = Streams(seed, replication)
     tracer = Trace(clock) if trace else None
+    meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
+    clock.laps = meter.laps
     cluster = build_cluster(planned, clock, streams, tracer)
     model = planned.model(cluster, planned.options, planned.costs)
-    meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
     hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
     flushers = [host.flusher for host in hosts if host.flusher is not None]
     watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)

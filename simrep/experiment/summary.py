@@ -19,7 +19,7 @@ _SHOWN_STATIONS = 8
 
 
 def tables(result: Result) -> Group:
-    """The main figures, the busiest stations and the counters that are not zero."""
+    """The main figures, the stages of the latency, the busiest stations, counters above zero."""
     from rich.console import Group
     from rich.text import Text
 
@@ -29,6 +29,8 @@ def tables(result: Result) -> Group:
     parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
     if len(result.classes) > 1:
         parts["Transaction classes"] = _classes(result)
+    if result.breakdown().stages.keys() - {"other"}:
+        parts["Where the time goes, mean of committed transactions"] = _breakdown(result)
     used = sum(station.visits > 0 for station in result.stations)
     if used:
         some = f" ({_SHOWN_STATIONS} of {used})" if used > _SHOWN_STATIONS else ""
@@ -79,6 +81,13 @@ def _classes(result: Result) -> Table:
             duration(count.latency.percentile(50)),
             duration(count.latency.percentile(95)),
         )
+    return table
+
+
+def _breakdown(result: Result) -> Table:
+    table = _table("stage", "mean", "share")
+    for row in result.breakdown().rows():
+        table.add_row(*row)
     return table
 
 

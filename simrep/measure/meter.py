@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
@@ -106,6 +106,8 @@ class Measurement:
     stall : Stall
     log : TransactionLog or None
         Only when it was asked for.
+    laps : mapping of str to tuple of float
+        Time in every stage, summed over the committed transactions of a class, in seconds.
     """
 
     began_s: float
@@ -117,6 +119,7 @@ class Measurement:
     series: Series
     stall: Stall
     log: TransactionLog | None = None
+    laps: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def makespan_s(self) -> float:
@@ -127,6 +130,15 @@ class Measurement:
     def throughput_tps(self) -> float:
         """Committed transactions per second of the measured time."""
         return self.committed / self.makespan_s if self.makespan_s > 0.0 else 0.0
+
+
+_ROWS = 256
+"""So many transactions are summed at a time: cheaper than one by one, and still few to keep."""
+
+
+def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Sums of the columns."""
+    return tuple([sum(column) for column in zip(*rows, strict=True)])
 
 
 class Meter:
@@ -143,8 +155,8 @@ class Meter:
         Keep every transaction; memory then grows with their number.
     """
 
-    __slots__ = ("_aborted", "_adds", "_clock", "_first_s", "_histograms", "_last_s", "_log",
-                 "_series", "start_s")  # fmt: skip
+    __slots__ = ("_aborted", "_adds", "_clock", "_first_s", "_histograms", "_laps", "_last_s",
+                 "_log", "_series", "start_s")  # fmt: skip
 
     def __init__(
         self, clock: Clock, warmup_s: float = 0.0, interval_s: float = 1.0, log: bool = False
@@ -157,6 +169,7 @@ class Meter:
         self._histograms: dict[str, LatencyHistogram] = {}
         self._adds: dict[str, Callable[[float], None]] = {}
         self._aborted: dict[str, int] = {}
+        self._laps: dict[str, list[Sequence[float]]] = {}
         self._first_s = inf
         self._last_s = -inf
         self._log = _LogColumns() if log else None
@@ -176,10 +189,10 @@ class Meter:
         self._last_s = now
         self._series.committed(now, started_s)
         try:
-            add = self._adds[kind]
+            count = self._adds[kind]
         except KeyError:
-            add = self._new_class(kind)
-        add(now - started_s)
+            count = self._new_class(kind)
+        count(now - started_s)
         if self._log is not None:
             self._log.append(started_s, now, client, kind, True)
 
@@ -196,10 +209,22 @@ class Meter:
         if self._log is not None:
             self._log.append(started_s, now, client, kind, False)
 
+    def laps(self, kind: str, seconds: Sequence[float]) -> None:
+        """A transaction of this class is committed now: how long it was in every stage."""
+        if self._clock._now < self.start_s:
+            return
+        try:
+            rows = self._laps[kind]
+        except KeyError:
+            rows = self._laps[kind] = []
+        rows.append(seconds)
+        if len(rows) == _ROWS:
+            rows[:] = [_columns(rows)]
+
     def _new_class(self, kind: str) -> Callable[[float], None]:
         histogram = self._histograms[kind] = LatencyHistogram()
-        add = self._adds[kind] = histogram.add  # bound once, called per transaction
-        return add
+        count = self._adds[kind] = histogram.add  # bound once, called per transaction
+        return count
 
     def measurement(
         self, until_s: float | None = None, in_flight_since_s: float | None = None
@@ -244,4 +269,5 @@ class Meter:
             series=self._series.series(ended_s),
             stall=self._series.stall(ended_s, in_flight_since_s),
             log=self._log.log() if self._log is not None else None,
+            laps={kind: _columns(self._laps[kind]) for kind in sorted(self._laps)},
         )

@@ -10,6 +10,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.network.latency import Latency
 from simrep.network.link import Link, Tcp
+from simrep.network.outage import InterruptedLink, Outage
 
 __all__ = ["Network", "Path", "Relay"]
 
@@ -34,6 +35,8 @@ class Path:
         What the sender's TCP does with large and lost messages.
     relayed : bool
         Whether a delay relay, a program in user space, hands the messages on.
+    outages : tuple of Outage
+        When nothing gets through, in the order of time.
     """
 
     latency: Latency
@@ -41,6 +44,7 @@ class Path:
     loss: float = 0.0
     tcp: Tcp = field(default_factory=Tcp)
     relayed: bool = False
+    outages: tuple[Outage, ...] = ()
 
 
 class Network:
@@ -81,15 +85,18 @@ class Network:
                     raise ValueError("a relayed path needs a relay")
                 self._relayed[source][target] = True
             name = f"link/{names[source]}/{names[target]}"
-            self._links[source][target] = Link(
-                clock,
-                path.latency.base_s,
-                back_s=self.paths[target, source].latency.base_s,
-                sampler=path.latency.sampler(streams, name),
-                bytes_per_s=path.bytes_per_s,
-                loss=path.loss,
-                coin=streams.uniform(name + "/loss") if path.loss else None,
-                tcp=path.tcp,
+            link: dict[str, Any] = {
+                "back_s": self.paths[target, source].latency.base_s,
+                "sampler": path.latency.sampler(streams, name),
+                "bytes_per_s": path.bytes_per_s,
+                "loss": path.loss,
+                "coin": streams.uniform(name + "/loss") if path.loss else None,
+                "tcp": path.tcp,
+            }
+            self._links[source][target] = (
+                InterruptedLink(clock, path.latency.base_s, outages=path.outages, **link)
+                if path.outages
+                else Link(clock, path.latency.base_s, **link)
             )
 
     def on_receive(self, node: int, receive: Receive) -> None:

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
-from simrep.network import latency, link
+from simrep.network import latency, link, outage
 from simrep.scenario.table import (
     Count,
     Name,
@@ -19,7 +19,7 @@ from simrep.scenario.table import (
     seconds,
 )
 
-__all__ = ["Egress", "JitterTable", "NetworkTable", "PathTable", "TcpTable"]
+__all__ = ["Egress", "JitterTable", "NetworkTable", "OutageTable", "PathTable", "TcpTable"]
 
 Preset = Literal["aws-2017", "ibm-2024"]
 
@@ -125,6 +125,33 @@ class Egress(Table):
     loss: Probability = Field(0.0, description="probability that a segment is lost there")
 
 
+class OutageTable(Table):
+    """A ``[[network.outage]]``: nothing gets through to or from a node for a while.
+
+    TCP keeps the connections and repeats what was lost, so that it arrives later; servers do not
+    notice, and clients on the machine of the node are not concerned.
+    """
+
+    node: Name = Field(description="the node that is cut off from the others")
+    direction: Literal["both", "out", "in"] = Field(
+        "both", description="what is lost: everything, what the node sends, or what is sent to it"
+    )
+    from_s: NotNegative = Field(description="begin, in simulated time with the warm-up")
+    to_s: NotNegative = Field(description="end")
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        if not self.to_s > self.from_s:
+            raise ScenarioError(
+                "to_s", f"must be after from_s = {self.from_s:g}, given {self.to_s:g}"
+            )
+        return self
+
+    def outage(self) -> outage.Outage:
+        """The same for the engine."""
+        return outage.Outage(self.from_s, self.to_s)
+
+
 class NetworkTable(Table):
     """The network between the nodes."""
 
@@ -143,6 +170,9 @@ class NetworkTable(Table):
     )
     paths: tuple[PathTable, ...] = Field((), alias="path", description="what differs where")
     egress: tuple[Egress, ...] = Field((), description="delays of single nodes; they add up")
+    outages: tuple[OutageTable, ...] = Field(
+        (), alias="outage", description="nodes that are cut off for a while"
+    )
     relay_us: NotNegative | None = Field(
         None,
         description="CPU that a delay relay in user space takes per delayed message, on the "

@@ -103,6 +103,14 @@ def _path(
         loss=loss,
         tcp=network.tcp.tcp(),
         relayed=relayed and base_s > seconds(rtt_ms / 2),
+        outages=tuple(
+            sorted(
+                entry.outage()
+                for entry in network.outages
+                if (entry.node == source.name and entry.direction != "in")
+                or (entry.node == target.name and entry.direction != "out")
+            )
+        ),
     )
 
 

@@ -186,6 +186,9 @@ def _addresses(scenario: Scenario) -> Iterator[ScenarioError]:
     for position, egress in enumerate(scenario.network.egress):
         steps = ("network", "egress", position, "node")
         yield from _unknown(steps, "node", egress.node, names)
+    for position, outage in enumerate(scenario.network.outages):
+        steps = ("network", "outage", position, "node")
+        yield from _unknown(steps, "node", outage.node, names)
     if found or any(True for node in scenario.nodes if node.name not in names):
         return
     try:

@@ -63,7 +63,7 @@ class CommitHooks:
     """The points of a commit where a replication product steps in; this base lets all pass.
 
     A hook that takes ``go_on`` must call ``go_on(group)`` once, at once or later; until then the
-    group keeps what it holds at that point.
+    group keeps what it holds at that point. ``after_commit`` may let its parts go on one by one.
     """
 
     def after_flush(self, group: Group) -> None:

@@ -11,18 +11,33 @@ from simpy.events import Event
 from simrep.kernel.clock import Clock
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
-from simrep.workload.transaction import Statement, Transaction
+from simrep.workload.laps import LAPS, Lap, LapClock
+from simrep.workload.transaction import Transaction
 
 __all__ = ["OpenTransaction", "SessionCosts", "Sessions"]
+
+
+_NO_LAPS = [0.0] * len(LAPS)
+# Of every mark on the way of a transaction: a global name is cheaper than an attribute.
+_CLIENT, _EXECUTE = Lap.CLIENT, Lap.EXECUTE
 
 
 class OpenTransaction:
     """A transaction on the server that executes it, from its first statement to its end.
 
     It owns its row locks; until it is ``protected``, brute force may take them away and abort it.
+
+    Attributes
+    ----------
+    marked_s : float
+        Time of the last mark.
+    seconds : list of float
+        How long it has been in every stage until then, in the order of ``LAPS``.
     """
 
-    __slots__ = ("_clock", "aborted", "done", "lock_granted", "protected", "retry")
+    __slots__ = (
+        "_clock", "aborted", "done", "lock_granted", "marked_s", "protected", "retry", "seconds",
+    )  # fmt: skip
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -31,6 +46,14 @@ class OpenTransaction:
         self.retry = False  # it failed in a conflict with another node, which the server may repeat
         self.lock_granted: Event | None = None
         self.done = Event(clock)
+        self.marked_s = clock._now
+        self.seconds = _NO_LAPS.copy()
+
+    def mark(self, lap: int) -> None:
+        """Everything since the last mark was spent in this stage (see ``Lap``)."""
+        now = self._clock._now
+        self.seconds[lap] += now - self.marked_s
+        self.marked_s = now
 
     def lost(self) -> bool:
         """Whether it was aborted."""
@@ -87,7 +110,7 @@ class Sessions(Generic[T]):
         ``begin(clock)`` makes the owner of a transaction's locks.
     commit : callable
         ``commit(transaction, owner)`` is a generator that returns whether it committed; if it
-        did, it has released the locks.
+        did, it has released the locks. It marks its stages on the way.
     prepare : callable, optional
         ``prepare(transaction)``: CPU in seconds of the commit before it waits for anybody, which
         an autocommit statement goes straight on to.
@@ -138,6 +161,7 @@ class Sessions(Generic[T]):
         self._rollback = host.routine(costs.rollback_s)
         self._requests_cost = bool(costs.client_s or delay_s)
         self._one_core = client_host is host and not delay_s
+        self._laps = clock.laps if isinstance(clock, LapClock) else None
         self.victims = 0
         self.rollbacks = 0
 
@@ -154,17 +178,24 @@ class Sessions(Generic[T]):
         again = False
         while True:
             owner = self._begin(self._clock)
+            if owner.marked_s != transaction.started_s:  # there were attempts before
+                owner.seconds[Lap.RETRIES] = owner.marked_s - transaction.started_s
             if (yield from self._execute(transaction, owner, again=again)):
                 if self._requests_cost and not autocommit:  # COMMIT is a statement of its own
-                    yield from self._request()
+                    yield from self._request(owner)
                 if transaction.rows:
                     committed = yield from self._commit(transaction, owner)
+                    if owner.marked_s != self._clock._now:  # the rest, if the model has not said
+                        owner.mark(Lap.COMMIT)
                 else:
                     committed = True
                     self._locks.release_all(owner)
                 if committed:
                     if self._delay_s:
                         yield self._clock.until(self._clock._now + self._delay_s)
+                        owner.mark(_CLIENT)
+                    if self._laps is not None:
+                        self._laps(transaction.kind, owner.seconds)
                     return True
             if owner.aborted:
                 self.victims += 1
@@ -183,47 +214,53 @@ class Sessions(Generic[T]):
     ) -> Generator[Event, Any, bool]:
         """All statements; False if one of them failed, its answer not yet sent.
 
-        The server repeats a statement (``again``) without a new request of the client.
+        The server repeats a statement (``again``) without a new request of the client. The way
+        of an answer is marked with the next request: both are the client's.
         """
         clock, host, autocommit = self._clock, self._host, transaction.autocommit
         if not autocommit:  # BEGIN: a round trip, whose work on the server is next to nothing
-            yield from self._request()
+            yield from self._request(owner)
             if self._before_begin is not None:
                 yield from self._before_begin(transaction)
+                owner.mark(Lap.CONSISTENCY)
             if self._delay_s:
                 yield clock.until(clock._now + self._delay_s)
         for statement in transaction.statements:
-            seconds = 0.0
+            client_s = 0.0
             if self._requests_cost and not again:
                 if self._one_core and not statement.locks:
-                    seconds = self._client.cost()  # client and server take turns on one core
+                    client_s = self._client.cost()  # client and server take turns on one core
                 else:
-                    yield from self._request()
+                    yield from self._request(owner)
             if autocommit and self._before_begin is not None:
                 yield from self._before_begin(transaction)
+                owner.mark(Lap.CONSISTENCY)
             if owner.lost():  # while its client thought or the answer travelled
                 return False
             if statement.locks and not (yield from self._lock(owner, statement.locks)):
                 return False
-            seconds += self._statement.cost(self._rows_s(statement))
+            rows_s = self._row_s * statement.rows_written + self._row_read_s * statement.rows_read
+            seconds = client_s + self._statement.cost(rows_s)
             if autocommit and self._prepare is not None:
                 seconds += self._prepare(transaction)
             yield host.work(seconds)
             if owner.aborted:
                 return False
+            if client_s:
+                owner.seconds[_CLIENT] += client_s
+                owner.marked_s += client_s
+            owner.mark(_EXECUTE)
             if self._delay_s and not autocommit:  # else the answer is the commit's
                 yield clock.until(clock._now + self._delay_s)
         return not owner.aborted
 
-    def _request(self) -> Generator[Event, Any, None]:
+    def _request(self, owner: T) -> Generator[Event, Any, None]:
         """The client makes a request, and it reaches the server."""
         if self._client.seconds:
             yield self._client_host.work(self._client.cost())
         if self._delay_s:
             yield self._clock.until(self._clock._now + self._delay_s)
-
-    def _rows_s(self, statement: Statement) -> float:
-        return self._row_s * statement.rows_written + self._row_read_s * statement.rows_read
+        owner.mark(_CLIENT)
 
     def _lock(self, owner: T, rows: tuple[Hashable, ...]) -> Generator[Event, Any, bool]:
         """Lock rows one after the other; False if that was a deadlock or brute force came."""
@@ -236,6 +273,7 @@ class Sessions(Generic[T]):
                     return False
                 yield owner.lock_granted
                 owner.lock_granted = None
+                owner.mark(Lap.LOCK_WAIT)
                 if owner.aborted:
                     return False
         return True

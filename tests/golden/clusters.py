@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 from tests.clusters import GaleraCluster
 from tests.group_clusters import GroupReplicationCluster, multi_primary
+from tests.semisync_clusters import SemisyncCluster
 from tests.wired import Wired, reads, updates
 
 __all__ = ["CLUSTERS", "Golden", "pin"]
@@ -59,6 +60,24 @@ GROUP_COSTS = {
     "compress_byte_ns": 2.0,
     "decompress_byte_ns": 0.5,
     "compression_ratio": 3.4,
+}
+SEMISYNC_COSTS = {
+    "statement_us": 90.0,
+    "row_us": 5.0,
+    "send_us": 8.0,
+    "receive_us": 15.0,
+    "byte_ns": 2.0,
+    "reply_us": 7.0,
+    "acknowledge_us": 9.0,
+    "schedule_us": 5.0,
+    "apply_us": 40.0,
+    "apply_row_us": 5.0,
+    "binlog_write_us": 6.0,
+    "binlog_byte_ns": 1.0,
+    "commit_us": 20.0,
+    "log_write_us": 5.0,
+    "fsync_us": 150.0,
+    "switch_us": 3.0,
 }
 ROWS = [("hot", 0), ("hot", 1)]
 TRIANGLE = [[0.0, 0.011, 0.032], [0.013, 0.0, 0.021], [0.034, 0.023, 0.0]]
@@ -223,6 +242,57 @@ def reads_and_writes_that_wait_for_each_other() -> GroupReplicationCluster:
     return cluster
 
 
+def two_of_three_replicas_must_acknowledge() -> SemisyncCluster:
+    """AFTER_SYNC with hot rows; every sixth client's transactions are large."""
+    cluster = SemisyncCluster(
+        [[0.0, 0.004, 0.011, 0.05], [0.006, 0.0, 0.02, 0.02], [0.009, 0.02, 0.0, 0.02],
+         [0.05, 0.02, 0.02, 0.0]],
+        options={"rpl_semi_sync_source_wait_for_replica_count": 2},
+        costs=SEMISYNC_COSTS,
+        bytes_per_s=1e7,
+    )  # fmt: skip
+    for client in range(6):
+        cluster.client(
+            [
+                updates(
+                    client, 0, number, ROWS[: number % 3], size_bytes=90_000 if client == 5 else 100
+                )
+                for number in range(8)
+            ]
+        )
+    return cluster
+
+
+def one_transaction_per_round_trip() -> SemisyncCluster:
+    """MySQL 5.5 with two replicas and a timeout that is reached while many wait."""
+    cluster = SemisyncCluster(
+        [[0.0, 0.01, 0.025], [0.01, 0.0, 0.01], [0.025, 0.01, 0.0]],
+        options={
+            "commit_pipeline": "mysql-5.5",
+            "rpl_semi_sync_source_wait_point": "AFTER_COMMIT",
+            "rpl_semi_sync_master_timeout": 90,
+            "replica_parallel_workers": 0,
+        },
+        costs=SEMISYNC_COSTS,
+    )
+    for client in range(8):
+        cluster.client([updates(client, 0, number) for number in range(6)], pause_s=0.05)
+    return cluster
+
+
+def groups_that_follow_each_other_in_mariadb() -> SemisyncCluster:
+    """AFTER_SYNC of MariaDB on one machine: one group waits, one more is written."""
+    cluster = SemisyncCluster(
+        [[0.0, 0.0001], [0.03, 0.0]],
+        options={"commit_pipeline": "mariadb", "replica_parallel_workers": 2},
+        costs=SEMISYNC_COSTS,
+        machines=[0, 0],
+    )
+    for client in range(5):
+        cluster.client([updates(client, 0, number) for number in range(8)])
+    return cluster
+
+
 CLUSTERS: dict[str, Callable[[], Wired]] = {
     build.__name__: build
     for build in (
@@ -234,5 +304,8 @@ CLUSTERS: dict[str, Callable[[], Wired]] = {
         a_primary_with_a_far_secondary,
         a_group_of_writers_on_two_hot_rows,
         reads_and_writes_that_wait_for_each_other,
+        two_of_three_replicas_must_acknowledge,
+        one_transaction_per_round_trip,
+        groups_that_follow_each_other_in_mariadb,
     )
 }

@@ -1,0 +1,249 @@
+"""What the source of semi-synchronous replication knows of its replicas, and who waits for it.
+
+Positions are those of transactions in the binary log, counted from 1. An acknowledgement says that
+a replica has everything up to a position in its relay log.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from simrep.kernel.clock import Clock
+
+__all__ = ["Acknowledgements", "Changed"]
+
+Call = Callable[[Any], object]
+Changed = Callable[[str, int], object]
+"""``changed(what, position)``: ``acknowledged``, ``switched_off`` or ``switched_on``."""
+
+_US = 1e-6
+
+
+class _Waiter(NamedTuple):
+    position: int
+    since_s: float
+    call: Call
+    argument: Any
+
+
+def _position(waiter: _Waiter) -> int:
+    return waiter.position
+
+
+def _ignore(_: str, __: int) -> None:
+    pass
+
+
+class Acknowledgements:
+    """Decides what has to be waited for, which acknowledgements are asked for, and when to stop.
+
+    Parameters
+    ----------
+    clock : Clock
+    replicas : int
+        Semi-synchronous replicas that are connected.
+    enabled : bool
+        Whether anything is waited for at all.
+    count : int
+        ``wait_for_replica_count``: so many replicas must have a transaction.
+    timeout_s : float
+        Longest wait in seconds; when it is over the whole source becomes asynchronous.
+    wait_no_replica : bool
+        False: the source is asynchronous while fewer than ``count`` replicas are connected.
+    changed : callable, optional
+        Told of what happens, for a trace.
+
+    Attributes
+    ----------
+    on : bool
+        Whether transactions wait at the moment.
+    decided : int
+        Largest position that ``count`` replicas have acknowledged.
+    yes, no : int
+        Waits that ended with an acknowledgement (or needed none), and without.
+    off_times, timeouts : int
+        How often the source became asynchronous; how often because of the timeout.
+    waits, wait_s : int, float
+        Waits that were not over at once and ended by a signal, and their total time in seconds.
+    backtraverse : int
+        Waits for an earlier position than that of all who waited.
+    requests : int
+        Acknowledgements asked for.
+
+    Notes
+    -----
+    Recovery needs an acknowledgement of the end of the binary log as it is when the
+    acknowledgement arrives. Under steady load that never happens if a round trip is longer than
+    the time between two transactions: as in the product.
+
+    References
+    ----------
+    plugin/semisync/semisync_source.cc of MySQL 9 (commitTrx, reportReplyBinlog, try_switch_on,
+    updateSyncHeader, AckContainer), which MariaDB's sql/semisync_master.cc descends from as well.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        replicas: int,
+        enabled: bool = True,
+        count: int = 1,
+        timeout_s: float = 10.0,
+        wait_no_replica: bool = True,
+        changed: Changed | None = None,
+    ) -> None:
+        self._clock = clock
+        self._enabled = enabled
+        self._count = count
+        self._timeout_s = timeout_s
+        self._changed = changed or _ignore
+        self._acknowledged = [0] * replicas
+        self._written = 0
+        self._replied = 0  # largest position decided since it was last switched on
+        self._on_since = 0  # transactions up to here were written while it was off
+        self._waiters: list[_Waiter] = []  # by position
+        self._timer_set = False
+        self.on = enabled and (wait_no_replica or replicas >= count)
+        self.decided = 0
+        self.yes = 0
+        self.no = 0
+        self.off_times = 0
+        self.timeouts = 0
+        self.waits = 0
+        self.wait_s = 0.0
+        self.backtraverse = 0
+        self.requests = 0
+
+    # -- the binary log --------------------------------------------------------------------------
+
+    def written(self, position: int) -> None:
+        """The binary log ends at this position now."""
+        self._written = position
+
+    def wanted(self, position: int) -> bool:
+        """Whether the replica that is sent this transaction next shall acknowledge it."""
+        if not self._enabled:
+            return False
+        if self.on:
+            # Not if it is decided, nor if everybody waits for a later one.
+            wanted = position > max(self._replied, self._on_since) and not (
+                self._waiters and position < self._waiters[0].position
+            )
+        else:  # only the last, which could end the asynchronous time
+            wanted = position >= self._written
+        self.requests += wanted
+        return wanted
+
+    # -- those who wait --------------------------------------------------------------------------
+
+    def wait(self, position: int, call: Call, argument: Any = None) -> bool:
+        """Wait for a position; False if there is nothing to wait for, and no call.
+
+        ``call(argument)`` when it is acknowledged, or when the source becomes asynchronous.
+        """
+        if not self._enabled:
+            return False
+        if not self.on:
+            self.no += 1
+            return False
+        if position <= self._replied:
+            self.yes += 1
+            return False
+        if position <= self._on_since:  # nobody was asked to acknowledge it
+            self.no += 1
+            return False
+        waiters = self._waiters
+        if waiters and position < waiters[0].position:
+            self.backtraverse += 1
+        insort(waiters, _Waiter(position, self._clock.now, call, argument), key=_position)
+        self._set_timer(self._clock.now + self._timeout_s)
+        return True
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._waiters)
+
+    def _set_timer(self, when_s: float) -> None:
+        """One timer for all, at the end of the oldest wait that there was when it was set."""
+        if not self._timer_set:
+            self._timer_set = True
+            self._clock.at(when_s, self._time_is_over)
+
+    def _time_is_over(self, _: None) -> None:
+        self._timer_set = False
+        if not self._waiters:
+            return
+        oldest_s = min(waiter.since_s for waiter in self._waiters)
+        if oldest_s + self._timeout_s <= self._clock.now:
+            self.timeouts += 1
+            self._switch_off()
+        else:
+            self._set_timer(oldest_s + self._timeout_s)
+
+    def _switch_off(self) -> None:
+        self.on = False
+        self.off_times += 1
+        self._replied = 0
+        self._changed("switched_off", self._written)
+        released, self._waiters = self._waiters, []
+        for waiter in released:
+            self.no += 1
+            waiter.call(waiter.argument)
+
+    # -- the replicas ----------------------------------------------------------------------------
+
+    def report(self, replica: int, position: int) -> None:
+        """A replica (counted from 0) has acknowledged everything up to a position."""
+        acknowledged = self._acknowledged
+        acknowledged[replica] = max(acknowledged[replica], position)
+        if self._count > len(acknowledged):
+            return
+        decided = sorted(acknowledged, reverse=True)[self._count - 1]
+        if decided > self.decided:
+            self.decided = decided
+            self._changed("acknowledged", decided)
+        if not self.on:
+            if decided < self._written:
+                return
+            self.on = True
+            self._on_since = self._written
+            self._changed("switched_on", decided)
+        self._replied = max(self._replied, decided)
+        self._release()
+
+    def _release(self) -> None:
+        waiters, now = self._waiters, self._clock.now
+        number = 0
+        while number < len(waiters) and waiters[number].position <= self._replied:
+            number += 1
+        released = waiters[:number]
+        del waiters[:number]
+        for waiter in released:
+            self.yes += 1
+            self.waits += 1
+            self.wait_s += now - waiter.since_s
+            waiter.call(waiter.argument)
+
+    # -- figures ---------------------------------------------------------------------------------
+
+    def counters(self) -> dict[str, float]:
+        """As ``SHOW GLOBAL STATUS`` has them; times in microseconds."""
+        name = "Rpl_semi_sync_source_"
+        wait_us = self.wait_s / _US
+        return {
+            f"{name}status": int(self.on),
+            f"{name}clients": len(self._acknowledged) if self._enabled else 0,
+            f"{name}yes_tx": self.yes,
+            f"{name}no_tx": self.no,
+            f"{name}no_times": self.off_times,
+            f"{name}wait_sessions": self.waiting,
+            f"{name}wait_pos_backtraverse": self.backtraverse,
+            f"{name}net_waits": self.requests,
+            f"{name}tx_waits": self.waits,
+            f"{name}tx_wait_time": wait_us,
+            f"{name}tx_avg_wait_time": wait_us / self.waits if self.waits else 0.0,
+        }

@@ -1,0 +1,62 @@
+"""Where the time of a transaction goes: laps of a stopwatch that every transaction carries.
+
+Whoever is done with something for a transaction calls ``owner.mark(Lap.X)``: all time since the
+mark before was spent in stage X. So the stages always sum to the time that has passed, and a mark
+too few moves time from one stage to the next, but loses none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from simrep.kernel.clock import Clock
+
+__all__ = ["LAPS", "Lap", "LapClock", "LapRecorder"]
+
+
+class Lap:
+    """Positions of the stages in the seconds of a transaction; they are the same in every model."""
+
+    (
+        CLIENT, EXECUTE, LOCK_WAIT, QUEUE, CONSISTENCY, ORDER, FLUSH, ACKNOWLEDGEMENT, COMMIT_ORDER,
+        COMMIT, RETRIES,
+    ) = range(11)  # fmt: skip
+
+
+LAPS = (
+    "client", "execute", "lock wait", "queue", "consistency", "order", "flush", "acknowledgement",
+    "commit order", "commit", "retries",
+)  # fmt: skip
+"""Names of the stages by position:
+
+- client: CPU of the client, and the network between it and its server;
+- execute: statements on the server, and what it prepares of the commit;
+- lock wait: row locks;
+- queue: flow control, and the turn to send (Galera's send monitor);
+- consistency: what a consistency level has a transaction wait for;
+- order: from the hand-over to the group to delivery and certification;
+- flush: redo and binary log, until they are as durable as was asked for;
+- acknowledgement: a replica has received it (semi-synchronous replication);
+- commit order: earlier transactions commit first;
+- commit: in the storage engine, and until the client's thread has woken;
+- retries: everything before the attempt that committed.
+"""
+
+LapRecorder = Callable[[str, Sequence[float]], object]
+"""``recorder(kind, seconds)``: a transaction of class ``kind`` is committed now; seconds per stage,
+in the order of ``LAPS``."""
+
+
+class LapClock(Clock):
+    """The clock of a run that wants to know where the time of its transactions goes.
+
+    Everything that times a transaction has the clock, so this is how a recorder reaches the
+    sessions of every model without a parameter of its own.
+
+    Attributes
+    ----------
+    laps : callable or None
+        Who is told of every transaction that commits; set before the model is made.
+    """
+
+    laps: LapRecorder | None = None
