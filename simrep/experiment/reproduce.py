@@ -18,6 +18,7 @@ from simrep.experiment.plan import Plan, plan
 from simrep.experiment.result import Result
 from simrep.experiment.run import simulate
 from simrep.experiment.study import MeasuredCell, Series, Study, Value
+from simrep.experiment.study_breakdown import breakdowns
 from simrep.scenario import load, with_values
 
 if TYPE_CHECKING:
@@ -170,6 +171,9 @@ class StudyResult:
             "complete": self.complete,
             "versions": dict(self.versions),
         }
+        if definition.show.breakdown and self.complete:
+            found = breakdowns(self.study, self.seed)
+            content["breakdown"] = {name: each.to_dict() for name, each in found.items()}
         text = json.dumps(content)
         plain: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
         return plain

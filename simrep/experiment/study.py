@@ -73,6 +73,9 @@ class Show(_Table):
 
     x: str
     by: str
+    breakdown: bool = Field(
+        False, description="also print where the time of a transaction goes in each system"
+    )
 
 
 class WhatIf(_Table):

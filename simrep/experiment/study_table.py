@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from simrep.experiment.study_breakdown import breakdown_table, breakdowns
 from simrep.measure.units import describe, number
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def tables(result: StudyResult) -> Group:
                 Text(f"\n{describe(definition.show.by)}: {value}"),
                 _block(study, series, block, result.what_if),
             ]
+    if definition.show.breakdown and result.complete:
+        parts += [Text(), breakdown_table(breakdowns(study, result.seed))]
     parts.append(Text(_closing(result)))
     return Group(*parts)
 
