@@ -105,6 +105,7 @@ class Acknowledgements:
         self._replied = 0  # largest position decided since it was last switched on
         self._on_since = 0  # transactions up to here were written while it was off
         self._waiters: list[_Waiter] = []  # by position
+        self._least = 0  # position of those who have begun to wait since the last was released
         self._timer_set = False
         self.on = enabled and (wait_no_replica or replicas >= count)
         self.decided = 0
@@ -128,10 +129,8 @@ class Acknowledgements:
         if not self._enabled:
             return False
         if self.on:
-            # Not if it is decided, nor if everybody waits for a later one.
-            wanted = position > max(self._replied, self._on_since) and not (
-                self._waiters and position < self._waiters[0].position
-            )
+            # Not if it is decided, nor if those who wait do so for a later one.
+            wanted = position > max(self._replied, self._on_since) and position >= self._least
         else:  # only the last, which could end the asynchronous time
             wanted = position >= self._written
         self.requests += wanted
@@ -155,10 +154,12 @@ class Acknowledgements:
         if position <= self._on_since:  # nobody was asked to acknowledge it
             self.no += 1
             return False
-        waiters = self._waiters
-        if waiters and position < waiters[0].position:
+        if position <= self._least:
             self.backtraverse += 1
-        insort(waiters, _Waiter(position, self._clock.now, call, argument), key=_position)
+        if not self._least or position < self._least:
+            self._least = position
+        waiter = _Waiter(position, self._clock.now, call, argument)
+        insort(self._waiters, waiter, key=_position)
         self._set_timer(self._clock.now + self._timeout_s)
         return True
 
@@ -187,7 +188,7 @@ class Acknowledgements:
     def _switch_off(self) -> None:
         self.on = False
         self.off_times += 1
-        self._replied = 0
+        self._replied = self._least = 0
         self._changed("switched_off", self._written)
         released, self._waiters = self._waiters, []
         for waiter in released:
@@ -222,6 +223,8 @@ class Acknowledgements:
             number += 1
         released = waiters[:number]
         del waiters[:number]
+        if released:
+            self._least = 0
         for waiter in released:
             self.yes += 1
             self.waits += 1
