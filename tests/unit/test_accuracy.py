@@ -72,3 +72,20 @@ def test_the_tail_of_our_own_group_replication() -> None:
 
 def test_other_layouts_of_group_replication() -> None:
     assert typical(errors("group-replication-topologies")) <= 0.06
+
+
+def test_semi_synchronous_replication_of_our_own() -> None:
+    found = [
+        cell.relative_error
+        for cell in cells("semisync-rig")
+        if cell.series == "mysql"
+        and cell.factors["variant"] == "AFTER_SYNC"
+        and cell.factors["egress_delay_ms"] == 50
+    ]
+    assert len(found) == 6
+    assert max(map(abs, found)) <= 0.04
+
+
+def test_semi_synchronous_replication_as_published() -> None:
+    for study in ("semisync-wan", "semisync-wan-single", "semisync-wan-p95"):
+        assert max(abs(cell.relative_error) for cell in cells(study)) <= 0.07
