@@ -66,7 +66,11 @@ def printed(page: str) -> str:
     def run(match: re.Match[str]) -> str:
         code, shown = match.groups()
         output = io.StringIO()
-        with contextlib.redirect_stdout(output):
+        with (
+            tempfile.TemporaryDirectory() as folder,  # for files that a block writes
+            contextlib.chdir(folder),
+            contextlib.redirect_stdout(output),
+        ):
             exec(compile(code, "documentation", "exec"), names)  # noqa: S102 - our own pages
         block = f"```python\n{code}```"
         return f"{block}\n\n```text\n{output.getvalue()}```" if shown else block
@@ -87,12 +91,14 @@ def table(results: Sequence[StudyResult | CurveStudyResult]) -> str:
 
 
 def cell_rows(result: StudyResult) -> list[list[str]]:
-    """A study of cells: its title, or those of its series where they are of several models."""
+    """A study of cells: one row, or one per model where a model has only one series."""
     definition = result.study.definition
     models: dict[str, list[Series]] = {}
     for series in definition.series:
         scenario = load(result.study.scenario_path(series))
         models.setdefault(scenario.to_dict()["cluster"]["model"], []).append(series)
+    if max(map(len, models.values())) > 1:
+        models = {"all": list(definition.series)}
     rows = []
     for group in models.values():
         names = {series.name for series in group}
