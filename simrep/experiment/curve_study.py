@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from simrep.experiment.curve_rows import CurveSummary, Row, scored
 from simrep.experiment.curves import Curve, CurveStudy, Key
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.reproduce import Progress, series_versions, simulate_cells
+from simrep.experiment.reproduced import Reproduced
 from simrep.experiment.study import Value
 from simrep.experiment.sustain import sustainable_rate
 from simrep.scenario import Scenario, load, with_values
@@ -69,7 +69,7 @@ class Sustained:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class CurveStudyResult:
+class CurveStudyResult(Reproduced):
     """The simulated curves of a study, and the quantities read off them.
 
     Attributes
@@ -79,21 +79,16 @@ class CurveStudyResult:
         Those whose curves were simulated completely.
     points : tuple of Point
     sustained : tuple of Sustained
-    seed, replications : int
-    complete : bool
-        False when the work was interrupted and curves are missing.
-    versions : mapping of str to str
-        What computed it; models and packs under the names of the scenarios that use them.
+    seed, replications, complete, versions
+        See ``Reproduced``.
     """
+
+    width = 120
 
     study: CurveStudy
     rows: tuple[Row, ...]
     points: tuple[Point, ...]
     sustained: tuple[Sustained, ...]
-    seed: int
-    replications: int
-    complete: bool
-    versions: Mapping[str, str]
 
     @property
     def summary(self) -> CurveSummary:
@@ -117,13 +112,8 @@ class CurveStudyResult:
             "points": [asdict(point) for point in self.points],
             "sustained": [asdict(one) for one in self.sustained],
             "summary": asdict(self.summary),
-            "seed": self.seed,
-            "replications": self.replications,
-            "complete": self.complete,
-            "versions": dict(self.versions),
         }
-        plain: dict[str, Any] = json.loads(json.dumps(content), parse_constant=lambda _: None)
-        return plain
+        return self._as_json(content)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Throughput by size of the group, throughput and latency by clients."""
@@ -147,14 +137,6 @@ class CurveStudyResult:
         from simrep.experiment.curve_table import tables
 
         return tables(self)
-
-    def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=120, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self.tables())
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     def __repr__(self) -> str:
         summary = self.summary

@@ -7,19 +7,26 @@ simulated, and a CSV file with a row per stated quantity and the range that it w
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from simrep.errors import ScenarioError, nearest
 from simrep.experiment.curve_quantities import QUANTITIES, common
-from simrep.experiment.study import DEFINITION, Study, Value, load_study, read_rows, study_folder
-from simrep.scenario.problems import combined, problems
+from simrep.experiment.study import (
+    DEFINITION,
+    Study,
+    Value,
+    has_curves,
+    load_study,
+    read_definition,
+    read_rows,
+    study_folder,
+)
 
 __all__ = [
     "Curve",
@@ -211,7 +218,7 @@ class CurveStudy:
 
 def open_study(name: str | Path) -> Study | CurveStudy:
     """A study of either kind, by its name or folder."""
-    return load_curve_study(name) if _has_curves(study_folder(name)) else load_study(name)
+    return load_curve_study(name) if has_curves(study_folder(name)) else load_study(name)
 
 
 def load_curve_study(name: str | Path) -> CurveStudy:
@@ -229,13 +236,7 @@ def load_curve_study(name: str | Path) -> CurveStudy:
     """
     folder = study_folder(name)
     where = f"{folder.name}/{DEFINITION}"
-    try:
-        content = tomllib.loads((folder / DEFINITION).read_text(encoding="utf-8"))
-        definition = CurveDefinition.model_validate(content)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(where, f"is not TOML: {error}") from None
-    except ValidationError as error:
-        raise combined(problems(error, CurveDefinition), where) from None
+    definition = read_definition(folder, CurveDefinition)
     _check_names(definition, where)
     curves = tuple(_expanded(definition, definition.curve, folder))
     sustained = tuple(_expanded(definition, definition.sustained, folder))
@@ -247,14 +248,6 @@ def load_curve_study(name: str | Path) -> CurveStudy:
         if not any(wanted.items() <= row.items() for row in rows):
             raise ScenarioError(f"{where}: fit_where.{position}", f"no row of {data} is meant")
     return CurveStudy(folder.name, folder, definition, curves, sustained, stated)
-
-
-def _has_curves(folder: Path) -> bool:
-    try:
-        content = tomllib.loads((folder / DEFINITION).read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError:
-        return False  # whoever reads it says what is wrong with it
-    return "curve" in content
 
 
 def _check_names(definition: CurveDefinition, where: str) -> None:

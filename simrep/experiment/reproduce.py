@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, fields
@@ -15,6 +14,7 @@ from simrep.errors import ScenarioError, nearest
 from simrep.experiment.curves import CurveStudy, open_study
 from simrep.experiment.intervals import single_run_interval
 from simrep.experiment.plan import Plan, plan
+from simrep.experiment.reproduced import Reproduced
 from simrep.experiment.result import Result
 from simrep.experiment.run import simulate
 from simrep.experiment.study import MeasuredCell, Series, Study, Value
@@ -120,7 +120,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StudyResult:
+class StudyResult(Reproduced):
     """The simulated cells of a study.
 
     Attributes
@@ -130,20 +130,13 @@ class StudyResult:
         The measured systems.
     what_if : tuple of Cell
         Variants of them; not part of the summary.
-    seed, replications : int
-    complete : bool
-        False when the work was interrupted and cells are missing.
-    versions : mapping of str to str
-        What computed it; models and packs under the names of the series that use them.
+    seed, replications, complete, versions
+        See ``Reproduced``.
     """
 
     study: Study
     cells: tuple[Cell, ...]
     what_if: tuple[Cell, ...]
-    seed: int
-    replications: int
-    complete: bool
-    versions: Mapping[str, str]
 
     @property
     def summary(self) -> Summary:
@@ -166,17 +159,11 @@ class StudyResult:
             "cells": [asdict(cell) for cell in self.cells],
             "what_if": [asdict(cell) for cell in self.what_if],
             "summary": asdict(self.summary),
-            "seed": self.seed,
-            "replications": self.replications,
-            "complete": self.complete,
-            "versions": dict(self.versions),
         }
         if definition.show.breakdown and self.complete:
             found = breakdowns(self.study, self.seed)
             content["breakdown"] = {name: each.to_dict() for name, each in found.items()}
-        text = json.dumps(content)
-        plain: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
-        return plain
+        return self._as_json(content)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Measured as points, simulated as lines with intervals; saved when a path is given."""
@@ -203,14 +190,6 @@ class StudyResult:
         from simrep.experiment.study_table import tables
 
         return tables(self)
-
-    def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=100, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self.tables())
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     def __repr__(self) -> str:
         summary = self.summary

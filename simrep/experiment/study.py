@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -36,6 +36,7 @@ __all__ = [
 
 Value = int | float | str
 DEFINITION = "study.toml"
+D = TypeVar("D", bound=BaseModel)
 
 
 class _Table(BaseModel):
@@ -212,7 +213,7 @@ def load_study(name: str | Path) -> Study:
         When there is no such study, or it contradicts itself or its data.
     """
     folder = study_folder(name)
-    definition = _definition(folder / DEFINITION)
+    definition = _definition(folder)
     where = f"{folder.name}/{definition.data}"
     rows = read_rows(folder / definition.data, where)
     cells = {series.name: _cells(definition, series, rows, where) for series in definition.series}
@@ -237,19 +238,40 @@ def _known(name: str | Path) -> str:
     return nearest(str(name), studies())
 
 
-def _definition(path: Path) -> Definition:
-    where = f"{path.parent.name}/{path.name}"
+def has_curves(folder: Path) -> bool:
+    """Whether a study is one of curves and not of cells."""
+    return "curve" in _toml(folder)
+
+
+def read_definition(folder: Path, kind: type[D]) -> D:
+    """The ``study.toml`` of a folder.
+
+    Raises
+    ------
+    ScenarioError
+        When it is not TOML, or not a definition of that kind.
+    """
+    content = _toml(folder)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        if "curve" in content:
-            raise ScenarioError(
-                where, "is a study of curves, not of cells", "simrep reproduce simulates it"
-            )
-        definition = Definition.model_validate(content)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(where, f"is not TOML: {error}") from None
+        return kind.model_validate(content)
     except ValidationError as error:
-        raise combined(problems(error, Definition), where) from None
+        raise combined(problems(error, kind), f"{folder.name}/{DEFINITION}") from None
+
+
+def _toml(folder: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads((folder / DEFINITION).read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{folder.name}/{DEFINITION}", f"is not TOML: {error}") from None
+
+
+def _definition(folder: Path) -> Definition:
+    where = f"{folder.name}/{DEFINITION}"
+    if has_curves(folder):
+        raise ScenarioError(
+            where, "is a study of curves, not of cells", "simrep reproduce simulates it"
+        )
+    definition = read_definition(folder, Definition)
     for key in (definition.show.x, definition.show.by):
         if key not in definition.factors:
             raise ScenarioError(
