@@ -34,6 +34,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic import BaseModel
+
 from simrep.experiment.cluster import Cluster
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
@@ -58,6 +60,8 @@ class Asynchronous(SourceAndReplicas):
     name: ClassVar[str] = "asynchronous"
     Options: ClassVar[type[AsynchronousOptions]] = AsynchronousOptions
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
+    Session: ClassVar[type[BaseModel] | None] = None
+    xa: ClassVar[bool] = False
 
     def __init__(
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts

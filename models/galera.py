@@ -38,9 +38,12 @@ from simrep.workload.laps import Lap
 from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
 
+from .galera_load_data import split_load_data
 from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
-from .galera_writeset import LocalTransaction, Writeset
+from .galera_session import GaleraSession
+from .galera_streaming import Streams
+from .galera_writeset import LocalTransaction, Part, Writeset
 
 __all__ = ["Galera"]
 
@@ -59,6 +62,8 @@ class Galera:
     name: ClassVar[str] = "galera"
     Options: ClassVar[type[GaleraOptions]] = GaleraOptions
     Costs: ClassVar[type[GaleraCosts]] = GaleraCosts
+    Session: ClassVar[type[GaleraSession]] = GaleraSession
+    xa: ClassVar[bool] = True
 
     def __init__(self, cluster: Cluster, options: GaleraOptions, costs: GaleraCosts) -> None:
         self._max_ws_size = options.max_ws_size
@@ -72,6 +77,8 @@ class Galera:
             GaleraNode(cluster, i, options, costs, phase + spread * uniform())
             for i in range(cluster.size)
         ]
+        self._streams = [Streams(node, options, costs) for node in self.nodes]
+        self._splits = options.load_data_splitting
         self._sessions = [
             Sessions(
                 cluster.clock,
@@ -83,9 +90,14 @@ class Galera:
                 begin=LocalTransaction,
                 commit=partial(self._commit, node),
                 prepare=partial(self._prepare, node),
+                streaming=streams.of,
+                refuse=partial(_too_many_rows, options.max_ws_rows)
+                if options.max_ws_rows
+                else None,
+                lock_wait_timeout_s=options.lock_wait_timeout_s,
                 retries=options.retry_autocommit,
             )
-            for node in self.nodes
+            for node, streams in zip(self.nodes, self._streams, strict=True)
         ]
 
     def connect(self, node: int) -> Generator[Event, Any, None]:
@@ -94,27 +106,40 @@ class Galera:
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; autocommit statements are retried as the server does."""
-        return self._sessions[transaction.node].transact(transaction)
+        sessions = self._sessions[transaction.node]
+        if transaction.load_data and self._splits:
+            return split_load_data(sessions, transaction)
+        return sessions.transact(transaction)
 
     def _prepare(self, node: GaleraNode, transaction: Transaction) -> float:
         """CPU to build the writeset, which copies its rows."""
-        return node.replication.cost(node.byte_s * transaction.size_bytes)
+        return node.preparation(transaction.size_bytes)
 
     def _commit(
         self, node: GaleraNode, transaction: Transaction, local: LocalTransaction
     ) -> Generator[Event, Any, bool]:
-        writeset = Writeset(transaction, local, annotate=self._annotate)
-        if writeset.size_bytes > self._max_ws_size:
-            node.too_large += 1
-            return False
-        if not transaction.autocommit:
-            yield node.host.work(self._prepare(node, transaction))
-            if local.aborted:
+        if transaction.xa_hold_s is not None:
+            if not (yield from local.stream.replicate(Part.PREPARE)):
                 return False
-            local.mark(Lap.EXECUTE)
-        node.replicate(writeset)
-        committed: bool = yield local.done
-        if committed and writeset.locks:
+            yield node.clock.timeout(transaction.xa_hold_s)
+            local.mark(Lap.CLIENT)
+        if local.stream is not None and local.stream.fragments:
+            committed: bool = yield from local.stream.commit()
+            locked = True
+        else:
+            writeset = Writeset(transaction, local, annotate=self._annotate)
+            if writeset.size_bytes > self._max_ws_size:
+                local.error = node.refuse_size()
+                return False
+            if not transaction.autocommit or local.stream is not None:
+                yield node.host.work(self._prepare(node, transaction))
+                if local.aborted:
+                    return False
+                local.mark(Lap.EXECUTE)
+            node.replicate(writeset)
+            committed = yield local.done
+            locked = bool(writeset.locks or writeset.scans)
+        if committed and locked:
             node.locks.release_all(local)
         return committed
 
@@ -132,12 +157,12 @@ class Galera:
 
 def _status(node: GaleraNode, bf_aborts: int) -> dict[str, float]:
     elapsed = node.clock.now
-    paused = node.send_monitor.paused_until_now_s()
+    paused = node.sender.monitor.paused_until_now_s()
     latency = node.repl_latency
     return {
         "wsrep_last_committed": node.last_committed,
-        "wsrep_replicated": node.replicated,
-        "wsrep_replicated_bytes": node.replicated_bytes,
+        "wsrep_replicated": node.sender.replicated,
+        "wsrep_replicated_bytes": node.sender.replicated_bytes,
         "wsrep_received": node.received,
         "wsrep_received_bytes": node.received_bytes,
         "wsrep_local_commits": node.local_commits,
@@ -162,3 +187,7 @@ def _status(node: GaleraNode, bf_aborts: int) -> dict[str, float]:
 
 def _mean(total: float, count: int) -> float:
     return total / count if count else 0.0
+
+
+def _too_many_rows(most: int, rows: int) -> str:
+    return "1180 wsrep_max_ws_rows exceeded" if rows > most else ""

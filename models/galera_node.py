@@ -10,7 +10,6 @@ from simrep.experiment.cluster import Cluster
 from simrep.groupcomm.evs import Evs, EvsOptions
 from simrep.groupcomm.mesh import Mesh, MessageWork
 from simrep.groupcomm.total_order import TotalOrder
-from simrep.kernel.mutex import PausableMutex
 from simrep.kernel.order import OrderedGate
 from simrep.measure.moments import Moments
 from simrep.server.certification import CertificationIndex
@@ -20,27 +19,20 @@ from simrep.server.thread import Thread
 from simrep.workload.laps import Lap
 
 from .galera_apply_monitor import ApplyMonitor
+from .galera_commit_monitor import commit_monitor
 from .galera_flow_control import FlowControl
 from .galera_options import GaleraCosts, GaleraOptions
-from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
+from .galera_sender import Sender
+from .galera_stream_appliers import StreamAppliers
+from .galera_writeset import Kind, Ordered, Part, StreamPart, Writeset
 
 __all__ = ["GaleraNode"]
 
-_SEND_RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
 _SHORT_CERTIFICATION_S = 50e-6
 
 _US = 1e-6
 # Of every mark on the way of a transaction: a global name is cheaper than an attribute.
-_QUEUE, _ORDER, _COMMIT_ORDER, _COMMIT = Lap.QUEUE, Lap.ORDER, Lap.COMMIT_ORDER, Lap.COMMIT
-
-
-class _Fragment:
-    """A part of a writeset that is larger than a message; the last part is the writeset."""
-
-    kind = Kind.FRAGMENT
-
-
-_FRAGMENT = _Fragment()
+_ORDER, _COMMIT_ORDER, _COMMIT = Lap.ORDER, Lap.COMMIT_ORDER, Lap.COMMIT
 
 
 class GaleraNode:
@@ -74,7 +66,7 @@ class GaleraNode:
         self.locks = LockTable(clock)
 
         routine = host.routine
-        self.replication = routine(costs.replicate_us * _US)
+        self._replication = routine(costs.replicate_us * _US)
         self._action = routine(costs.action_us * _US)
         self._certification = routine(costs.certify_us * _US)
         self._application = routine(costs.apply_us * _US)
@@ -86,8 +78,9 @@ class GaleraNode:
         self._few_keys = _SHORT_CERTIFICATION_S / self._key_s if self._key_s else float("inf")
         self._apply_row_s = costs.apply_row_us * _US
         self.byte_s = costs.byte_ns * 1e-9
+        self._log_row_s = costs.log_row_us * _US
+        self._log_byte_s = costs.log_byte_ns * 1e-9
 
-        self.send_monitor = PausableMutex(clock, self._hand_over)
         self._gcomm = Thread(host)
         self._receiver = Thread(host)
         self.evs_options = EvsOptions(
@@ -104,11 +97,13 @@ class GaleraNode:
         self.mesh = Mesh(clock, cluster.network, index, cluster.segments, self._gcomm, work)
         self.evs: TotalOrder = Evs(clock, self.mesh, cluster.size, self.evs_options, keepalive_at_s)
         self.evs.on_deliver(self._deliver)
-        self.flow_control = FlowControl(options, cluster.size, self.send_monitor, self._control)
+        self.sender = sender = Sender(clock, host, self.switch_s, self.evs_options)
+        sender.connect(self.evs)
+        self.flow_control = FlowControl(options, cluster.size, sender.monitor, sender.control)
 
         self.certification = CertificationIndex()
         self._local_monitor = OrderedGate()
-        self._commit_monitor = OrderedGate()
+        self._commit_monitor = commit_monitor(options.commit_order)
         self._early_release = not options.commit_monitor_through_flush
         self._redo = None
         if options.flush_log_at_trx_commit == 1:
@@ -117,12 +112,14 @@ class GaleraNode:
 
         self._recv_q: deque[Ordered] = deque()
         self._idle_appliers = options.applier_threads
-        self._apply_monitor = ApplyMonitor(self._wake_dependent, self._report_committed)
+        self._apply_monitor = ApplyMonitor(
+            self._wake_dependent, partial(sender.report_committed, index)
+        )
+        self.streams = StreamAppliers()
         self._ordered = 0
         self._reported = [0] * cluster.size
         self._cuts: deque[tuple[int, int]] = deque()  # (ordered before it, purge up to)
 
-        self.replicated = self.replicated_bytes = 0
         self.received = self.received_bytes = 0
         self.local_commits = self.cert_failures = self.too_large = 0
         self.repl_latency = Moments()
@@ -136,62 +133,24 @@ class GaleraNode:
 
     # -- origin: from the client's commit to the ordered stream ------------------------------
 
+    def preparation(self, size_bytes: int) -> float:
+        """CPU of the client's thread to build a writeset, which copies its rows, in seconds."""
+        return self._replication.cost(self.byte_s * size_bytes)
+
+    def refuse_size(self) -> str:
+        """Count a writeset that is too large; the error that its client gets."""
+        self.too_large += 1
+        return "1180 writeset too large (wsrep_max_ws_size)"
+
     def replicate(self, writeset: Writeset) -> None:
         """Send a writeset to the group; its local transaction is ``done`` when it has ended."""
         writeset.last_seen = self._commit_monitor.next - 1
-        self.send_monitor.enter(self._send, writeset)
-        if writeset.sent_s < 0.0:  # it waits
-            writeset.local.withdraw = partial(self._withdraw, writeset)
+        self.sender.replicate(writeset)
 
-    def _withdraw(self, writeset: Writeset) -> None:
-        """Take a victim of brute force out of the queue for the send monitor."""
-        if self.send_monitor.withdraw(writeset):
-            self.host.run(self.switch_s, self._fail, writeset.local)
-
-    def _hand_over(self, call: Any, argument: Any) -> None:
-        self.host.run(self.switch_s, call, argument)
-
-    def _send(self, writeset: Writeset) -> None:
-        local = writeset.local
-        local.withdraw = None
-        if local.aborted:
-            self.send_monitor.leave()
-            self._fail(local)
-            return
-        local.mark(_QUEUE)
-        writeset.sent_s = self.clock._now
-        self.replicated += 1
-        self.replicated_bytes += writeset.size_bytes
-        self._send_rest((writeset, writeset.size_bytes))
-
-    def _send_rest(self, work: tuple[Writeset, int]) -> None:
-        """Hand the messages of a writeset to the group communication, holding the monitor."""
-        writeset, left = work
-        mtu = self.evs_options.mtu_bytes
-        while left > mtu:
-            if not self.evs.send(_FRAGMENT, mtu):
-                self.clock.at(self.clock._now + _SEND_RETRY_S, self._send_rest, (writeset, left))
-                return
-            left -= mtu
-        if self.evs.send(writeset, left):
-            self.send_monitor.leave()
-        else:
-            self.clock.at(self.clock._now + _SEND_RETRY_S, self._send_rest, (writeset, left))
-
-    def _report_committed(self, seqno: int) -> None:
-        self.send_monitor.enter(self._report, Control(Kind.LAST_COMMITTED, self.index, seqno))
-
-    def _report(self, message: Control) -> None:
-        """Send a report behind the writesets that had seen less, holding the monitor."""
-        if self.evs.send(message, message.size_bytes):
-            self.send_monitor.leave()
-        else:
-            self.clock.at(self.clock._now + _SEND_RETRY_S, self._report, message)
-
-    def _control(self, message: Control) -> None:
-        """Send a message of the group layer; it is retried until the output queue takes it."""
-        if not self.evs.send(message, message.size_bytes):
-            self.clock.at(self.clock._now + _SEND_RETRY_S, self._control, message)
+    def rollback(self, writeset: Writeset) -> None:
+        """Send the rollback of a streaming transaction; nobody waits for it."""
+        writeset.last_seen = self._commit_monitor.next - 1
+        self.sender.rollback(writeset)
 
     @property
     def redo_stage(self) -> Stage[Any] | None:
@@ -213,7 +172,7 @@ class GaleraNode:
                     self.index, "order", ordered.seqno,
                     message.origin, message.last_seen, message.keys,
                 )  # fmt: skip
-            if message.origin == self.index:
+            if message.origin == self.index and not _is_rollback(message):
                 self.repl_latency.add(self.clock._now - message.sent_s)
                 self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
             else:
@@ -230,15 +189,19 @@ class GaleraNode:
         while cuts and cuts[0][0] < ordered.seqno:  # at its place in the order, on every node
             self.certification.purge(cuts.popleft()[1])
         depends = self.certification.certify(
-            ordered.seqno, writeset.origin, writeset.last_seen, writeset.keys, writeset.shared_keys
-        )
+            ordered.seqno, writeset.origin, writeset.last_seen, writeset.keys,
+            writeset.shared_keys, writeset.ranges,
+        )  # fmt: skip
         if self.trace is not None:
             self.trace.record(self.index, "certify", ordered.seqno, depends >= 0)
         if depends < 0:
             return False
-        ordered.depends = depends
+        barrier = self.streams.barrier
+        ordered.depends = depends if depends > barrier else barrier
+        if writeset.part is not None:
+            self.streams.order(ordered)
         self.certified += 1
-        self.deps_distance_sum += ordered.seqno - depends
+        self.deps_distance_sum += ordered.seqno - ordered.depends
         return True
 
     def _certify_local(self, ordered: Ordered) -> None:
@@ -254,11 +217,16 @@ class GaleraNode:
         local.mark(_ORDER)
         local.protected = passed
         self._local_monitor.leave()
-        if passed:
-            self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
-        else:
+        if not passed:
             self.cert_failures += 1
             self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
+        elif ordered.writeset.part is None or ordered.writeset.part.last:
+            self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
+        else:  # its stored row gets the sequence number
+            self.host.run(self._log_row_s, self._stored_local, ordered)
+
+    def _stored_local(self, ordered: Ordered) -> None:
+        self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
 
     # -- replicas: the appliers ----------------------------------------------------------------
 
@@ -311,18 +279,47 @@ class GaleraNode:
 
     def _apply(self, ordered: Ordered) -> None:
         """Take the row locks, by force where a local transaction holds them, and apply."""
-        if ordered.writeset.locks:
-            self.locks.force_all(ordered, ordered.writeset.locks, self._write_rows, ordered)
+        writeset = ordered.writeset
+        if writeset.part is not None:
+            self._apply_part(ordered)
+        elif writeset.scans:
+            self._force_scans((ordered, writeset.scans))
+        elif writeset.locks:
+            self.locks.force_all(ordered, writeset.locks, self._write_rows, ordered)
         else:
             self._write_rows(ordered)
+
+    def _force_scans(self, work: tuple[Ordered, tuple[range, ...]]) -> None:
+        ordered, scans = work
+        if scans:
+            following = (ordered, scans[1:])
+            self.locks.force_range(ordered.owner, scans[0], self._force_scans, following)
+        else:
+            self.locks.force_all(ordered.owner, ordered.writeset.locks, self._write_rows, ordered)
+
+    def _apply_part(self, ordered: Ordered) -> None:
+        """In the open transaction of its stream, which keeps the locks."""
+        ordered.owner = self.streams.applier(ordered)
+        self._force_scans((ordered, ordered.writeset.scans))
 
     def _write_rows(self, ordered: Ordered) -> None:
         writeset = ordered.writeset
         more_s = self._apply_row_s * writeset.rows
         if writeset.key_count <= self._few_keys:
             more_s += self._key_s * writeset.key_count
+        if writeset.part is not None:
+            more_s += self._log_s(ordered, writeset.part)
         seconds = self._application.cost(more_s)
         self.host.go_on(seconds, self._applied, ordered)
+
+    def _log_s(self, ordered: Ordered, part: StreamPart) -> float:
+        """What a part has a node do beside writing its rows, in seconds."""
+        if not part.last:  # store it
+            return self._log_row_s + self._log_byte_s * ordered.writeset.size_bytes
+        seconds = self._log_row_s * part.fragments  # remove what was stored
+        if part.what == Part.ROLLBACK:
+            seconds += self._apply_row_s * self.streams.applier(ordered).rows
+        return seconds
 
     def _applied(self, ordered: Ordered) -> None:
         self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
@@ -346,7 +343,7 @@ class GaleraNode:
             self._leave_commit_monitor(ordered)
         elif self._early_release:
             redo.flush(ordered.writeset.size_bytes, self._flushed, ordered)
-            self._commit_monitor.leave()
+            self._commit_monitor.leave(ordered.seqno)
         else:
             redo.flush(ordered.writeset.size_bytes, self._leave_commit_monitor, ordered)
 
@@ -356,7 +353,7 @@ class GaleraNode:
 
     def _leave_commit_monitor(self, ordered: Ordered) -> None:
         self._record_commit(ordered)
-        self._commit_monitor.leave()
+        self._commit_monitor.leave(ordered.seqno)
         self._finish(ordered)
 
     def _record_commit(self, ordered: Ordered) -> None:
@@ -365,24 +362,42 @@ class GaleraNode:
 
     def _finish(self, ordered: Ordered) -> None:
         self._apply_monitor.leave(ordered)
-        local = ordered.writeset.local
-        if ordered.writeset.origin == self.index:
+        writeset = ordered.writeset
+        local = writeset.local
+        if writeset.journal is not None and _is_whole(writeset):
+            writeset.journal.committed(self.index)
+        if writeset.origin == self.index and not _is_rollback(writeset):
             self.local_commits += 1
             if self._redo is not None:
                 local.mark(Lap.FLUSH)
             self.clock.fire(local.done, True)
         else:
-            if ordered.writeset.locks:
+            if writeset.part is not None:
+                self._end_part(ordered, writeset.part)
+            elif writeset.locks or writeset.scans:
                 self.locks.release_all(ordered)
             self._next_writeset()
 
+    def _end_part(self, ordered: Ordered, part: StreamPart) -> None:
+        applier = ordered.owner
+        if not part.last:
+            self.streams.applied(ordered, applier)
+        else:
+            self.streams.close(part.stream)
+            self.locks.release_all(applier)
+
     def _cancel(self, ordered: Ordered) -> None:
         """A writeset that failed certification only passes through the monitors."""
-        self._commit_monitor.leave()
+        self._commit_monitor.leave(ordered.seqno)
         self._apply_monitor.leave(ordered)
         if ordered.writeset.origin == self.index:
-            self.host.run(self.switch_s, self._fail, ordered.writeset.local)
+            self.host.run(self.switch_s, self.sender.fail, ordered.writeset.local)
 
-    def _fail(self, local: LocalTransaction) -> None:
-        local.retry = True
-        self.clock.fire(local.done, False)
+
+def _is_rollback(writeset: Writeset) -> bool:
+    return writeset.part is not None and writeset.part.what == Part.ROLLBACK
+
+
+def _is_whole(writeset: Writeset) -> bool:
+    """Whether its commit makes the transaction visible."""
+    return writeset.part is None or writeset.part.what == Part.COMMIT

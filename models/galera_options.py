@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from .client_costs import ClientCosts
+from .galera_session import FragmentUnit
 
 __all__ = ["GaleraCosts", "GaleraOptions"]
 
@@ -91,6 +92,46 @@ class GaleraOptions(BaseModel):
         le=2147483647,
         description="largest writeset in bytes; a larger transaction fails",
     )
+    max_ws_rows: int = Field(
+        0,
+        alias="wsrep_max_ws_rows",
+        ge=0,
+        le=1048576,
+        description="rows that a transaction may write; 0: any number",
+    )
+    load_data_splitting: bool = Field(
+        False,
+        alias="wsrep_load_data_splitting",
+        description="LOAD DATA commits every 10,000 rows",
+    )
+    fragment_unit: FragmentUnit = Field(
+        "bytes",
+        alias="wsrep_trx_fragment_unit",
+        description="what wsrep_trx_fragment_size counts: bytes, rows or statements",
+    )
+    fragment_size: int = Field(
+        0,
+        alias="wsrep_trx_fragment_size",
+        ge=0,
+        le=2147483647,
+        description="units after which a transaction replicates a fragment; 0: no streaming "
+        "replication",
+    )
+    commit_order: int = Field(
+        3,
+        alias="repl.commit_order",
+        ge=0,
+        le=3,
+        description="3: all commit in order; 2: those of local clients need not; 1, 0: none need "
+        "(unsafe)",
+    )
+    lock_wait_timeout_s: int = Field(
+        50,
+        alias="innodb_lock_wait_timeout",
+        ge=1,
+        le=1073741824,
+        description="seconds after which a wait for a row lock fails",
+    )
     flush_log_at_trx_commit: int = Field(
         1,
         alias="innodb_flush_log_at_trx_commit",
@@ -134,6 +175,12 @@ class GaleraCosts(ClientCosts):
     commit_us: float = Field(20.0, ge=0, description="CPU to commit, in commit order")
     log_write_us: float = Field(5.0, ge=0, description="write of the redo log, not synced")
     fsync_us: float = Field(150.0, ge=0, description="one fsync of the redo log")
+    log_row_us: float = Field(
+        30.0, ge=0, description="CPU to store, number or remove a row of wsrep_streaming_log"
+    )
+    log_byte_ns: float = Field(
+        3.0, ge=0, description="CPU per byte of a fragment to store it in wsrep_streaming_log"
+    )
     switch_us: float = Field(3.0, ge=0, description="CPU of a context switch to a woken thread")
     keepalive_spread_ms: float = Field(
         1.0, ge=0, description="how far apart the nodes' keepalives fall within a period"

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from simrep.kernel.clock import Clock
-from simrep.workload.session import OpenTransaction
+from simrep.workload.journal import Journal
+from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Control", "Kind", "LocalTransaction", "Ordered", "Writeset"]
+__all__ = ["Control", "Kind", "LocalTransaction", "Ordered", "Part", "StreamPart", "Writeset"]
 
 _HEADER_BYTES = 150  # writeset header, checksum, GTID and transaction events
-_KEY_BYTES = 24  # FLAT8: one 8-byte hash per key part (schema, table, row)
+# FLAT8: one 8-byte hash per key part (schema, table, row); parts that a key has in common with the
+# one before it are not repeated (key_set.cpp).
+_TABLE_BYTES = 16
+_ROW_BYTES = 8
 
 
 class Kind:
@@ -36,17 +42,53 @@ class Control:
 class LocalTransaction(OpenTransaction):
     """A transaction at its origin; it is protected from when it has passed certification."""
 
-    __slots__ = ("withdraw",)
+    __slots__ = ("stream", "withdraw")
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.withdraw: Callable[[], object] | None = None
+        self.stream: Any = None  # how it is replicated in fragments, if it is
 
     def abort(self) -> None:
         """Brute force: if it still waits to be sent, it is interrupted there."""
         super().abort()
         if self.withdraw is not None:
             self.withdraw()
+
+
+class Part:
+    """What a writeset of a streaming transaction is."""
+
+    FRAGMENT, PREPARE, COMMIT, ROLLBACK = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPart:
+    """Which part of which streaming transaction a writeset is.
+
+    Parameters
+    ----------
+    stream : (int, int)
+        Identifies the transaction: its origin, and a number there.
+    what : int
+        See ``Part``.
+    fragments : int
+        Parts that nodes have stored before this one.
+    """
+
+    stream: tuple[int, int]
+    what: int
+    fragments: int
+
+    @property
+    def last(self) -> bool:
+        """Whether nothing follows."""
+        return self.what in {Part.COMMIT, Part.ROLLBACK}
+
+    @property
+    def barrier(self) -> bool:
+        """Whether it is applied alone (``pa_unsafe``)."""
+        return self.what != Part.FRAGMENT
 
 
 class Writeset:
@@ -58,13 +100,21 @@ class Writeset:
         Last sequence number committed at the origin right before replication.
     locks : tuple of hashable
         Existing rows that it updates.
+    scans : tuple of range
+        The same for neighbouring rows, too many to list.
+    ranges : tuple of range
+        Certification keys of neighbouring rows.
     sent_s : float
         When it was handed to the group communication; negative until then.
+    journal : Journal or None
+        Of the transaction.
+    part : StreamPart or None
+        Of a streaming transaction; None: it is the whole transaction.
     """
 
     __slots__ = (
-        "key_count", "keys", "last_seen", "local", "locks", "origin", "rows", "sent_s",
-        "shared_keys", "size_bytes",
+        "journal", "key_count", "keys", "last_seen", "local", "locks", "origin",
+        "part", "ranges", "rows", "scans", "sent_s", "shared_keys", "size_bytes",
     )  # fmt: skip
     kind = Kind.WRITESET
 
@@ -76,7 +126,11 @@ class Writeset:
         self.origin = transaction.node
         self.keys = transaction.keys
         self.shared_keys = transaction.shared_keys
-        self.key_count = len(self.keys) + len(self.shared_keys)
+        self.ranges = transaction.ranges
+        self.key_count = (
+            transaction.key_count if self.ranges else (len(self.keys) + len(self.shared_keys))
+        )
+        self.scans = tuple([s.scan for s in statements if s.scan]) if self.ranges else ()
         self.locks = (
             statements[0].locks
             if len(statements) == 1
@@ -87,22 +141,34 @@ class Writeset:
             transaction.size_bytes
             + (transaction.text_bytes if annotate else 0)
             + _HEADER_BYTES
-            + _KEY_BYTES * self.key_count
+            + (_TABLE_BYTES + _ROW_BYTES * self.key_count if self.key_count else 0)
         )
         self.last_seen = 0
         self.sent_s = -1.0
+        self.journal: Journal | None = transaction.journal
+        self.part: StreamPart | None = None
 
 
 class Ordered:
-    """A writeset at its place in the total order, on one node; it owns the locks of its rows."""
+    """A writeset at its place in the total order, on one node.
 
-    __slots__ = ("depends", "seqno", "writeset")
+    Attributes
+    ----------
+    depends : int
+        It may be applied when everything up to this sequence number is committed.
+    owner : object
+        Who holds the locks of its rows while it is applied: itself, or the open transaction of
+        its stream.
+    """
+
+    __slots__ = ("depends", "owner", "seqno", "writeset")
     protected = True
 
     def __init__(self, writeset: Writeset, seqno: int) -> None:
         self.writeset = writeset
         self.seqno = seqno
         self.depends = 0
+        self.owner: Any = self
 
     def abort(self) -> None:
         """Required of a lock owner; nothing aborts an ordered writeset."""

@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any, ClassVar
 
+from pydantic import BaseModel
 from simpy.events import Event
 
 from simrep.errors import ScenarioError
@@ -70,6 +71,8 @@ class GroupReplication:
     name: ClassVar[str] = "group_replication"
     Options: ClassVar[type[GroupReplicationOptions]] = GroupReplicationOptions
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
+    Session: ClassVar[type[BaseModel] | None] = None
+    xa: ClassVar[bool] = False
 
     def __init__(
         self, cluster: Cluster, options: GroupReplicationOptions, costs: GroupReplicationCosts

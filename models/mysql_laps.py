@@ -7,7 +7,7 @@ from typing import Any
 from simrep.server.commit import Call, Engine, GoOn, Group
 from simrep.server.storage import Binlog
 from simrep.workload.laps import Lap
-from simrep.workload.session import OpenTransaction
+from simrep.workload.open_transaction import OpenTransaction
 
 __all__ = ["MarkingBinlog", "MarkingEngine", "mark"]
 

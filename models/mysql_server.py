@@ -14,7 +14,8 @@ from simrep.server.commit import CommitHooks, CommitPipeline, Engine, Group
 from simrep.server.locks import LockTable
 from simrep.server.storage import Binlog, Disk, RedoLog
 from simrep.workload.laps import Lap
-from simrep.workload.session import OpenTransaction, Sessions
+from simrep.workload.open_transaction import OpenTransaction
+from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
 
 from .mysql_laps import MarkingBinlog, MarkingEngine

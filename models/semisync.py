@@ -48,6 +48,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from pydantic import BaseModel
+
 from simrep.experiment.cluster import Cluster
 
 from .mysql_source_replicas import SOURCE, SourceAndReplicas
@@ -72,6 +74,8 @@ class Semisync(SourceAndReplicas):
     name: ClassVar[str] = "semisync"
     Options: ClassVar[type[SemisyncOptions]] = SemisyncOptions
     Costs: ClassVar[type[SemisyncCosts]] = SemisyncCosts
+    Session: ClassVar[type[BaseModel] | None] = None
+    xa: ClassVar[bool] = False
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:
         self.source = SemisyncSource(cluster, SOURCE, options, costs)

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 from simpy.events import Event
 
 from simrep.experiment.cluster import Cluster
@@ -64,6 +64,8 @@ class Standalone:
     name: ClassVar[str] = "standalone"
     Options: ClassVar[type[StandaloneOptions]] = StandaloneOptions
     Costs: ClassVar[type[ServerCosts]] = ServerCosts
+    Session: ClassVar[type[BaseModel] | None] = None
+    xa: ClassVar[bool] = False
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
         self.servers = [

@@ -30,6 +30,10 @@ class Model(Protocol):
     """Product options in the product's own spelling (field aliases)."""
     Costs: ClassVar[type[BaseModel]]
     """Physical parameters, which a calibrated pack gives values to."""
+    Session: ClassVar[type[BaseModel] | None]
+    """Session variables that a class of transactions may set; None if there are none."""
+    xa: ClassVar[bool]
+    """Whether it knows XA transactions."""
 
     def __init__(self, cluster: Cluster, options: Any, costs: Any) -> None: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -19,6 +19,7 @@ from simrep.scenario.options import by_spelling, in_product_spelling, resolve, v
 from simrep.scenario.pack import Pack, load_pack
 from simrep.scenario.paths import paths
 from simrep.scenario.schema import Scenario
+from simrep.workload.classes import TransactionClass
 from simrep.workload.clients import Workload
 
 __all__ = ["Plan", "plan"]
@@ -129,8 +130,44 @@ def plan(scenario: Scenario) -> Plan:
         },
         placement=placement,
         paths=paths(network, nodes, rtt_ms, relayed=relay_us > 0),
-        workload=scenario.workload.workload(scenario.node_names),
+        workload=_workload(scenario, model),
         versions=_versions(scenario, pack),
+    )
+
+
+def _workload(scenario: Scenario, model: type[Model]) -> Workload:
+    """The load, with the session variables of its classes as the model understands them."""
+    workload = scenario.workload.workload(scenario.node_names)
+
+    def understood(one: TransactionClass, path: str) -> TransactionClass:
+        if one.xa_hold_s is not None and not model.xa:
+            raise ScenarioError(
+                f"{path}.xa_hold_ms", f"model {model.name!r} has no XA transactions", "galera has"
+            )
+        if one.session is None:
+            return one
+        table = model.Session
+        if table is None:
+            raise ScenarioError(
+                f"{path}.session", f"model {model.name!r} knows no session variables", "remove them"
+            )
+        return replace(one, session=resolve(table, f"{path}.session", {}, one.session))
+
+    return replace(
+        workload,
+        classes=tuple(
+            understood(one, f"workload.class.{position}")
+            for position, one in enumerate(workload.classes)
+        ),
+        scheduled=tuple(
+            replace(
+                one,
+                transaction_class=understood(
+                    one.transaction_class, f"workload.scheduled.{position}"
+                ),
+            )
+            for position, one in enumerate(workload.scheduled)
+        ),
     )
 
 

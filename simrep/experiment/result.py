@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from simrep.experiment.scheduled import ScheduledRecord
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.meter import ClassCount, Measurement
@@ -46,6 +47,8 @@ class RunRecord:
     counters : mapping of node name to mapping of status variable to value
         Counted from the start of the simulation, warm-up included.
     stations : tuple of StationUse
+    scheduled : tuple of ScheduledRecord
+        What became of the scheduled transactions, in the order of the scenario.
     """
 
     seed: int
@@ -53,6 +56,7 @@ class RunRecord:
     measurement: Measurement
     counters: Counters = field(default_factory=dict)
     stations: tuple[StationUse, ...] = ()
+    scheduled: tuple[ScheduledRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)

@@ -13,6 +13,7 @@ from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
 from simrep.experiment.build import build_cluster
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.result import Result, RunRecord
+from simrep.experiment.scheduled import ScheduledRecord
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace, TraceEvent
@@ -91,20 +92,26 @@ def simulate(
     hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
     flushers = [host.flusher for host in hosts if host.flusher is not None]
     watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
-    clients = Clients(clock, streams, planned.workload, model, meter)
+    clients = Clients(clock, streams, planned.workload, model, meter, cluster.size)
 
     until_s = None
-    if settings.duration_s is None:
-        _run_to_completion(clock, clients, settings.limit_s)
-    else:
+    if settings.duration_s is not None:
         clients.start()
         until_s = settings.warmup_s + settings.duration_s
         clock.run(until_s)
+    elif settings.settle_s is not None:
+        until_s = _run_until_settled(clock, clients, settings.settle_s, settings.limit_s)
+    else:
+        _run_to_completion(clock, clients, settings.limit_s)
 
+    measurement = meter.measurement(until_s, clients.in_flight_since_s)
     return Replication(
         seed=seed,
         replication=replication,
-        measurement=meter.measurement(until_s, clients.in_flight_since_s),
+        measurement=measurement,
+        scheduled=tuple(
+            ScheduledRecord.of(journal, measurement.series) for journal in clients.journals
+        ),
         counters=model.counters(),
         stations=watch.use(),
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
@@ -192,6 +199,22 @@ def _run_to_completion(clock: Clock, clients: Clients, limit_s: float) -> None:
             f"{clients.committed} committed, {clients.aborted} aborted, "
             f"{clients.in_flight} in flight"
         )
+
+
+def _run_until_settled(clock: Clock, clients: Clients, settle_s: float, limit_s: float) -> float:
+    """Until a while after the last scheduled transaction has ended; returns when that is."""
+    clients.start()
+    ended = clock.all_of([journal.closed for journal in clients.journals])
+    clock.run(ended | clock.until(limit_s))
+    if not ended.processed:
+        open_ones = ", ".join(j.name for j in clients.journals if not j.closed.triggered)
+        raise SimrepError(
+            f"scheduled transactions have not ended after {limit_s:g} simulated seconds "
+            f"(run.limit_s): {open_ones}"
+        )
+    until_s = clock.now + settle_s
+    clock.run(until_s)
+    return until_s
 
 
 def _replications(

@@ -30,6 +30,11 @@ class RunTable(Table):
         description="measured time, after the warm-up; a fixed number of transactions needs none",
     )
     warmup_s: NotNegative = Field(0.0, description="time before measuring starts")
+    settle_s: NotNegative | None = Field(
+        None,
+        description="instead of duration_s: the run ends so long after the last scheduled "
+        "transaction is committed on every node, or has failed",
+    )
     seed: Whole = Field(1, description="root of all random numbers")
     replications: Count = Field(1, description="independent repetitions")
     interval_s: Positive = Field(1.0, description="interval of the time series")
@@ -119,20 +124,35 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
     for position, group in enumerate(scenario.workload.groups):
         yield from _unknown(("workload", "group", position, "node"), "node", group.node, names)
+    for position, one in enumerate(scenario.workload.scheduled):
+        if one.node is not None:
+            steps = ("workload", "scheduled", position, "node")
+            yield from _unknown(steps, "node", one.node, names)
     run = scenario.run
+    if run.settle_s is not None and not scenario.workload.scheduled:
+        yield ScenarioError(
+            "run.settle_s", "there is no scheduled transaction", "set run.duration_s instead"
+        )
+    if run.settle_s is not None and run.duration_s is not None:
+        yield ScenarioError("run.settle_s", "cannot be combined with run.duration_s")
     if scenario.workload.fixed:
-        for name, value in (("duration_s", run.duration_s), ("warmup_s", run.warmup_s)):
+        for name, value in (
+            ("duration_s", run.duration_s),
+            ("warmup_s", run.warmup_s),
+            ("settle_s", run.settle_s),
+        ):
             if value:
                 yield ScenarioError(
                     f"run.{name}",
                     f"does not go with a fixed number of transactions, given {value:g}",
                     "remove it, or workload.queries and workload.transactions_per_client",
                 )
-    elif run.duration_s is None:
+    elif run.duration_s is None and run.settle_s is None:
         yield ScenarioError(
             "run.duration_s",
             "is required unless the number of transactions is fixed",
-            "or set workload.queries or workload.transactions_per_client",
+            "or set workload.queries or workload.transactions_per_client (or run.settle_s, with a "
+            "scheduled transaction)",
         )
 
 

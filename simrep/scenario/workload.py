@@ -19,11 +19,11 @@ from simrep.scenario.table import (
     seconds,
 )
 from simrep.workload.classes import TransactionClass
-from simrep.workload.clients import Arrivals, Think, Workload
+from simrep.workload.clients import Arrivals, Scheduled, Think, Workload
 from simrep.workload.keys import Distribution, Keys
 from simrep.workload.presets import preset
 
-__all__ = ["ClassTable", "GroupTable", "KeysTable", "WorkloadTable", "expand"]
+__all__ = ["ClassTable", "GroupTable", "KeysTable", "ScheduledTable", "WorkloadTable", "expand"]
 
 Preset = Literal[
     "mysqlslap-insert",
@@ -37,7 +37,9 @@ class KeysTable(Table):
     """Which rows are written."""
 
     distribution: Distribution = Field(
-        "fresh", description="fresh: inserts under new keys; the others choose among existing rows"
+        "fresh",
+        description="fresh: inserts under new keys; the others choose among existing rows; scan: "
+        "always from the first row on",
     )
     rows: Count = Field(100_000, description="rows of the table")
     exponent: NotNegative = Field(1.0, description="of zipf; 0 is uniform")
@@ -51,7 +53,7 @@ class KeysTable(Table):
             raise ScenarioError(
                 "distribution",
                 f"is required when {min(given)} is given",
-                "one of fresh, uniform, zipf, hot",
+                "one of fresh, uniform, zipf, hot, scan",
             )
         if self.distribution == "hot" and self.hot_rows > self.rows:
             raise ScenarioError(
@@ -64,11 +66,10 @@ class KeysTable(Table):
         return Keys(self.distribution, self.rows, self.exponent, self.hot_rows, self.hot_fraction)
 
 
-class ClassTable(Table):
-    """A ``[[workload.class]]``: transactions of one kind."""
+class KindTable(Table):
+    """What transactions of one kind do."""
 
     name: Name = Field("write", description="name under which it is reported")
-    weight: Positive = Field(1.0, description="share of the mix, relative to the other classes")
     statements: Whole = Field(1, description="statements that write")
     rows: Count = Field(1, description="rows that each of them writes, neighbours")
     row_bytes: Count = Field(100, description="size of the row event of one row")
@@ -92,6 +93,20 @@ class ClassTable(Table):
     )
     keys: KeysTable = Field(default_factory=KeysTable, description="which rows are written")
     table: Name = Field("t1", description="classes that name the same table meet in its rows")
+    load_data: bool = Field(False, strict=True, description="the statement is a LOAD DATA")
+    pause_ms: NotNegative = Field(
+        0.0, description="pause of the client before every statement but the first"
+    )
+    xa_hold_ms: NotNegative | None = Field(
+        None,
+        description="the transaction is prepared with XA PREPARE, and committed with XA COMMIT so "
+        "much later; default: no XA",
+    )
+    session: dict[str, Any] = Field(
+        default_factory=dict,
+        description="session variables of its client in the product's own spelling, e.g. "
+        "wsrep_trx_fragment_size",
+    )
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
@@ -100,6 +115,10 @@ class ClassTable(Table):
             raise ScenarioError("statements", "a transaction needs at least one statement")
         if self.autocommit and total > 1:
             raise ScenarioError("autocommit", f"{total} statements cannot be one autocommit")
+        if self.load_data and (self.statements != 1 or self.keys.distribution != "fresh"):
+            raise ScenarioError("load_data", "is one statement that inserts new rows")
+        if self.xa_hold_ms is not None and self.autocommit:
+            raise ScenarioError("xa_hold_ms", "an XA transaction is not an autocommit statement")
         if self.statements and self.keys.distribution != "fresh" and self.rows > self.keys.rows:
             raise ScenarioError(
                 "rows", f"must be at most keys.rows = {self.keys.rows}, given {self.rows}"
@@ -107,11 +126,12 @@ class ClassTable(Table):
         return self
 
     def transaction_class(self) -> TransactionClass:
-        """The same for the engine."""
+        """The same for the engine; session variables are the model's affair."""
         total = self.statements + self.reads + self.range_reads
+        by_itself = total == 1 and self.xa_hold_ms is None
         return TransactionClass(
             name=self.name,
-            weight=self.weight,
+            weight=getattr(self, "weight", 1.0),
             statements=self.statements,
             rows=self.rows,
             row_bytes=self.row_bytes,
@@ -119,11 +139,29 @@ class ClassTable(Table):
             reads=self.reads,
             range_reads=self.range_reads,
             range_rows=self.range_rows,
-            autocommit=total == 1 if self.autocommit is None else self.autocommit,
+            autocommit=by_itself if self.autocommit is None else self.autocommit,
             primary_key=self.primary_key,
             keys=self.keys.keys(),
             table=self.table,
+            load_data=self.load_data,
+            pause_s=seconds(self.pause_ms),
+            xa_hold_s=None if self.xa_hold_ms is None else seconds(self.xa_hold_ms),
+            session=self.session or None,
         )
+
+
+class ClassTable(KindTable):
+    """A ``[[workload.class]]``: transactions of one kind."""
+
+    weight: Positive = Field(1.0, description="share of the mix, relative to the other classes")
+
+
+class ScheduledTable(KindTable):
+    """A ``[[workload.scheduled]]``: one transaction at a given time, such as a large update."""
+
+    name: Name = Field("large", description="name under which it is reported")
+    at_s: NotNegative = Field(0.0, description="when its client begins, in simulated seconds")
+    node: Name | None = Field(None, description="node that it is submitted to; default: the first")
 
 
 class GroupTable(Table):
@@ -132,11 +170,16 @@ class GroupTable(Table):
     node: Name = Field(description="node that they are connected to")
     threads: Count | None = Field(None, description="clients of a closed loop")
     rate_tps: Positive | None = Field(None, description="arrivals of an open loop")
+    connections: Count | None = Field(
+        None, description="of an open loop: so many transactions at a time; default: any number"
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if (self.threads is None) == (self.rate_tps is None):
             raise ScenarioError("", "give threads (closed loop) or rate_tps (open loop)")
+        if self.connections is not None and self.rate_tps is None:
+            raise ScenarioError("connections", "belong to an open loop (rate_tps)", "give threads")
         return self
 
 
@@ -158,6 +201,11 @@ class WorkloadTable(Table):
     rate_tps: Positive | None = Field(
         None, description="open loop: Poisson arrivals per second, whatever the answers take"
     )
+    connections: Count | None = Field(
+        None,
+        description="of an open loop: so many transactions of each node at a time, the others wait "
+        "in line; default: any number",
+    )
     nodes: tuple[Name, ...] | None = Field(
         None,
         min_length=1,
@@ -175,6 +223,9 @@ class WorkloadTable(Table):
     retry: bool = Field(False, strict=True, description="clients submit aborted transactions again")
     classes: tuple[ClassTable, ...] = Field(
         (ClassTable(),), alias="class", min_length=1, description="the mix"
+    )
+    scheduled: tuple[ScheduledTable, ...] = Field(
+        (), description="single transactions at given times, beside the mix and not counted with it"
     )
 
     @model_validator(mode="after")
@@ -199,6 +250,8 @@ class WorkloadTable(Table):
                     raise ScenarioError(name, "has no meaning for an open loop (rate_tps)")
             if self.think_time_ms:
                 raise ScenarioError("think_time_ms", "has no meaning for an open loop (rate_tps)")
+        if self.connections is not None and self.rate_tps is None:
+            raise ScenarioError("connections", "belong to an open loop (rate_tps)", "set threads")
         if self.queries is not None and self.queries < self.clients:
             raise ScenarioError(
                 "queries",
@@ -210,10 +263,14 @@ class WorkloadTable(Table):
                 "clients on the machine of their node have no round trip",
                 'set client = "own"',
             )
-        names = [one.name for one in self.classes]
-        for position, name in enumerate(names):
-            if name in names[:position]:
-                raise ScenarioError(f"class.{position}.name", f"there is a class {name!r} already")
+        names: list[str] = []
+        for table, kinds in (("class", self.classes), ("scheduled", self.scheduled)):
+            for position, one in enumerate(kinds):
+                if one.name in names:
+                    raise ScenarioError(
+                        f"{table}.{position}.name", f"there is a class {one.name!r} already"
+                    )
+                names.append(one.name)
         return self
 
     @property
@@ -243,11 +300,19 @@ class WorkloadTable(Table):
             per_client = self.queries // self.clients
         if self.groups:
             nodes = [position[g.node] for g in self.groups for _ in range(g.threads or 0)]
-            arrivals = [Arrivals(position[g.node], g.rate_tps) for g in self.groups if g.rate_tps]
+            arrivals = [
+                Arrivals(position[g.node], g.rate_tps, g.connections)
+                for g in self.groups
+                if g.rate_tps
+            ]
         else:
             nodes = [targets[client % len(targets)] for client in range(self.clients)]
             rate = self.rate_tps
-            arrivals = [] if rate is None else [Arrivals(t, rate / len(targets)) for t in targets]
+            arrivals = [
+                Arrivals(target, rate / len(targets), self.connections)
+                for target in targets
+                if rate is not None
+            ]
         return Workload(
             classes=tuple(one.transaction_class() for one in self.classes),
             nodes=tuple(nodes),
@@ -255,6 +320,10 @@ class WorkloadTable(Table):
             think=Think(self.think_time, seconds(self.think_time_ms)),
             arrivals=tuple(arrivals),
             retry=self.retry,
+            scheduled=tuple(
+                Scheduled(one.transaction_class(), position[one.node or names[0]], one.at_s)
+                for one in self.scheduled
+            ),
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable
 
+from simrep.server.ranges import Ranges, points_in
+
 __all__ = ["CertificationIndex"]
 
 
@@ -17,11 +19,12 @@ class CertificationIndex:
     node never conflict here, row locks have ordered them, but they do create dependencies.
     """
 
-    __slots__ = ("_exclusive", "_order", "_shared", "purged")
+    __slots__ = ("_exclusive", "_order", "_ranges", "_shared", "purged")
 
     def __init__(self) -> None:
         self._exclusive: dict[Hashable, tuple[int, int]] = {}
         self._shared: dict[Hashable, tuple[int, int]] = {}
+        self._ranges: Ranges[tuple[int, int]] = Ranges()
         self.purged = 0
         self._order: deque[tuple[int, tuple[Hashable, ...], tuple[Hashable, ...]]] = deque()
 
@@ -32,8 +35,18 @@ class CertificationIndex:
         last_seen: int,
         keys: tuple[Hashable, ...],
         shared_keys: tuple[Hashable, ...] = (),
+        ranges: tuple[range, ...] = (),
     ) -> int:
         """Certify the transaction ordered at ``seqno``.
+
+        Parameters
+        ----------
+        seqno, origin, last_seen : int
+            Its place in the order, the node it comes from, what had committed there before it.
+        keys, shared_keys : tuple of hashable
+            Rows that it used exclusively and shared.
+        ranges : tuple of range
+            Neighbouring rows that it used exclusively, instead of a key for each.
 
         Returns
         -------
@@ -62,17 +75,60 @@ class CertificationIndex:
                     return -1
                 if used[0] > depends:
                     depends = used[0]
+        if ranges or self._ranges.starts:
+            depends = self._certify_ranges(
+                origin, last_seen, (*keys, *shared_keys), ranges, depends
+            )
+            if depends < 0:
+                return -1
         mark = (seqno, origin)
         for key in keys:
             exclusive[key] = mark
+        for rows in ranges:
+            self._ranges.put(rows, mark)
         for key in shared_keys:
             self._shared[key] = mark
         self._order.append((seqno, keys, shared_keys))
         return depends
 
+    def _certify_ranges(
+        self,
+        origin: int,
+        last_seen: int,
+        keys: tuple[Hashable, ...],
+        ranges: tuple[range, ...],
+        depends: int,
+    ) -> int:
+        """Keys against ranges, and ranges against both: as above."""
+        for used in self._used(keys, ranges):
+            if used[0] > last_seen and used[1] != origin:
+                return -1
+            if used[0] > depends:
+                depends = used[0]
+        for rows in ranges:
+            for _, used in points_in(rows, self._shared):
+                depends = max(depends, used[0])
+        return depends
+
+    def _used(
+        self, keys: tuple[Hashable, ...], ranges: tuple[range, ...]
+    ) -> Iterable[tuple[int, int]]:
+        """Who used them exclusively, as far as ranges are involved."""
+        for key in keys:
+            used = self._ranges.at(key)
+            if used is not None:
+                yield used
+        for rows in ranges:
+            for _, used in points_in(rows, self._exclusive):
+                yield used
+            for _, used in self._ranges.over(rows):
+                yield used
+
     def purge(self, seqno: int) -> None:
         """Forget transactions up to ``seqno``, which every node has committed."""
         self.purged = max(self.purged, seqno)
+        if self._ranges.starts:
+            self._ranges.remove(lambda used: used[0] <= seqno)
         order = self._order
         while order and order[0][0] <= seqno:
             position, keys, shared_keys = order.popleft()
@@ -81,7 +137,7 @@ class CertificationIndex:
 
     def __len__(self) -> int:
         """Number of keys in the index."""
-        return len(self._exclusive) + len(self._shared)
+        return len(self._exclusive) + len(self._shared) + self._ranges.rows
 
 
 def _forget(index: dict[Hashable, tuple[int, int]], keys: Iterable[Hashable], seqno: int) -> None:

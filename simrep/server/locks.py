@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from simrep.errors import SimrepError
 from simrep.kernel.clock import Clock
+from simrep.server.ranges import Ranges, points_in
 
 __all__ = ["LockTable", "Owner"]
 
@@ -41,7 +42,8 @@ class _Wait:
 class LockTable:
     """Who holds which row, and who waits for it, first come first served.
 
-    An owner waits for at most one row at a time. Free rows cost no memory.
+    An owner waits for at most one row at a time. Free rows cost no memory, and neighbouring rows
+    that are locked together (``take_range``) cost as much as one.
 
     Parameters
     ----------
@@ -67,7 +69,8 @@ class LockTable:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._holders: dict[Hashable, Owner] = {}
+        self._holders: dict[Hashable, Owner] = {}  # goes before the ranges, if a row is in both
+        self._ranges: Ranges[Owner] = Ranges()
         self._queues: dict[Hashable, deque[_Wait]] = {}  # contended rows only, never empty
         self._held: dict[Owner, list[Hashable]] = {}
         self._waits: dict[Owner, _Wait] = {}
@@ -80,6 +83,10 @@ class LockTable:
 
     def take(self, owner: Owner, row: Hashable) -> bool:
         """Lock the row if nobody else has it: the cheap way, tried before ``acquire``."""
+        if self._ranges.starts and row not in self._holders:
+            holder = self._ranges.at(row)
+            if holder is not None:
+                return holder is owner
         holder = self._holders.setdefault(row, owner)
         if holder is not owner:
             return False
@@ -89,6 +96,20 @@ class LockTable:
         elif held[-1] != row:  # taken again in between: release passes over the second entry
             held.append(row)
         return True
+
+    def take_range(self, owner: Owner, rows: range) -> range:
+        """Lock neighbouring rows, in their order, up to the first that somebody else has.
+
+        Returns
+        -------
+        range
+            The rows that are left, from that one on; empty if all are locked.
+        """
+        taken = [row for row, holder in points_in(rows, self._holders) if holder is not owner]
+        taken += [part.start for part, holder in self._ranges.over(rows) if holder is not owner]
+        end = min(taken, default=rows.stop)
+        self._ranges.put(range(rows.start, end), owner)
+        return range(end, rows.stop)
 
     def acquire(self, owner: Owner, row: Hashable, call: Call, argument: Any = None) -> bool:
         """``call(argument)`` when the owner holds the row: now, or when its turn comes.
@@ -128,7 +149,8 @@ class LockTable:
         if self.take(owner, row):
             call(argument)
             return None
-        holder = self._holders[row]
+        holder = self.holder(row)
+        assert holder is not None
         if not holder.protected:
             self._holders[row] = owner
             self._held.setdefault(owner, []).append(row)
@@ -160,39 +182,63 @@ class LockTable:
             following = (owner, rows, position + 1, call, argument)
             self.force(owner, rows[position], self._force_from, following)
 
+    def force_range(self, owner: Owner, rows: range, call: Call, argument: Any = None) -> None:
+        """Lock neighbouring rows by brute force, then ``call(argument)``."""
+        self._force_on((owner, rows, call, argument))
+
+    def _force_on(self, step: tuple[Owner, range, Call, Any]) -> None:
+        owner, rows, call, argument = step
+        rest = self.take_range(owner, rows)
+        if rest:
+            self.force(owner, rest[0], self._force_on, (owner, rest[1:], call, argument))
+        else:
+            call(argument)
+
     def release_all(self, owner: Owner) -> None:
         """The owner ends: its rows go to the next in line, and it waits no longer."""
         self._cancel(owner)
-        granted = []
+        granted: list[_Wait] = []
         for row in self._held.pop(owner, ()):
-            if self._holders.get(row) is not owner:  # lost to brute force
-                continue
-            queue = self._queues.get(row)
-            if queue is None:
+            if self._holders.get(row) is owner:  # else: lost to brute force
                 del self._holders[row]
-            else:
-                wait = queue[0]
-                self._leave_queue(wait)
-                self._holders[row] = wait.owner
-                self._held.setdefault(wait.owner, []).append(row)
-                self._granted[wait.owner] = wait
-                granted.append(wait)
+                if row in self._queues:
+                    self._hand_on(row, granted)
+        if self._ranges.starts:
+            gone = self._ranges.remove(lambda holder: holder is owner)
+            for row in list(self._queues) if gone else ():
+                free = isinstance(row, int) and row not in self._holders
+                if free and any(row in rows for rows in gone):
+                    self._hand_on(row, granted)
         for wait in granted:  # only now, so that whoever is called sees a consistent table
             if self._granted.get(wait.owner) is wait:  # else those before it have aborted it
                 del self._granted[wait.owner]
                 wait.call(wait.argument)
 
+    def _hand_on(self, row: Hashable, granted: list[_Wait]) -> None:
+        """Give a free row to the first who waits for it."""
+        wait = self._queues[row][0]
+        self._leave_queue(wait)
+        self._holders[row] = wait.owner
+        self._held.setdefault(wait.owner, []).append(row)
+        self._granted[wait.owner] = wait
+        granted.append(wait)
+
+    def give_up(self, owner: Owner) -> None:
+        """The owner no longer waits (it has waited too long), but keeps the rows it holds."""
+        self._cancel(owner)
+
     def holder(self, row: Hashable) -> Owner | None:
         """Who holds the row."""
-        return self._holders.get(row)
+        holder = self._holders.get(row)
+        return self._ranges.at(row) if holder is None else holder
 
     def waiting(self, row: Hashable) -> tuple[Owner, ...]:
         """Who waits for the row, in the order in which they will get it."""
         return tuple(wait.owner for wait in self._queues.get(row, ()))
 
     def __len__(self) -> int:
-        """How many rows are locked."""
-        return len(self._holders)
+        """How many rows are locked; one that was taken out of a range by force counts twice."""
+        return len(self._holders) + self._ranges.rows
 
     def _wait(self, owner: Owner, row: Hashable, call: Call, argument: Any) -> deque[_Wait]:
         """Note that the owner waits; returns the queue in which it is still to be put."""
@@ -223,9 +269,9 @@ class LockTable:
 
         One look per new wait is enough: handing a row on never makes a holder wait.
         """
-        holder = self._holders[row]
-        while (wait := self._waits.get(holder)) is not None:
-            holder = self._holders[wait.row]
+        holder = self.holder(row)
+        while holder is not None and (wait := self._waits.get(holder)) is not None:
+            holder = self.holder(wait.row)
             if holder is owner:
                 return True
         return False

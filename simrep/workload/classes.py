@@ -6,10 +6,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, count
+from typing import Any
 
 from simrep.kernel.streams import Streams
 from simrep.workload.keys import Keys
-from simrep.workload.transaction import Statement, Transaction
+from simrep.workload.transaction import LongTransaction, Statement, Transaction
 
 __all__ = ["Make", "Mix", "TransactionClass"]
 
@@ -20,6 +21,9 @@ Make = Callable[[float], Transaction]
 # Fresh rows are negative.
 _TABLE = 1 << 40
 _UPDATE_TEXT = 100  # bytes
+# The rows of a statement are listed one by one up to so many; above, they are a range.
+_LISTED = 1000
+_FRESH_RANGES = -1 << 60  # fresh rows of ranges lie beyond those that are counted one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,15 @@ class TransactionClass:
         Which rows are written.
     table : str
         Classes that name the same table meet in its rows.
+    load_data : bool
+        The statement is a ``LOAD DATA``.
+    pause_s : float
+        Pause of the client before every statement but the first, in seconds.
+    xa_hold_s : float or None
+        The transaction is prepared by ``XA PREPARE`` and committed so many seconds later; None: no
+        XA.
+    session : object
+        Session variables of its client, of a type that the model knows; None for the defaults.
     """
 
     name: str = "write"
@@ -68,6 +81,16 @@ class TransactionClass:
     primary_key: bool = True
     keys: Keys = field(default_factory=Keys)
     table: str = "t1"
+    load_data: bool = False
+    pause_s: float = 0.0
+    xa_hold_s: float | None = None
+    session: Any = None
+
+    @property
+    def long(self) -> bool:
+        """Whether its transactions have something that most have not."""
+        special = (self.load_data, self.pause_s, self.session, self.xa_hold_s is not None)
+        return self.rows > _LISTED or any(special)
 
     @property
     def text_bytes(self) -> int:
@@ -87,13 +110,21 @@ class Mix:
     streams : Streams
         Each client takes its own streams, named ``client/<client>/class`` and
         ``client/<client>/rows/<class>``.
+    singles : sequence of TransactionClass
+        Classes outside the mix, which may meet the others in a table.
     """
 
-    def __init__(self, classes: Sequence[TransactionClass], streams: Streams) -> None:
+    def __init__(
+        self,
+        classes: Sequence[TransactionClass],
+        streams: Streams,
+        singles: Sequence[TransactionClass] = (),
+    ) -> None:
         self._classes = tuple(classes)
         self._streams = streams
         self._fresh = count(-1, -1)
-        tables = dict.fromkeys(one.table for one in self._classes)
+        self._fresh_ranges = _FRESH_RANGES
+        tables = dict.fromkeys(one.table for one in [*self._classes, *singles])
         self._first = {table: position * _TABLE for position, table in enumerate(tables)}
 
     def client(self, client: str, number: int, node: int) -> Make:
@@ -118,7 +149,15 @@ class Mix:
 
         return any_of_them
 
+    def single(
+        self, one: TransactionClass, number: int, node: int
+    ) -> Callable[[float], LongTransaction]:
+        """What builds the transactions of a class outside the mix."""
+        return self._long(one, f"{one.name}/{number}", number, node)
+
     def _maker(self, one: TransactionClass, client: str, number: int, node: int) -> Make:
+        if one.long:
+            return self._long(one, client, number, node)
         if one.statements and one.keys.distribution != "fresh":
             return self._updates(one, client, number, node)
         return self._inserts(one, number, node)
@@ -177,6 +216,60 @@ class Mix:
             )  # fmt: skip
 
         return single if rows == 1 else several
+
+    def _long(
+        self, one: TransactionClass, client: str, number: int, node: int
+    ) -> Callable[[float], LongTransaction]:
+        """Transactions of which there are few; large statements write ranges of rows."""
+        reads = _reads(one)
+        rows = one.statements * one.rows
+        size = rows * one.row_bytes
+        where = self._scans(one, client)
+
+        def make(now: float) -> LongTransaction:
+            scans = [where() for _ in range(one.statements)]
+            listed = one.rows <= _LISTED
+            locks = one.keys.distribution != "fresh"
+            writes = [
+                Statement(
+                    0, one.rows,
+                    tuple(scan) if locks and listed else (),
+                    scan if locks and not listed else None,
+                )
+                for scan in scans
+            ]  # fmt: skip
+            listed_keys = dict.fromkeys(row for scan in scans for row in scan) if listed else ()
+            transaction = LongTransaction(
+                number, node, one.name, (*reads, *writes), tuple(listed_keys), rows, size,
+                text_bytes=one.text_bytes, autocommit=one.autocommit, started_s=now,
+            )  # fmt: skip
+            if not listed:
+                transaction.ranges = tuple(dict.fromkeys(scans))
+            transaction.load_data = one.load_data
+            transaction.pause_s = one.pause_s
+            transaction.xa_hold_s = one.xa_hold_s
+            transaction.session = one.session
+            return transaction
+
+        return make
+
+    def _scans(self, one: TransactionClass, client: str) -> Callable[[], range]:
+        """Which rows the next statement writes; a scan starts so that it ends in the table."""
+        if not one.statements or one.keys.distribution == "fresh":
+            return lambda: self._fresh_range(one.rows)
+        first = self._first[one.table]
+        row = self._streams.stream(f"client/{client}/rows/{one.name}", one.keys.draw(first))
+        last = first + one.keys.rows - one.rows
+
+        def scan() -> range:
+            start = min(int(row()), last)
+            return range(start, start + one.rows)
+
+        return scan
+
+    def _fresh_range(self, rows: int) -> range:
+        self._fresh_ranges -= rows
+        return range(self._fresh_ranges, self._fresh_ranges + rows)
 
 
 def _reads(one: TransactionClass) -> tuple[Statement, ...]:

@@ -1,7 +1,8 @@
-"""Clients: closed loop, fixed number of transactions, or an open stream of arrivals."""
+"""Clients: closed loop, fixed number of transactions, an open stream, or at a given time."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import count, repeat
@@ -11,10 +12,11 @@ from simpy.events import Event, Process
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.workload.classes import Mix, TransactionClass
+from simrep.workload.classes import Make, Mix, TransactionClass
+from simrep.workload.journal import Journal
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Arrivals", "Clients", "Recorder", "Server", "Think", "Workload"]
+__all__ = ["Arrivals", "Clients", "Recorder", "Scheduled", "Server", "Think", "Workload"]
 
 
 class Server(Protocol):
@@ -64,10 +66,31 @@ class Arrivals:
     node : int
     rate_tps : float
         Transactions per second, above 0.
+    connections : int or None
+        So many at a time are submitted, the others wait for a connection, as those of a load
+        generator with a fixed rate and number of threads; None: as many as there are.
     """
 
     node: int
     rate_tps: float
+    connections: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """One transaction that a client of its own submits at a given time, beside all others.
+
+    Parameters
+    ----------
+    transaction_class : TransactionClass
+    node : int
+    at_s : float
+        When, in simulated seconds.
+    """
+
+    transaction_class: TransactionClass
+    node: int
+    at_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +111,8 @@ class Workload:
         Streams of an open loop, instead of clients.
     retry : bool
         A transaction that aborts is submitted again until it commits.
+    scheduled : tuple of Scheduled
+        Single transactions at given times.
     """
 
     classes: tuple[TransactionClass, ...]
@@ -96,6 +121,7 @@ class Workload:
     think: Think = Think()
     arrivals: tuple[Arrivals, ...] = ()
     retry: bool = False
+    scheduled: tuple[Scheduled, ...] = ()
 
 
 class Clients:
@@ -108,11 +134,16 @@ class Clients:
     workload : Workload
     server : Server
     recorder : Recorder
+    nodes : int
+        On how many nodes a transaction is committed in the end.
 
     Attributes
     ----------
     submitted, committed, aborted : int
-        Attempts since the start; a retried transaction counts once for each.
+        Attempts since the start; a retried transaction counts once for each, a scheduled one is
+        not among them.
+    journals : list of Journal
+        Of the scheduled transactions.
     """
 
     def __init__(
@@ -122,18 +153,24 @@ class Clients:
         workload: Workload,
         server: Server,
         recorder: Recorder,
+        nodes: int = 1,
     ) -> None:
         self._clock = clock
         self._streams = streams
         self._workload = workload
         self._server = server
         self._recorder = recorder
-        self._mix = Mix(workload.classes, streams)
+        singles = [one.transaction_class for one in workload.scheduled]
+        self._mix = Mix(workload.classes, streams, singles)
         self._numbers = count()
         self._in_flight: dict[int, float] = {}  # by client, in the order of their start
         self.submitted = 0
         self.committed = 0
         self.aborted = 0
+        self.journals = [
+            Journal(clock, one.transaction_class.name, one.node, nodes)
+            for one in workload.scheduled
+        ]
 
     def start(self) -> Sequence[Process]:
         """Start them; the processes of a fixed number of transactions end, others never do."""
@@ -141,10 +178,18 @@ class Clients:
         workload = self._workload
         loops = [process(self._loop(next(self._numbers), node)) for node in workload.nodes]
         streams = [
-            process(self._arrive(arrivals, position))
+            process(
+                self._arrive(arrivals, position)
+                if arrivals.connections is None
+                else self._queue_up(arrivals, position, arrivals.connections)
+            )
             for position, arrivals in enumerate(workload.arrivals)
         ]
-        return loops + streams
+        single = [
+            process(self._submit_at(one, journal))
+            for one, journal in zip(workload.scheduled, self.journals, strict=True)
+        ]
+        return loops + streams + single
 
     @property
     def in_flight(self) -> int:
@@ -172,14 +217,64 @@ class Clients:
     def _arrive(self, arrivals: Arrivals, position: int) -> Generator[Event, Any, None]:
         """An open stream, over connections that are open already: nothing slows it down."""
         clock = self._clock
-        name = f"arrivals{position}"
-        make = self._mix.client(name, 0, arrivals.node)
-        gap = self._streams.exponential(f"client/{name}/gap", 1.0 / arrivals.rate_tps)
+        make, gap = self._stream(arrivals, position)
         while True:
             yield clock.timeout(gap())
             transaction = make(clock._now)
             transaction.client = next(self._numbers)
             clock.process(self._submit(transaction))
+
+    def _stream(self, arrivals: Arrivals, position: int) -> tuple[Make, Callable[[], float]]:
+        name = f"arrivals{position}"
+        return (
+            self._mix.client(name, 0, arrivals.node),
+            self._streams.exponential(f"client/{name}/gap", 1.0 / arrivals.rate_tps),
+        )
+
+    def _queue_up(
+        self, arrivals: Arrivals, position: int, connections: int
+    ) -> Generator[Event, Any, None]:
+        """An open stream over so many connections: what finds none free waits in line."""
+        clock = self._clock
+        make, gap = self._stream(arrivals, position)
+        line: deque[Transaction] = deque()
+        idle: deque[Event] = deque()
+        for _ in range(connections):
+            clock.process(self._connection(arrivals.node, line, idle))
+        while True:
+            yield clock.timeout(gap())
+            line.append(make(clock._now))
+            if idle:
+                clock.fire(idle.popleft())
+
+    def _connection(
+        self, node: int, line: deque[Transaction], idle: deque[Event]
+    ) -> Generator[Event, Any, None]:
+        """A connection of an open stream: one transaction of the line after the other."""
+        clock = self._clock
+        client = next(self._numbers)
+        self._recorder.opened()
+        yield from self._server.connect(node)
+        while True:
+            if not line:
+                arrived = Event(clock)
+                idle.append(arrived)
+                yield arrived
+            transaction = line.popleft()
+            transaction.client = client
+            transaction.queued_s = clock._now - transaction.started_s
+            yield from self._submit(transaction)
+
+    def _submit_at(self, one: Scheduled, journal: Journal) -> Generator[Event, Any, None]:
+        """A scheduled transaction; its journal tells how it went, and nobody counts it."""
+        clock = self._clock
+        make = self._mix.single(one.transaction_class, next(self._numbers), one.node)
+        yield clock.until(max(one.at_s, clock.now))
+        transaction = make(clock.now)
+        transaction.journal = journal
+        journal.begin(transaction.rows, transaction.size_bytes)
+        committed = yield from self._server.transact(transaction)
+        journal.answered("" if committed else journal.error or "rolled back")
 
     def _submit(self, transaction: Transaction) -> Generator[Event, Any, None]:
         """One transaction to its end; latency counts from its first attempt."""

@@ -13,7 +13,7 @@ from simrep.kernel.streams import Draw
 
 __all__ = ["Distribution", "Keys"]
 
-Distribution = Literal["fresh", "uniform", "zipf", "hot"]
+Distribution = Literal["fresh", "uniform", "zipf", "hot", "scan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class Keys:
 
     Parameters
     ----------
-    distribution : {"fresh", "uniform", "zipf", "hot"}
+    distribution : {"fresh", "uniform", "zipf", "hot", "scan"}
         ``fresh`` inserts rows under new keys that nobody else can want (auto-increment); the
         others choose among ``rows`` existing ones, numbered from 0: all alike, the row of rank k
-        with probability proportional to ``k ** -exponent``, or the first ``hot_rows`` with
-        probability ``hot_fraction``.
+        with probability proportional to ``k ** -exponent``, the first ``hot_rows`` with
+        probability ``hot_fraction``, or always from the first row on, as a full scan does.
     rows : int
         Size of the table.
     exponent : float
@@ -60,6 +60,8 @@ class Keys:
                 generator.integers(first, first + hot, size),
                 generator.integers(first + hot, first + rows, size),
             )
+        if self.distribution == "scan":
+            return lambda _, size: np.full(size, first)
         if self.distribution == "uniform":
             return lambda generator, size: generator.integers(first, first + rows, size)
         raise ValueError("fresh keys are counted, not drawn")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Generic, TypeVar
 
 from simpy.events import Event
@@ -11,59 +12,15 @@ from simpy.events import Event
 from simrep.kernel.clock import Clock
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
-from simrep.workload.laps import LAPS, Lap, LapClock
-from simrep.workload.transaction import Transaction
+from simrep.workload.laps import Lap, LapClock
+from simrep.workload.lock_waits import LockWaits
+from simrep.workload.open_transaction import DEADLOCK, OpenTransaction, Streaming
+from simrep.workload.transaction import Statement, Transaction
 
-__all__ = ["OpenTransaction", "SessionCosts", "Sessions"]
+__all__ = ["SessionCosts", "Sessions"]
 
-
-_NO_LAPS = [0.0] * len(LAPS)
 # Of every mark on the way of a transaction: a global name is cheaper than an attribute.
 _CLIENT, _EXECUTE = Lap.CLIENT, Lap.EXECUTE
-
-
-class OpenTransaction:
-    """A transaction on the server that executes it, from its first statement to its end.
-
-    It owns its row locks; until it is ``protected``, brute force may take them away and abort it.
-
-    Attributes
-    ----------
-    marked_s : float
-        Time of the last mark.
-    seconds : list of float
-        How long it has been in every stage until then, in the order of ``LAPS``.
-    """
-
-    __slots__ = (
-        "_clock", "aborted", "done", "lock_granted", "marked_s", "protected", "retry", "seconds",
-    )  # fmt: skip
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.aborted = False
-        self.protected = False
-        self.retry = False  # it failed in a conflict with another node, which the server may repeat
-        self.lock_granted: Event | None = None
-        self.done = Event(clock)
-        self.marked_s = clock._now
-        self.seconds = _NO_LAPS.copy()
-
-    def mark(self, lap: int) -> None:
-        """Everything since the last mark was spent in this stage (see ``Lap``)."""
-        now = self._clock._now
-        self.seconds[lap] += now - self.marked_s
-        self.marked_s = now
-
-    def lost(self) -> bool:
-        """Whether it was aborted."""
-        return self.aborted
-
-    def abort(self) -> None:
-        """Somebody with more right takes a row of this transaction."""
-        self.aborted = self.retry = True
-        if self.lock_granted is not None:
-            self._clock.fire(self.lock_granted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +49,9 @@ class SessionCosts:
 
 T = TypeVar("T", bound=OpenTransaction)
 
+# A long statement takes its locks, and may be aborted, in steps of so many rows.
+_STEP_ROWS = 1000
+
 
 class Sessions(Generic[T]):
     """The client connections of one server.
@@ -117,6 +77,14 @@ class Sessions(Generic[T]):
     before_begin : callable, optional
         ``before_begin(transaction)`` is a generator that holds up a transaction, reading or
         writing, before its first statement.
+    streaming : callable, optional
+        ``streaming(transaction, owner)``: how the transaction is replicated while it is executed,
+        or None.
+    refuse : callable, optional
+        ``refuse(rows)``: the error of a long transaction that has written so many; empty if it
+        may go on.
+    lock_wait_timeout_s : float
+        ``innodb_lock_wait_timeout``, in seconds.
     retries : int
         How often the server itself repeats an autocommit statement that could not commit.
 
@@ -126,6 +94,11 @@ class Sessions(Generic[T]):
         Attempts that were aborted by brute force.
     rollbacks : int
         Attempts that were rolled back for whatever reason.
+    wasted_rows, wasted_s : float
+        Rows that were written and rolled back, and the time from the begin of such attempts to
+        the end of their rollback in seconds.
+    errors : dict of str to int
+        How often an attempt failed for a reason that has a name.
     """
 
     def __init__(
@@ -141,6 +114,9 @@ class Sessions(Generic[T]):
         commit: Callable[[Transaction, T], Generator[Event, Any, bool]],
         prepare: Callable[[Transaction], float] | None = None,
         before_begin: Callable[[Transaction], Generator[Event, Any, None]] | None = None,
+        streaming: Callable[[Transaction, T], Streaming | None] | None = None,
+        refuse: Callable[[int], str] | None = None,
+        lock_wait_timeout_s: float = inf,
         retries: int = 0,
     ) -> None:
         self._clock = clock
@@ -152,18 +128,25 @@ class Sessions(Generic[T]):
         self._commit = commit
         self._prepare = prepare
         self._before_begin = before_begin
+        self._streaming = streaming
+        self._refuse = refuse
+        self._lock_waits = LockWaits(clock, lock_wait_timeout_s, locks)
         self._retries = retries
         self._connect_s = costs.connect_s
         self._row_s = costs.row_s
         self._row_read_s = costs.row_read_s
         self._client = client_host.routine(costs.client_s)
         self._statement = host.routine(costs.statement_s)
+        self._step = host.routine(0.0)
         self._rollback = host.routine(costs.rollback_s)
         self._requests_cost = bool(costs.client_s or delay_s)
         self._one_core = client_host is host and not delay_s
         self._laps = clock.laps if isinstance(clock, LapClock) else None
         self.victims = 0
         self.rollbacks = 0
+        self.wasted_rows = 0
+        self.wasted_s = 0.0
+        self.errors: dict[str, int] = {}
 
     def connect(self) -> Generator[Event, Any, None]:
         """Open a connection: handshake, authentication, a thread on the server."""
@@ -178,9 +161,16 @@ class Sessions(Generic[T]):
         again = False
         while True:
             owner = self._begin(self._clock)
-            if owner.marked_s != transaction.started_s:  # there were attempts before
-                owner.seconds[Lap.RETRIES] = owner.marked_s - transaction.started_s
-            if (yield from self._execute(transaction, owner, again=again)):
+            began_s = owner.marked_s
+            if began_s != transaction.started_s:  # it waited in line, or there were attempts before
+                owner.seconds[_CLIENT] = transaction.queued_s
+                owner.seconds[Lap.RETRIES] = began_s - transaction.started_s - transaction.queued_s
+            streaming = None
+            if self._streaming is not None:
+                streaming = self._streaming(transaction, owner)
+            if (yield from self._execute(transaction, owner, streaming, again=again)):
+                if transaction.journal is not None:
+                    transaction.journal.executed()
                 if self._requests_cost and not autocommit:  # COMMIT is a statement of its own
                     yield from self._request(owner)
                 if transaction.rows:
@@ -194,14 +184,23 @@ class Sessions(Generic[T]):
                     if self._delay_s:
                         yield self._clock.until(self._clock._now + self._delay_s)
                         owner.mark(_CLIENT)
-                    if self._laps is not None:
+                    if self._laps is not None and transaction.journal is None:
                         self._laps(transaction.kind, owner.seconds)
                     return True
             if owner.aborted:
                 self.victims += 1
+            if streaming is not None:
+                streaming.rolled_back()
             self.rollbacks += 1
-            yield self._host.work(self._rollback.cost(self._row_s * transaction.rows))
+            rows = transaction.rows if owner.written is None else owner.written
+            yield self._host.work(self._rollback.cost(self._row_s * rows))
             self._locks.release_all(owner)
+            self.wasted_rows += rows
+            self.wasted_s += self._clock._now - began_s
+            if owner.error:
+                self.errors[owner.error] = self.errors.get(owner.error, 0) + 1
+            if transaction.journal is not None:
+                transaction.journal.error = owner.error or DEADLOCK
             if not retries or not owner.retry:
                 if self._delay_s:
                     yield self._clock.until(self._clock._now + self._delay_s)
@@ -210,7 +209,7 @@ class Sessions(Generic[T]):
             again = True
 
     def _execute(
-        self, transaction: Transaction, owner: T, *, again: bool
+        self, transaction: Transaction, owner: T, streaming: Streaming | None, *, again: bool
     ) -> Generator[Event, Any, bool]:
         """All statements; False if one of them failed, its answer not yet sent.
 
@@ -225,7 +224,12 @@ class Sessions(Generic[T]):
                 owner.mark(Lap.CONSISTENCY)
             if self._delay_s:
                 yield clock.until(clock._now + self._delay_s)
+        pause_s, first = transaction.pause_s, True
         for statement in transaction.statements:
+            if pause_s and not first:
+                yield clock.timeout(pause_s)
+                owner.mark(_CLIENT)
+            first = False
             client_s = 0.0
             if self._requests_cost and not again:
                 if self._one_core and not statement.locks:
@@ -237,6 +241,16 @@ class Sessions(Generic[T]):
                 owner.mark(Lap.CONSISTENCY)
             if owner.lost():  # while its client thought or the answer travelled
                 return False
+            if streaming is not None or statement.rows_written > _STEP_ROWS:
+                if not (
+                    yield from self._execute_long(
+                        transaction, statement, owner, streaming, client_s
+                    )
+                ):
+                    return False
+                if self._delay_s and not autocommit:
+                    yield clock.until(clock._now + self._delay_s)
+                continue
             if statement.locks and not (yield from self._lock(owner, statement.locks)):
                 return False
             rows_s = self._row_s * statement.rows_written + self._row_read_s * statement.rows_read
@@ -262,18 +276,76 @@ class Sessions(Generic[T]):
             yield self._clock.until(self._clock._now + self._delay_s)
         owner.mark(_CLIENT)
 
+    def _execute_long(
+        self,
+        transaction: Transaction,
+        statement: Statement,
+        owner: T,
+        streaming: Streaming | None,
+        client_s: float,
+    ) -> Generator[Event, Any, bool]:
+        """A statement that takes its locks as it goes, and may be replicated on the way."""
+        left, scan, listed = statement.rows_written, statement.scan, statement.locks
+        seconds = client_s + self._statement.cost(self._row_read_s * statement.rows_read)
+        owner.written = owner.written or 0
+        while True:
+            rows = min(left, _STEP_ROWS if streaming is None else min(_STEP_ROWS, streaming.room()))
+            if scan is not None:
+                if not (yield from self._lock_range(owner, scan[:rows])):
+                    return False
+                scan = scan[rows:]
+            elif listed:
+                if not (yield from self._lock(owner, listed[:rows])):
+                    return False
+                listed = listed[rows:]
+            yield self._host.work(seconds + self._step.cost(self._row_s * rows))
+            seconds = 0.0
+            left -= rows
+            owner.written += rows
+            if owner.aborted:
+                return False
+            owner.mark(_EXECUTE)
+            if self._refuse is not None and (error := self._refuse(owner.written)):
+                owner.error = error
+                return False
+            due = streaming is not None and streaming.written(rows)
+            if due and streaming is not None and not (yield from streaming.replicate()):
+                return False
+            if not left:
+                break
+        if streaming is not None:
+            if statement.rows_written and streaming.statement_ended():
+                return (yield from streaming.replicate())
+        elif transaction.autocommit and self._prepare is not None:
+            yield self._host.work(self._prepare(transaction))
+            owner.mark(_EXECUTE)
+        return not owner.aborted
+
+    def _lock_range(self, owner: T, rows: range) -> Generator[Event, Any, bool]:
+        """Lock neighbouring rows; False as for ``_lock``."""
+        rest = self._locks.take_range(owner, rows)
+        while rest:
+            if not (yield from self._lock(owner, (rest[0],))):
+                return False
+            rest = self._locks.take_range(owner, rest[1:])
+        return True
+
     def _lock(self, owner: T, rows: tuple[Hashable, ...]) -> Generator[Event, Any, bool]:
-        """Lock rows one after the other; False if that was a deadlock or brute force came."""
+        """Lock rows one after the other; False if it may not have one of them.
+
+        That is so in a deadlock, when brute force comes, or when it has waited too long.
+        """
         locks = self._locks
         for row in rows:
             if not locks.take(owner, row):
-                owner.lock_granted = Event(self._clock)
-                if not locks.acquire(owner, row, self._clock.fire, owner.lock_granted):
+                granted = owner.lock_granted = Event(self._clock)
+                if not locks.acquire(owner, row, self._clock.fire, granted):
                     owner.lock_granted = None
                     return False
-                yield owner.lock_granted
+                self._lock_waits.watch(owner)
+                yield granted
                 owner.lock_granted = None
                 owner.mark(Lap.LOCK_WAIT)
-                if owner.aborted:
+                if owner.aborted or owner.error:
                     return False
         return True

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Statement", "Transaction"]
+from simrep.workload.journal import Journal
+
+__all__ = ["LongTransaction", "Statement", "Transaction"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +22,15 @@ class Statement:
     locks : tuple of hashable
         Existing rows that it locks for writing. Rows it inserts under fresh keys are not listed:
         nobody else can want them.
+    scan : range or None
+        Existing neighbouring rows that it locks as it comes to them, too many to list in
+        ``locks``.
     """
 
     rows_read: int = 0
     rows_written: int = 1
     locks: tuple[Hashable, ...] = ()
+    scan: range | None = None
 
 
 class Transaction:
@@ -46,6 +53,13 @@ class Transaction:
     autocommit : bool
     started_s : float
         When the client submitted it.
+
+    Attributes
+    ----------
+    queued_s : float
+        How long after ``started_s`` a connection was free for it.
+    ranges : tuple of range
+        Certification keys of neighbouring rows, too many to list in ``keys``.
     """
 
     __slots__ = (
@@ -54,6 +68,7 @@ class Transaction:
         "keys",
         "kind",
         "node",
+        "queued_s",
         "rows",
         "shared_keys",
         "size_bytes",
@@ -61,6 +76,14 @@ class Transaction:
         "statements",
         "text_bytes",
     )
+
+    # What only a LongTransaction has otherwise: class attributes cost nothing to the others.
+    ranges: tuple[range, ...] = ()
+    load_data = False
+    pause_s = 0.0
+    xa_hold_s: float | None = None
+    session: Any = None
+    journal: Journal | None = None
 
     def __init__(
         self,
@@ -88,3 +111,31 @@ class Transaction:
         self.text_bytes = text_bytes
         self.autocommit = autocommit
         self.started_s = started_s
+        self.queued_s = 0.0
+
+    @property
+    def key_count(self) -> int:
+        """Certification keys, one for each row."""
+        return len(self.keys) + len(self.shared_keys) + sum(map(len, self.ranges))
+
+
+class LongTransaction(Transaction):
+    """A transaction with what few transactions have.
+
+    Attributes
+    ----------
+    ranges : tuple of range
+        See ``Transaction``.
+    load_data : bool
+        It is a ``LOAD DATA``, which some servers split.
+    pause_s : float
+        How long its client pauses before every statement but the first, in seconds.
+    xa_hold_s : float or None
+        It is prepared with ``XA PREPARE``, and committed so many seconds later; None: no XA.
+    session : object
+        Session variables of its client, of a type that the model knows; None for the defaults.
+    journal : Journal or None
+        Where it notes what happens to it.
+    """
+
+    # No slots: there are few of them.

@@ -1,0 +1,54 @@
+"""``LOAD DATA`` that commits on the way (``wsrep_load_data_splitting``)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.workload.session import Sessions
+from simrep.workload.transaction import LongTransaction, Statement, Transaction
+
+__all__ = ["split_load_data"]
+
+_ROWS = 10_000
+
+
+def split_load_data(
+    sessions: Sessions[Any], transaction: Transaction
+) -> Generator[Event, Any, bool]:
+    """Run a ``LOAD DATA`` as one transaction for every 10,000 rows.
+
+    If one of them fails, those before it stay committed: the statement is not atomic any more.
+
+    References
+    ----------
+    MariaDB ``sql/sql_load.cc``, ``wsrep_load_data_split``.
+    """
+    parts = list(_parts(transaction))
+    if transaction.journal is not None:
+        transaction.journal.split(len(parts))
+    for part in parts:
+        if not (yield from sessions.transact(part)):
+            return False
+    return True
+
+
+def _parts(whole: Transaction) -> Generator[Transaction, None, None]:
+    row_bytes = whole.size_bytes / whole.rows
+    text_bytes = whole.text_bytes / whole.rows
+    done = 0
+    while done < whole.rows:
+        number = min(_ROWS, whole.rows - done)
+        part = LongTransaction(
+            whole.client, whole.node, whole.kind, (Statement(0, number),),
+            whole.keys[done : done + number], number, int(number * row_bytes),
+            text_bytes=int(number * text_bytes), started_s=whole.started_s,
+        )  # fmt: skip
+        if whole.ranges:
+            part.ranges = (whole.ranges[0][done : done + number],)
+        part.session = whole.session
+        part.journal = whole.journal
+        yield part
+        done += number

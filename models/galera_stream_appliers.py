@@ -1,0 +1,113 @@
+"""Streaming transactions of other nodes: what a node has applied of them before they commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from .galera_writeset import Ordered, Part
+
+__all__ = ["StreamApplier", "StreamAppliers"]
+
+
+class StreamApplier:
+    """The open transaction that the fragments of one stream are applied in.
+
+    It owns the locks of their rows until the stream ends, and nothing can abort it.
+
+    Attributes
+    ----------
+    rows, fragments : int
+        Rows that it has written, and fragments stored for it.
+    size_bytes : int
+        Size of the fragments stored.
+    prepared : bool
+        It has seen an ``XA PREPARE``, which outlives its origin.
+    """
+
+    __slots__ = ("fragments", "prepared", "rows", "size_bytes", "stream")
+    protected = True
+
+    def __init__(self, stream: tuple[int, int]) -> None:
+        self.stream = stream
+        self.rows = 0
+        self.fragments = 0
+        self.size_bytes = 0
+        self.prepared = False
+
+    def abort(self) -> None:
+        """Required of a lock owner; nothing aborts what was ordered."""
+        raise AssertionError("a streaming applier cannot be aborted")
+
+
+class StreamAppliers:
+    """The streaming appliers of one node, and the order in which parts of streams are applied.
+
+    Attributes
+    ----------
+    barrier : int
+        Everything after this sequence number waits until it is committed: it was the end of a
+        stream, which is applied alone (``pa_unsafe``).
+
+    References
+    ----------
+    codership/wsrep-lib ``src/server_state.cpp`` (``apply_fragment``, ``commit_fragment``,
+    ``rollback_fragment``, ``close_orphaned_sr_transactions``); galera
+    ``certification.cpp`` (``pa_unsafe``).
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, int], StreamApplier] = {}
+        self._last: dict[tuple[int, int], int] = {}  # sequence number of the latest part
+        self.barrier = 0
+
+    def order(self, ordered: Ordered) -> None:
+        """A part has passed certification: what it depends on besides rows."""
+        part = ordered.writeset.part
+        assert part is not None
+        if part.barrier:
+            ordered.depends = ordered.seqno - 1
+            self.barrier = ordered.seqno
+        else:
+            ordered.depends = max(ordered.depends, self._last.get(part.stream, 0))
+        if part.last:
+            self._last.pop(part.stream, None)
+        else:
+            self._last[part.stream] = ordered.seqno
+
+    def applier(self, ordered: Ordered) -> StreamApplier:
+        """The applier of a part; the first part opens it."""
+        part = ordered.writeset.part
+        assert part is not None
+        return self._open.get(part.stream) or StreamApplier(part.stream)
+
+    def applied(self, ordered: Ordered, applier: StreamApplier) -> None:
+        """A part was applied, and stored if others follow."""
+        part = ordered.writeset.part
+        assert part is not None
+        if not part.last:
+            self._open[part.stream] = applier
+            applier.rows += ordered.writeset.rows
+            applier.size_bytes += ordered.writeset.size_bytes
+            applier.fragments += 1
+            applier.prepared = part.what == Part.PREPARE
+
+    def close(self, stream: tuple[int, int]) -> StreamApplier | None:
+        """A stream has ended; whoever had applied its fragments."""
+        self._last.pop(stream, None)
+        return self._open.pop(stream, None)
+
+    def orphans(self, gone: Callable[[int], bool]) -> Iterable[StreamApplier]:
+        """Open streams whose origin has gone; those that are prepared stay."""
+        return [
+            applier
+            for applier in self._open.values()
+            if gone(applier.stream[0]) and not applier.prepared
+        ]
+
+    def open(self) -> tuple[StreamApplier, ...]:
+        """All that are open, in the order in which they began."""
+        return tuple(self._open.values())
+
+    def __len__(self) -> int:
+        """How many streams are open."""
+        return len(self._open)

@@ -1,0 +1,117 @@
+"""What became of a scheduled transaction, and what it did to everybody else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan, nan
+
+import numpy as np
+
+from simrep.measure.series import Series
+from simrep.workload.journal import Journal
+
+__all__ = ["ScheduledRecord"]
+
+_STALLED = 0.1  # an interval with less than this share of the rate before counts as a stall
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRecord:
+    """A transaction that was submitted at a given time; times in simulated seconds.
+
+    Attributes
+    ----------
+    name : str
+    node : int
+        Position of the node that executed it.
+    rows, size_bytes : int
+        Rows that it writes, and size of their row events.
+    begin_s, executed_s, replicate_s, commit_s, end_s : float
+        Its client begins; its statements are executed; the first of it is handed to the group;
+        its client is told that it is committed; the last node has committed it. NaN for what did
+        not happen.
+    fragments : int
+        Parts in which it was replicated before its commit (streaming replication).
+    error : str
+        Why it failed; empty if it did not.
+    before_tps, during_tps : float
+        Transactions of all others that committed per second before ``begin_s``, and from then to
+        ``end_s`` (or the end of the run).
+    stall_s : float
+        Longest time after ``begin_s`` in which others committed at less than a tenth of
+        ``before_tps``, in whole intervals of the time series: a shorter one is not seen.
+    """
+
+    name: str
+    node: int
+    rows: int
+    size_bytes: int
+    begin_s: float
+    executed_s: float
+    replicate_s: float
+    commit_s: float
+    end_s: float
+    fragments: int
+    error: str
+    before_tps: float
+    during_tps: float
+    stall_s: float
+
+    @property
+    def execution_s(self) -> float:
+        """From its begin until its statements are executed, in seconds."""
+        return self.executed_s - self.begin_s
+
+    @property
+    def duration_s(self) -> float:
+        """From its begin until its client is told that it is committed, in seconds."""
+        return self.commit_s - self.begin_s
+
+    @property
+    def visible_s(self) -> float:
+        """From its begin until the last node has committed it, in seconds."""
+        return self.end_s - self.begin_s
+
+    @classmethod
+    def of(cls, journal: Journal, series: Series) -> ScheduledRecord:
+        """The record of a journal, beside the commits of all others."""
+        edges, rates, _ = series.rates()
+        begin_s = journal.begin_s
+        until_s = series.end_s if isnan(journal.end_s) else journal.end_s
+        before_tps = _mean_rate(series, series.start_s, begin_s)
+        after = edges[1:] > begin_s
+        silent = rates[after] < _STALLED * before_tps
+        return cls(
+            name=journal.name,
+            node=journal.node,
+            rows=journal.rows,
+            size_bytes=journal.size_bytes,
+            begin_s=begin_s,
+            executed_s=journal.executed_s,
+            replicate_s=journal.replicate_s,
+            commit_s=journal.commit_s,
+            end_s=journal.end_s,
+            fragments=journal.fragments,
+            error=journal.error,
+            before_tps=before_tps,
+            during_tps=_mean_rate(series, begin_s, until_s),
+            stall_s=_longest(silent) * series.interval_s,
+        )
+
+
+def _mean_rate(series: Series, from_s: float, to_s: float) -> float:
+    """Commits per second between two times, as far as whole intervals tell; NaN if none do."""
+    edges = series.edges_s
+    inside = (edges[:-1] >= from_s - 1e-9) & (edges[1:] <= to_s + 1e-9)
+    if not np.any(inside):
+        return nan
+    return float(series.commits[inside].sum() / (inside.sum() * series.interval_s))
+
+
+def _longest(flags: np.ndarray) -> int:
+    """Length of the longest run of True."""
+    longest = run = 0
+    for flag in flags:
+        run = run + 1 if flag else 0
+        longest = max(longest, run)
+    return longest

@@ -1,0 +1,89 @@
+"""A transaction on its server, from its first statement to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Protocol
+
+from simpy.events import Event
+
+from simrep.kernel.clock import Clock
+from simrep.workload.laps import LAPS
+
+__all__ = ["DEADLOCK", "LOCK_WAIT_TIMEOUT", "OpenTransaction", "Streaming"]
+
+# As MySQL and MariaDB number and name them.
+DEADLOCK = "1213 deadlock"
+LOCK_WAIT_TIMEOUT = "1205 lock wait timeout exceeded"
+
+_NO_LAPS = [0.0] * len(LAPS)
+
+
+class OpenTransaction:
+    """A transaction on the server that executes it, from its first statement to its end.
+
+    It owns its row locks; until it is ``protected``, brute force may take them away and abort it.
+
+    Attributes
+    ----------
+    marked_s : float
+        Time of the last mark.
+    seconds : list of float
+        How long it has been in every stage until then, in the order of ``LAPS``.
+    written : int or None
+        Rows that a long statement has written so far; None: nothing of the kind.
+    error : str
+        Why it failed, as the product says it; empty: a deadlock or brute force.
+    """
+
+    __slots__ = (
+        "_clock", "aborted", "done", "error", "lock_granted", "marked_s", "protected", "retry",
+        "seconds", "written",
+    )  # fmt: skip
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.aborted = False
+        self.protected = False
+        self.retry = False  # it failed in a conflict with another node, which the server may repeat
+        self.lock_granted: Event | None = None
+        self.done = Event(clock)
+        self.marked_s = clock._now
+        self.seconds = _NO_LAPS.copy()
+        self.written: int | None = None
+        self.error = ""
+
+    def mark(self, lap: int) -> None:
+        """Everything since the last mark was spent in this stage (see ``Lap``)."""
+        now = self._clock._now
+        self.seconds[lap] += now - self.marked_s
+        self.marked_s = now
+
+    def lost(self) -> bool:
+        """Whether it was aborted."""
+        return self.aborted
+
+    def abort(self) -> None:
+        """Somebody with more right takes a row of this transaction."""
+        self.aborted = self.retry = True
+        if self.lock_granted is not None:
+            self._clock.fire(self.lock_granted)
+
+
+class Streaming(Protocol):
+    """How a transaction is replicated in fragments while it is executed."""
+
+    def room(self) -> int:
+        """How many more rows may be written before a fragment is due, at least 1."""
+
+    def written(self, rows: int) -> bool:
+        """So many more rows are written; whether a fragment is due."""
+
+    def statement_ended(self) -> bool:
+        """A statement that writes has ended; whether a fragment is due."""
+
+    def replicate(self) -> Generator[Event, Any, bool]:
+        """Replicate what is not replicated yet; False if the transaction has to roll back."""
+
+    def rolled_back(self) -> object:
+        """The transaction rolls back; tell it to those who have fragments of it."""
