@@ -16,6 +16,7 @@ from simrep.experiment.result import Result, RunRecord
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace, TraceEvent
+from simrep.kernel.watch import Waited, Watch
 from simrep.measure.meter import Meter
 from simrep.measure.stations import StationWatch
 from simrep.scenario.load import load
@@ -51,15 +52,22 @@ class Replication(RunRecord):
         Only when it was asked for.
     trace_digest : str or None
         Equal only if the traces are equal bit for bit.
+    waited : tuple of Waited or None
+        What was blocked; only when it was asked for.
     """
 
     traffic: Traffic
     trace: tuple[TraceEvent, ...] | None = None
     trace_digest: str | None = None
+    waited: tuple[Waited, ...] | None = None
 
 
 def simulate(
-    scenario: Scenario | Plan, seed: int, replication: int = 0, trace: bool = False
+    scenario: Scenario | Plan,
+    seed: int,
+    replication: int = 0,
+    trace: bool = False,
+    watch_s: float | None = None,
 ) -> Replication:
     """Simulate one replication.
 
@@ -71,6 +79,8 @@ def simulate(
         Together they choose the random numbers.
     trace : bool
         Keep a trace of what the model did.
+    watch_s : float, optional
+        Keep what was blocked for at least so long, in seconds; nothing if not given.
 
     Raises
     ------
@@ -86,7 +96,8 @@ def simulate(
     tracer = Trace(clock) if trace else None
     meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
     clock.laps = meter.laps
-    cluster = build_cluster(planned, clock, streams, tracer)
+    blocked = Watch(clock, watch_s) if watch_s is not None else None
+    cluster = build_cluster(planned, clock, streams, tracer, blocked)
     model = planned.model(cluster, planned.options, planned.costs)
     hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
     flushers = [host.flusher for host in hosts if host.flusher is not None]
@@ -100,6 +111,8 @@ def simulate(
         clients.start()
         until_s = settings.warmup_s + settings.duration_s
         clock.run(until_s)
+    if blocked is not None:
+        blocked.finish()
 
     return Replication(
         seed=seed,
@@ -110,6 +123,7 @@ def simulate(
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
+        waited=None if blocked is None else tuple(blocked.waited),
     )
 
 

@@ -33,11 +33,15 @@ class OpenTransaction:
         Time of the last mark.
     seconds : list of float
         How long it has been in every stage until then, in the order of ``LAPS``.
+    transaction : Transaction
+        What it is an attempt at; set by the session.
     """
 
     __slots__ = (
         "_clock", "aborted", "done", "lock_granted", "marked_s", "protected", "retry", "seconds",
+        "transaction",
     )  # fmt: skip
+    transaction: Transaction
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -178,6 +182,7 @@ class Sessions(Generic[T]):
         again = False
         while True:
             owner = self._begin(self._clock)
+            owner.transaction = transaction
             if owner.marked_s != transaction.started_s:  # there were attempts before
                 owner.seconds[Lap.RETRIES] = owner.marked_s - transaction.started_s
             if (yield from self._execute(transaction, owner, again=again)):
