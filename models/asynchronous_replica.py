@@ -10,6 +10,7 @@ from simrep.server.storage import Stage
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
 from .mysql_channel import Change, Channel
 from .mysql_server import BinlogTransaction, MysqlServer
+from .watched import watch_stage
 
 __all__ = ["Replica"]
 
@@ -41,6 +42,9 @@ class Replica:
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
         self._io_thread = Stage(server.clock, self._write, f"{server.name}/io thread", largest=1)
+        if server.watch is not None:
+            doing = "being written to the relay log"
+            watch_stage(server.watch, server.name, self._io_thread, doing)
 
     def receive(self, change: BinlogTransaction) -> None:
         """The events of a transaction have arrived."""

@@ -43,6 +43,7 @@ from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
 from .galera_session import GaleraSession
 from .galera_streaming import Streams
+from .galera_watched import WatchedNode
 from .galera_writeset import LocalTransaction, Part, Writeset
 
 __all__ = ["Galera"]
@@ -73,8 +74,9 @@ class Galera:
         uniform = cluster.streams.uniform("galera/keepalive")
         phase = uniform() * options.keepalive_period_s
         spread = costs.keepalive_spread_ms * 1e-3
+        make = GaleraNode if cluster.watch is None else WatchedNode
         self.nodes = [
-            GaleraNode(cluster, i, options, costs, phase + spread * uniform())
+            make(cluster, i, options, costs, phase + spread * uniform())
             for i in range(cluster.size)
         ]
         self._streams = [Streams(node, options, costs) for node in self.nodes]

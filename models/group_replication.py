@@ -46,6 +46,7 @@ from simrep.workload.transaction import Transaction
 
 from .group_replication_member import LOOP_S, PRIMARY, Member
 from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
+from .group_replication_watched import WatchedMember
 
 __all__ = ["GroupReplication"]
 
@@ -86,8 +87,9 @@ class GroupReplication:
         # Members start one after the other, so their loops of once a second are not in step.
         uniform = cluster.streams.uniform("group_replication/loops")
         self._single_primary = options.single_primary_mode
+        make = Member if cluster.watch is None else WatchedMember
         self.members = [
-            Member(cluster, index, options, costs, LOOP_S * uniform())
+            make(cluster, index, options, costs, LOOP_S * uniform())
             for index in range(cluster.size)
         ]
 

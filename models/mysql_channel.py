@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any, Protocol
 
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
 from simrep.server import appliers
 from simrep.server.appliers import Appliers
+from simrep.server.watched import WatchedAppliers
 from simrep.workload.transaction import Transaction
 
 from .mysql_applier_options import ApplierCosts, ApplierOptions
 from .mysql_server import MysqlServer
+from .watched import describe, who
 
 __all__ = ["Change", "Channel", "Committing"]
 
@@ -102,7 +105,8 @@ class Channel:
         self._sync_relay_log = options.sync_relay_log
         self._unsynced_events = 0
         self._unsynced_bytes = 0
-        self._appliers = Appliers(
+        make = Appliers if server.watch is None else WatchedAppliers
+        self._appliers = make(
             host,
             self,
             workers=options.workers,
@@ -114,6 +118,8 @@ class Channel:
             switch_s=costs.switch_us * _US,
             name=f"{name}/appliers",
         )
+        if server.watch is not None and isinstance(self._appliers, WatchedAppliers):
+            self._appliers.watch(server.watch, name, partial(describe, name), who)
         self._pending: deque[Change] = deque()
         self._waiters: deque[tuple[int, Call, Any]] = deque()
         self.relay_log_bytes = 0

@@ -20,6 +20,7 @@ from simrep.workload.transaction import Transaction
 
 from .mysql_laps import MarkingBinlog, MarkingEngine
 from .mysql_options import ServerCosts, ServerOptions
+from .watched import watch_pipeline_stage, watched_locks
 
 __all__ = ["BinlogHooks", "BinlogTransaction", "MysqlServer"]
 
@@ -153,8 +154,9 @@ class MysqlServer:
         self.clock = clock
         self.host = host
         self.trace = cluster.trace
+        self.watch = cluster.watch
         self.log_bin = log_bin
-        self.locks = LockTable(clock)
+        self.locks = LockTable(clock) if self.watch is None else watched_locks(self.watch, name)
         self.switch_s = costs.switch_us * _US
         self.disk = Disk(
             clock, costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, flusher=host.flusher, name=name
@@ -187,6 +189,8 @@ class MysqlServer:
         self._last_lap = Lap.FLUSH if flushes_last else Lap.COMMIT
         for stage in self.pipeline.stages:
             stage.name = f"{name}/{stage.name}"
+            if self.watch is not None:
+                watch_pipeline_stage(self.watch, name, stage)
         self.sessions = Sessions(
             clock,
             host,

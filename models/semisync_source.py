@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from simrep.experiment.cluster import Cluster
@@ -15,6 +17,7 @@ from .mysql_laps import mark
 from .mysql_server import BinlogTransaction
 from .semisync_acknowledgements import Acknowledgements
 from .semisync_options import SemisyncCosts, SemisyncOptions
+from .semisync_watched import WatchedAcknowledgements
 
 __all__ = ["SemisyncSource"]
 
@@ -75,8 +78,10 @@ class SemisyncSource(BinlogSource):
             replica: number
             for number, replica in enumerate(one for one in range(cluster.size) if one != index)
         }
-        self.acknowledgements = Acknowledgements(
-            cluster.clock,
+        make: Callable[..., Acknowledgements] = partial(Acknowledgements, cluster.clock)
+        if cluster.watch is not None:
+            make = partial(WatchedAcknowledgements, cluster.watch, cluster, index)
+        self.acknowledgements = make(
             replicas=len(self._numbers),
             enabled=options.enabled,
             count=options.wait_for_replica_count,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simrep.experiment.cluster import Cluster
     from simrep.experiment.curve_study import CurveStudyResult
     from simrep.experiment.curves import CurveStudy
+    from simrep.experiment.explain import StallExplanation, explain_stall
     from simrep.experiment.model import Model, find_model, model_names
     from simrep.experiment.model_card import model_card
     from simrep.experiment.reproduce import StudyResult, reproduce
@@ -38,11 +39,13 @@ __all__ = [
     "ScenarioError",
     "ShortRunWarning",
     "SimrepError",
+    "StallExplanation",
     "Study",
     "StudyResult",
     "SustainedRate",
     "Transaction",
     "__version__",
+    "explain_stall",
     "find_model",
     "fit",
     "json_schema",
@@ -64,6 +67,7 @@ _HOMES = {
     "simrep.experiment.cluster": ("Cluster",),
     "simrep.experiment.curve_study": ("CurveStudyResult",),
     "simrep.experiment.curves": ("CurveStudy",),
+    "simrep.experiment.explain": ("StallExplanation", "explain_stall"),
     "simrep.experiment.model": ("Model", "find_model", "model_names"),
     "simrep.experiment.model_card": ("model_card",),
     "simrep.experiment.reproduce": ("StudyResult", "reproduce"),

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from simrep.cli.explain import explain
 from simrep.cli.fit import fit
 from simrep.cli.models import models
 from simrep.cli.reproduce import reproduce
@@ -80,6 +81,7 @@ def simrep(
 
 
 app.command()(run)
+app.command()(explain)
 app.command()(reproduce)
 app.command()(models)
 app.command()(fit)

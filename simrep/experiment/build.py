@@ -7,6 +7,7 @@ from simrep.experiment.plan import Plan
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace
+from simrep.kernel.watch import Watch
 from simrep.network.network import Network, Relay
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
@@ -51,7 +52,13 @@ def _relay(plan: Plan, host: Host) -> Relay | None:
     return lambda call, argument: thread.do(routine.cost(), call, argument)
 
 
-def build_cluster(plan: Plan, clock: Clock, streams: Streams, trace: Trace | None) -> Cluster:
+def build_cluster(
+    plan: Plan,
+    clock: Clock,
+    streams: Streams,
+    trace: Trace | None = None,
+    watch: Watch | None = None,
+) -> Cluster:
     """The machines and the network of one replication."""
     scenario = plan.scenario
     workload = scenario.workload
@@ -74,4 +81,5 @@ def build_cluster(plan: Plan, clock: Clock, streams: Streams, trace: Trace | Non
         client_hosts=client_hosts,
         client_delays_s=[seconds(workload.client_rtt_ms) / 2] * len(names),
         trace=trace,
+        watch=watch,
     )

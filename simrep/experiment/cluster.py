@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace
+from simrep.kernel.watch import Watch
 from simrep.network.network import Network
 from simrep.server.host import Host
 
@@ -37,6 +38,8 @@ class Cluster:
         One-way delay between the clients and the node they are connected to.
     trace : Trace or None
         Where to record what happens; None records nothing.
+    watch : Watch or None
+        Where to record what is blocked; None records nothing.
     """
 
     clock: Clock
@@ -48,6 +51,7 @@ class Cluster:
     client_hosts: Sequence[Host]
     client_delays_s: Sequence[float]
     trace: Trace | None = None
+    watch: Watch | None = None
 
     @property
     def size(self) -> int:

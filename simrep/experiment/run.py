@@ -17,6 +17,7 @@ from simrep.experiment.scheduled import ScheduledRecord
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace, TraceEvent
+from simrep.kernel.watch import Waited, Watch
 from simrep.measure.meter import Meter
 from simrep.measure.stations import StationWatch
 from simrep.scenario.load import load
@@ -52,15 +53,22 @@ class Replication(RunRecord):
         Only when it was asked for.
     trace_digest : str or None
         Equal only if the traces are equal bit for bit.
+    waited : tuple of Waited or None
+        What was blocked; only when it was asked for.
     """
 
     traffic: Traffic
     trace: tuple[TraceEvent, ...] | None = None
     trace_digest: str | None = None
+    waited: tuple[Waited, ...] | None = None
 
 
 def simulate(
-    scenario: Scenario | Plan, seed: int, replication: int = 0, trace: bool = False
+    scenario: Scenario | Plan,
+    seed: int,
+    replication: int = 0,
+    trace: bool = False,
+    watch_s: float | None = None,
 ) -> Replication:
     """Simulate one replication.
 
@@ -72,6 +80,8 @@ def simulate(
         Together they choose the random numbers.
     trace : bool
         Keep a trace of what the model did.
+    watch_s : float, optional
+        Keep what was blocked for at least so long, in seconds; nothing if not given.
 
     Raises
     ------
@@ -87,7 +97,8 @@ def simulate(
     tracer = Trace(clock) if trace else None
     meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
     clock.laps = meter.laps
-    cluster = build_cluster(planned, clock, streams, tracer)
+    blocked = Watch(clock, watch_s) if watch_s is not None else None
+    cluster = build_cluster(planned, clock, streams, tracer, blocked)
     model = planned.model(cluster, planned.options, planned.costs)
     hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
     flushers = [host.flusher for host in hosts if host.flusher is not None]
@@ -103,6 +114,8 @@ def simulate(
         until_s = _run_until_settled(clock, clients, settings.settle_s, settings.limit_s)
     else:
         _run_to_completion(clock, clients, settings.limit_s)
+    if blocked is not None:
+        blocked.finish()
 
     measurement = meter.measurement(until_s, clients.in_flight_since_s)
     return Replication(
@@ -117,6 +130,7 @@ def simulate(
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
+        waited=None if blocked is None else tuple(blocked.waited),
     )
 
 

@@ -5,20 +5,23 @@ members number their messages on one axis and each covers every number, with a p
 empty completion. A message is delivered when every member has reported that it has everything up
 to it: there is no majority shortcut, the slowest member bounds every delivery.
 
-Simplified: membership is fixed (no view changes), links lose nothing for good (TCP), so that a
-member's messages always arrive complete and in order and no retransmission is asked for.
+Within a view, links lose nothing for good (TCP), so that a member's messages always arrive complete
+and in order and no retransmission is asked for. How one view follows another is told in
+``simrep.groupcomm.membership``; without one, the first view lasts for ever.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import islice
 from typing import Any
 
 from simrep.groupcomm.mesh import Mesh
 from simrep.groupcomm.total_order import Deliver
+from simrep.groupcomm.view import NO_VIEW, Message, View
 from simrep.kernel.clock import Clock
 
 __all__ = ["Evs", "EvsOptions"]
@@ -28,6 +31,7 @@ _GAP_BYTES = 110
 _AGGREGATE_BYTES = 8  # header of one message inside an aggregate
 _FEEDBACK_BYTES = 1 << 17  # at most 128 KiB may ask receivers to hold their completions back
 _MAX_RANGE = 0xFF  # the range of a message is one byte on the wire
+_FAR = 1 << 62  # beyond every number
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +69,8 @@ class EvsOptions:
     gap_when_blocked: bool = True
 
 
-class _Message:
-    """A user message covers first..last; a gap (``payloads`` None, ``last`` -1) covers nothing."""
-
-    __slots__ = ("aru", "first", "last", "more", "payloads", "source")
-
-    def __init__(
-        self, source: int, first: int, last: int, aru: int, more: bool, payloads: tuple[Any, ...]
-    ) -> None:
-        self.source = source
-        self.first = first
-        self.last = last
-        self.aru = aru
-        self.more = more
-        self.payloads = payloads
+def _ignore(*_: Any) -> None:
+    pass
 
 
 class Evs:
@@ -94,6 +86,12 @@ class Evs:
     options : EvsOptions
     keepalive_at_s : float or None
         When this member sends its first keepalive; None sends none.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    view : int
+        Number of the present view, from 0; ``NO_VIEW`` between two and when it is away.
     """
 
     def __init__(
@@ -105,8 +103,9 @@ class Evs:
         keepalive_at_s: float | None = None,
     ) -> None:
         self._clock = clock
-        self._mesh = mesh
-        self._options = options
+        self.mesh = mesh
+        self.view = 0
+        self._options = self._own_options = options
         self._me = mesh.me
         self._seen = [-1] * size  # highest number seen from each member; nothing is ever missing
         self._reported = [-1] * size  # what each member last reported to have in full
@@ -114,28 +113,36 @@ class Evs:
         self._safe = -1  # all received by all, as far as this member knows
         self._max_seen = -1
         self._last_sent = -1
-        self._output: deque[tuple[Any, int]] = deque()
+        self._queue: deque[tuple[Any, int]] = deque()  # what waits to be sent
+        self._output = self._queue  # what of it may be sent: another, empty one during a change
         self._output_bytes = 0
         self._since_feedback = 0
-        self._undelivered: list[tuple[int, int, tuple[Any, ...]]] = []
+        self._undelivered: list[tuple[int, int, Message]] = []
         self._delivering = False
-        mesh.on_message(self._receive)
+        self._tell_view: Callable[[View], object] = _ignore
+        self._outside: Callable[[Any], object] = _ignore
+        self._has_keepalives = keepalive_at_s is not None
+        mesh.on_message(self.receive)
         if keepalive_at_s is not None:
-            clock.at(keepalive_at_s, self._keepalive)
+            clock.at(keepalive_at_s, self._keepalive, 0)
 
     def on_deliver(self, deliver: Deliver) -> None:
         """Hand every ordered message to ``deliver(sender, payload)``."""
-        self._deliver_to = deliver
+        self._deliver_to = self._application = deliver
+
+    def on_view(self, call: Callable[[View], object]) -> None:
+        """Hand every new view to ``call(view)``, at its place among the deliveries."""
+        self._tell_view = call
 
     def send(self, payload: Any, size_bytes: int) -> bool:
         """Send now if the window allows, else queue; False if the queue is full."""
         options = self._options
         if self._output_bytes >= options.queue_limit_bytes or (
-            options.queue_limit_messages and len(self._output) >= options.queue_limit_messages
+            options.queue_limit_messages and len(self._queue) >= options.queue_limit_messages
         ):
             return False
         if self._output or self._last_sent + 1 > self._safe + options.user_send_window:
-            self._output.append((payload, size_bytes))
+            self._queue.append((payload, size_bytes))
             self._output_bytes += size_bytes
         else:
             self._send_user((payload,), size_bytes, options.user_send_window)
@@ -143,10 +150,14 @@ class Evs:
 
     @property
     def queued(self) -> int:
-        """Messages waiting for the window."""
-        return len(self._output)
+        """Messages waiting for the window, or for the next view."""
+        return len(self._queue)
 
-    def _receive(self, message: _Message) -> None:
+    def receive(self, message: Message) -> None:
+        """Handle a message that has arrived."""
+        if message.view != self.view:
+            self._outside(message)
+            return
         if message.last < 0:
             self._handle_gap(message.source, message.aru)
             return
@@ -156,7 +167,7 @@ class Evs:
         if last > self._max_seen:
             self._max_seen = last
         if message.payloads:
-            heappush(self._undelivered, (message.first, source, message.payloads))
+            heappush(self._undelivered, (message.first, source, message))
         before = self._aru
         self._aru = aru = min(self._seen)
         self._report(self._me, aru)
@@ -243,17 +254,19 @@ class Evs:
         self._seen[me] = last
         if last > self._max_seen:
             self._max_seen = last
-        if payloads:
-            heappush(self._undelivered, (first, me, payloads))
         self._aru = aru = min(self._seen)
+        message = Message(self.view, me, first, last, aru, more, payloads, size)
+        if payloads:
+            heappush(self._undelivered, (first, me, message))
         self._report(me, aru)
-        self._mesh.broadcast(_Message(me, first, last, aru, more, payloads), size + _HEADER_BYTES)
+        self.mesh.broadcast(message, size + _HEADER_BYTES)
         if not self._delivering:
             self._deliver()
 
     def _send_gap(self) -> None:
         """Acknowledge. gcomm hands its own gap to itself, which may flush or complete."""
-        self._mesh.broadcast(_Message(self._me, 0, -1, self._aru, False, ()), _GAP_BYTES)
+        gap = Message(self.view, self._me, 0, -1, self._aru, False, (), 0)
+        self.mesh.broadcast(gap, _GAP_BYTES)
         self._handle_gap(self._me, self._aru)
 
     def _deliver(self) -> None:
@@ -263,11 +276,108 @@ class Evs:
             return
         self._delivering = True
         while undelivered and undelivered[0][0] <= self._safe:
-            _, source, payloads = heappop(undelivered)
-            for payload in payloads:
+            _, source, message = heappop(undelivered)
+            for payload in message.payloads:
                 self._deliver_to(source, payload)
         self._delivering = False
 
-    def _keepalive(self, _: None) -> None:
-        self._send_user((), 0, -1)
-        self._clock.at(self._clock.now + self._options.keepalive_period_s, self._keepalive)
+    def _keepalive(self, view: int) -> None:
+        if view == self.view:
+            self._send_user((), 0, -1)
+            self._keep_alive()
+
+    def _keep_alive(self) -> None:
+        later = self._clock.now + self._options.keepalive_period_s
+        self._clock.at(later, self._keepalive, self.view)
+
+    # -- from one view to the next: for simrep.groupcomm.membership ----------------------------
+
+    def on_outside(self, handle: Callable[[Any], object]) -> None:
+        """Hand whatever arrives and is not of the present view to ``handle(message)``."""
+        self._outside = handle
+
+    def close(self) -> None:
+        """End the view: nothing of it arrives any more, and what the application sends waits."""
+        self.view = NO_VIEW
+        if self._output is self._queue:
+            self._output = deque()
+            self._options = replace(self._options, send_window=-_FAR, user_send_window=-_FAR)
+
+    def held(self) -> tuple[int, list[int]]:
+        """What is safe, and the highest number with a payload that is not, of each member or -1.
+
+        A payload that some member lacks is not safe anywhere, so that all who have it have not
+        delivered it, and can pass it on.
+        """
+        held = [-1] * len(self._seen)
+        for first, source, _ in self._undelivered:
+            if first > held[source]:
+                held[source] = first
+        return self._safe, held
+
+    def held_of(self, source: int, after: int) -> list[Message]:
+        """The undelivered messages of ``source`` with numbers above ``after``."""
+        return [
+            one for first, by, one in sorted(self._undelivered) if by == source and first > after
+        ]
+
+    def accept(self, messages: Iterable[Message]) -> None:
+        """Take over messages of the view that is closed."""
+        for message in messages:
+            heappush(self._undelivered, (message.first, message.source, message))
+
+    def withdraw(self) -> list[Message]:
+        """Own messages that others may lack, with all that waits as one more."""
+        if self._output is self._queue and self._queue:
+            payloads = tuple(payload for payload, _ in self._queue)
+            number, size = self._last_sent + 1, self._output_bytes
+            rest = Message(self.view, self._me, number, number, self._aru, False, payloads, size)
+            self.accept([rest])
+        return self.held_of(self._me, self._safe)
+
+    def finish(self) -> None:
+        """Deliver the rest of the view that is closed."""
+        self._safe = _FAR
+        self._deliver()
+
+    def open(self, view: int, members: Collection[int]) -> None:
+        """Begin a view; the application's messages go on waiting until ``release``."""
+        self._seen = [-1 if member in members else _FAR for member in range(len(self._seen))]
+        self._reported = self._seen.copy()
+        self._aru = self._safe = self._max_seen = self._last_sent = -1
+        self._since_feedback = 0
+        self._undelivered.clear()
+        self.view = view
+        if self._has_keepalives:
+            self._keep_alive()
+
+    def announce(self, payload: Any, size_bytes: int) -> None:
+        """Send a message of the group itself: it does not wait for the window."""
+        self._send_user((payload,), size_bytes, -1)
+
+    def divert(self, deliver: Deliver | None) -> None:
+        """Deliver to ``deliver``; with None, to the application again."""
+        self._deliver_to = self._application if deliver is None else deliver
+
+    def tell(self, view: View) -> None:
+        """Tell the application of a view."""
+        self._tell_view(view)
+
+    def release(self) -> None:
+        """Send what waited."""
+        self._options = self._own_options
+        self._output = self._queue
+        self._flush()
+
+    def stop(self) -> None:
+        """Neither send nor receive nor deliver from now on."""
+        self.close()
+        self.mesh.close()
+        self.divert(_ignore)
+        self._undelivered.clear()
+
+    def forget(self) -> None:
+        """Come back without anything of what was."""
+        self._queue.clear()
+        self._output_bytes = 0
+        self.mesh.reopen()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,10 @@ class MessageWork:
     send: Routine
     receive: Routine
     byte_s: float = 0.0
+
+
+def _drop(_: Any) -> None:
+    pass
 
 
 class Mesh:
@@ -62,8 +66,8 @@ class Mesh:
     """
 
     __slots__ = (
-        "_byte_s", "_clock", "_copies", "_handle", "_network", "_receive", "_relay_to", "_send",
-        "me", "received", "sent", "size", "thread",
+        "_byte_s", "_clock", "_copies", "_handle", "_network", "_receive", "_relay_to",
+        "_segments", "_send", "me", "received", "sent", "size", "thread",
     )  # fmt: skip
 
     def __init__(
@@ -85,19 +89,34 @@ class Mesh:
         self.size = len(segments)
         self.sent = 0
         self.received = 0
-        own = segments[me]
-        members: dict[int, list[int]] = {segment: [] for segment in sorted(set(segments))}
-        for member, segment in enumerate(segments):
-            members[segment].append(member)
-        place = members[own].index(me)
-        self._relay_to = [(peer, False) for peer in members[own] if peer != me]
+        self._segments = tuple(segments)
+        self.reach(range(self.size))
+        network.on_receive(me, self._arrived)
+
+    def reach(self, members: Collection[int]) -> None:
+        """Let ``members``, itself among them, be whom to send to and who relays."""
+        own = self._segments[self.me]
+        places: dict[int, list[int]] = {}
+        for member, segment in enumerate(self._segments):
+            if member in members:
+                places.setdefault(segment, []).append(member)
+        place = places[own].index(self.me)
+        self._relay_to = [(peer, False) for peer in places[own] if peer != self.me]
         self._copies: list[tuple[int, bool]] = []
-        for segment, there in members.items():
+        for segment, there in sorted(places.items()):
             if segment == own:
                 self._copies += self._relay_to
             else:
                 self._copies.append((there[(place + segment) % len(there)], len(there) > 1))
-        network.on_receive(me, self._arrived)
+
+    def close(self) -> None:
+        """Send and receive nothing more; what the network has already still arrives."""
+        self._copies = self._relay_to = []
+        self._network.on_receive(self.me, _drop)
+
+    def reopen(self) -> None:
+        """Receive again; ``reach`` tells whom to send to."""
+        self._network.on_receive(self.me, self._arrived)
 
     def on_message(self, handle: Callable[[Any], object]) -> None:
         """Received messages are handed to ``handle(message)`` on the thread."""
@@ -110,6 +129,10 @@ class Mesh:
     def send(self, peer: int, message: Any, size_bytes: int) -> None:
         """Send ``message`` to one other member."""
         self._copy(((peer, False),), message, size_bytes)
+
+    def send_each(self, peers: Iterable[int], message: Any, size_bytes: int) -> None:
+        """Send ``message`` to some other members, to each without a relay."""
+        self._copy([(peer, False) for peer in peers], message, size_bytes)
 
     def _copy(self, copies: Sequence[tuple[int, bool]], message: Any, size_bytes: int) -> None:
         cost = self._send.cost()

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.watch import Line
 
-__all__ = ["PausableMutex"]
+__all__ = ["PausableMutex", "WatchedMutex"]
 
 Call = Callable[[Any], object]
 
@@ -91,3 +92,63 @@ class PausableMutex:
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
+
+
+class WatchedMutex(PausableMutex):
+    """A mutex that tells a line who waits.
+
+    Parameters
+    ----------
+    clock : Clock
+    line : Line
+        What it waits for is the ``holder``, or the end of the pause.
+    hand_over : callable, optional
+
+    Attributes
+    ----------
+    holder : object
+        The argument of who holds it; None when nobody does.
+    """
+
+    __slots__ = ("_line", "_wake", "holder")
+
+    def __init__(
+        self,
+        clock: Clock,
+        line: Line,
+        hand_over: Callable[[Call, Any], object] | None = None,
+    ) -> None:
+        super().__init__(clock, self._turn)
+        self._wake = hand_over or _at_once
+        self._line = line
+        self.holder: Any = None
+
+    def enter(self, call: Call, argument: Any = None) -> None:
+        """See ``PausableMutex.enter``."""
+        if self._held or self.paused or self._waiting:
+            self._line.wait(argument)
+        else:
+            self.holder = argument
+        super().enter(call, argument)
+
+    def _turn(self, call: Call, argument: Any) -> None:
+        self._line.go(argument)
+        self.holder = argument
+        self._wake(call, argument)
+
+    def leave(self) -> None:
+        """See ``PausableMutex.leave``."""
+        self._line.cut()
+        self.holder = None
+        super().leave()
+
+    def withdraw(self, argument: Any) -> bool:
+        """See ``PausableMutex.withdraw``."""
+        self._line.go(argument)
+        return super().withdraw(argument)
+
+    def resume(self) -> None:
+        """See ``PausableMutex.resume``."""
+        if self.holder is None:
+            self._line.cut()
+        super().resume()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["OrderedGate"]
+from simrep.kernel.watch import Line
+
+__all__ = ["OrderedGate", "WatchedGate"]
 
 
 class OrderedGate:
@@ -57,3 +59,36 @@ class OrderedGate:
     def __len__(self) -> int:
         """How many are waiting."""
         return len(self._waiting)
+
+
+class WatchedGate(OrderedGate):
+    """A gate that tells a line which positions wait.
+
+    Parameters
+    ----------
+    line : Line
+        What it waits for is the position that is ``next``.
+    first : int
+    """
+
+    def __init__(self, line: Line, first: int = 1) -> None:
+        super().__init__(first)
+        self._line = line
+
+    def enter(self, position: int, call: Callable[[Any], object], argument: Any = None) -> None:
+        """See ``OrderedGate.enter``."""
+        if position == self.next and not self._draining:
+            call(argument)
+        else:
+            self._line.wait(position)
+            super().enter(position, self._turn, (position, call, argument))
+
+    def _turn(self, entry: tuple[int, Callable[[Any], object], Any]) -> None:
+        position, call, argument = entry
+        self._line.go(position)
+        call(argument)
+
+    def leave(self) -> None:
+        """See ``OrderedGate.leave``."""
+        self._line.cut()
+        super().leave()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor, isfinite, log10
 
-__all__ = ["describe", "duration", "number"]
+__all__ = ["amount", "describe", "duration", "number", "size"]
 
 _DURATIONS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 _SUFFIXES = {
@@ -46,6 +46,26 @@ def duration(seconds: float) -> str:
         if abs(seconds) >= unit * 0.9995:  # what rounds to 1.00 of a unit is given in that unit
             return f"{number(seconds / unit)} {name}"
     return f"{number(seconds / 1e-6)} us"
+
+
+def amount(value: float) -> str:
+    """A number of things: all its digits, or millions with one decimal.
+
+    >>> amount(9270), amount(2_500_000)
+    ('9,270', '2.5 M')
+    """
+    return f"{value / 1e6:,.1f} M" if value >= 1e6 else f"{value:,.0f}"
+
+
+def size(size_bytes: float) -> str:
+    """Bytes in bytes, KB or MB (of 1000 and 1,000,000 bytes).
+
+    >>> size(100), size(1700), size(188_750_000)
+    ('100 bytes', '1.7 KB', '188.8 MB')
+    """
+    if size_bytes < 1e3:
+        return f"{size_bytes:.0f} bytes"
+    return f"{size_bytes / 1e3:,.1f} KB" if size_bytes < 1e6 else f"{size_bytes / 1e6:,.1f} MB"
 
 
 def describe(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.fifo import Fifo
+from simrep.kernel.watch import Line
 from simrep.server.host import Host
 
 __all__ = ["Binlog", "Disk", "RedoLog", "Stage"]
@@ -52,6 +53,7 @@ class Stage(Generic[Item]):
     """
 
     servers = 1
+    _line: Line | None = None
 
     def __init__(
         self,
@@ -95,6 +97,8 @@ class Stage(Generic[Item]):
             return
         for item in items:
             self._queue.append((now, item))
+            if self._line is not None:
+                self._line.wait(item)
         if not self._taken:
             if items:
                 self._open()
@@ -106,10 +110,24 @@ class Stage(Generic[Item]):
         self.busy_s += self._clock._now - self._since
         if not self._queue:
             self._taken = False
-        elif self._wake is None:
+            return
+        if self._line is not None:
+            self._line.leave()
+        if self._wake is None:
             self._open()
         else:
             self._wake(self._open, None)
+
+    def watch(self, line: Line) -> None:
+        """Tell a line who waits, and which group is in service."""
+        serve = self._serve
+
+        def told(group: list[Item]) -> None:
+            line.serve(group)
+            serve(group)
+
+        self._serve = told
+        self._line = line
 
     @property
     def mean_group(self) -> float:
@@ -127,6 +145,8 @@ class Stage(Generic[Item]):
             self._start()
         else:
             self._gathering = self.groups + 1
+            if self._line is not None:
+                self._line.leave()
             self._clock.at(self._clock.now + gather, self._close, self._gathering)
 
     def _full(self) -> bool:

@@ -9,6 +9,7 @@ from simpy.events import Event
 
 from simrep.kernel.clock import Clock
 from simrep.workload.laps import LAPS
+from simrep.workload.transaction import Transaction
 
 __all__ = ["DEADLOCK", "LOCK_WAIT_TIMEOUT", "OpenTransaction", "Streaming"]
 
@@ -30,6 +31,8 @@ class OpenTransaction:
         Time of the last mark.
     seconds : list of float
         How long it has been in every stage until then, in the order of ``LAPS``.
+    transaction : Transaction
+        What it is an attempt at; set by the session.
     written : int or None
         Rows that a long statement has written so far; None: nothing of the kind.
     error : str
@@ -38,8 +41,9 @@ class OpenTransaction:
 
     __slots__ = (
         "_clock", "aborted", "done", "error", "lock_granted", "marked_s", "protected", "retry",
-        "seconds", "written",
+        "seconds", "transaction", "written",
     )  # fmt: skip
+    transaction: Transaction
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -161,6 +161,7 @@ class Sessions(Generic[T]):
         again = False
         while True:
             owner = self._begin(self._clock)
+            owner.transaction = transaction
             began_s = owner.marked_s
             if began_s != transaction.started_s:  # it waited in line, or there were attempts before
                 owner.seconds[_CLIENT] = transaction.queued_s

@@ -1,0 +1,275 @@
+"""A Galera node that tells a watch who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from simrep.experiment.cluster import Cluster
+from simrep.kernel.mutex import WatchedMutex
+from simrep.kernel.order import WatchedGate
+from simrep.kernel.watch import Holder, Line
+from simrep.measure.units import amount
+from simrep.server.watched import WatchedLocks
+
+from .galera_apply_monitor import ApplyMonitor
+from .galera_flow_control import FlowControl
+from .galera_node import GaleraNode
+from .galera_options import GaleraCosts, GaleraOptions
+from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
+from .watched import HELD, describe, named, watch_stage, who
+
+__all__ = ["WatchedNode"]
+
+_RECEIVE_QUEUE = "receive queue"
+
+
+def _who(item: Any) -> tuple[Hashable, ...]:
+    if isinstance(item, Ordered):
+        item = item.writeset
+    if isinstance(item, Writeset):
+        item = item.local
+    return who(item)
+
+
+def _who_flushes(item: tuple[int, Any, Any]) -> tuple[Hashable, ...]:
+    return _who(item[-1])
+
+
+class _Stopped(Control):
+    """A stop or continue that says whose it is, and why."""
+
+    __slots__ = ("queue", "upper")
+
+    def __init__(self, kind: int, node: int, queue: int, upper: int) -> None:
+        super().__init__(kind, node)
+        self.queue = queue
+        self.upper = upper
+
+
+class _WatchedApplyMonitor(ApplyMonitor):
+    """Tells a line what waits for what it depends on."""
+
+    __slots__ = ("line",)
+    line: Line
+
+    def may_enter(self, ordered: Ordered) -> bool:
+        may = super().may_enter(ordered)
+        if not may:
+            self.line.wait(ordered)
+        return may
+
+    def leave(self, ordered: Ordered) -> None:
+        if ordered.seqno == self.last_left + 1:
+            self.line.cut()
+        super().leave(ordered)
+
+
+class WatchedNode(GaleraNode):
+    """See ``GaleraNode``; lines for its monitors, its receive queue, its locks and its log."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: int,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        keepalive_at_s: float,
+    ) -> None:
+        super().__init__(cluster, index, options, costs, keepalive_at_s)
+        watch, name = cluster.watch, self.name
+        assert watch is not None
+        self._watch = watch
+        self._names = cluster.names
+        self._writesets: dict[int, Writeset] = {}  # by their place in the order, until they end
+        self._places: dict[Hashable, int] = {}
+        self._in_hand: dict[Hashable, None] = {}  # of the appliers
+        self._stops: dict[int, _Stopped] = {}
+        self._last_heard = -1
+
+        def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
+            return Line(watch, name, station, holder, **{"who": _who} | how)
+
+        def place(seqno: int) -> tuple[Hashable, ...]:
+            return _who(self._writesets[seqno])
+
+        self.send_monitor = mutex = WatchedMutex(
+            self.clock, line("send monitor", self._sender), self._hand_over
+        )
+        self._mutex = mutex
+        self.flow_control = FlowControl(options, cluster.size, mutex, self._control)
+        local_line = line(
+            "local monitor (certification)", lambda: self._at(local.next, HELD), who=place
+        )
+        commit_line = line("commit order", lambda: self._at(commit.next), who=place)
+        self._local_monitor = local = WatchedGate(local_line)
+        self._commit_monitor = commit = WatchedGate(commit_line)
+        self._apply_monitor = monitor = _WatchedApplyMonitor(
+            self._wake_dependent, self._report_committed
+        )
+        monitor.line = self._parent_line = line(
+            "dependencies", lambda: self._at(monitor.last_left + 1)
+        )
+        self._queue_line = line(_RECEIVE_QUEUE, self._appliers, holds_up=_RECEIVE_QUEUE)
+        self._order_line = line("total order", self._slowest)
+        self.locks = WatchedLocks(watch, name, self._owner, _who)
+        if self.redo_stage is not None:
+            doing = "writing and syncing the redo log"
+            watch_stage(watch, name, self.redo_stage, doing, name="redo log", of=_who_flushes)
+        receive = self.mesh._handle
+
+        def heard(message: Any) -> None:
+            self._last_heard = message.source
+            receive(message)
+
+        self.mesh.on_message(heard)
+
+    # -- who is waited for ---------------------------------------------------------------------
+
+    def _title(self, one: Hashable) -> str:
+        seqno = self._places.get(one)
+        return "" if seqno is None else f"writeset {seqno}"
+
+    def _holder(self, one: Hashable, verb: str, doing: str = "") -> Holder:
+        return Holder(named(one, self._title(one)), ((self.name, one),), verb, doing)
+
+    def _at(self, seqno: int, verb: str = "waited {} for") -> Holder:
+        writeset = self._writesets.get(seqno)
+        if writeset is None:
+            return Holder(f"writeset {seqno}, which has not arrived")
+        return self._holder(_who(writeset)[0], verb)
+
+    def _sender(self) -> Holder:
+        sender = self._mutex.holder
+        if sender is not None:
+            return self._holder(_who(sender)[0], HELD)
+        nodes = self._stops.items()
+        text = " and ".join(
+            f"{self._names[node]} (receive queue {stop.queue:,} > {stop.upper:,})"
+            for node, stop in nodes
+        )
+        keys = tuple((self._names[node], _RECEIVE_QUEUE) for node, _ in nodes)
+        return Holder(f"flow control of {text}", keys, "was paused {} by")
+
+    def _appliers(self) -> Holder:
+        in_hand = list(self._in_hand)
+        if len(in_hand) == 1:
+            return self._holder(in_hand[0], "waited {} for", "being applied")
+        return Holder(
+            f"one of {len(in_hand)} busy appliers", tuple((self.name, one) for one in in_hand)
+        )
+
+    def _slowest(self) -> Holder:
+        if self._last_heard < 0:
+            return Holder("a report of receipt")
+        return Holder(f"{self._names[self._last_heard]}, the last to report receipt")
+
+    def _owner(self, owner: Any) -> Holder:
+        if isinstance(owner, Ordered):
+            return self._holder(_who(owner)[0], HELD, "being applied")
+        holder = describe(self.name, owner, HELD)
+        return self._holder(_who(owner)[0], HELD, holder.doing)
+
+    def _does(self, writeset: Writeset, what: str) -> None:
+        self._watch.doing(self.name, _who(writeset)[0], what)
+
+    def _end(self, ordered: Ordered) -> None:
+        (one,) = _who(ordered)
+        self._in_hand.pop(one, None)
+        del self._writesets[ordered.seqno]
+        if self._places.get(one) == ordered.seqno:  # else it has been tried again
+            del self._places[one]
+            self._watch.forget(self.name, one)
+
+    # -- origin --------------------------------------------------------------------------------
+
+    def _send(self, writeset: Writeset) -> None:
+        if not writeset.local.aborted:
+            messages = -(-writeset.size_bytes // self.evs_options.mtu_bytes)
+            if messages > 1:
+                self._does(writeset, f"handing over {amount(messages)} messages")
+            self._order_line.wait(writeset)
+        super()._send(writeset)
+
+    def _control(self, message: Control) -> None:
+        if not isinstance(message, _Stopped):
+            queue = len(self._recv_q)
+            message = _Stopped(message.kind, self.index, queue, self.flow_control.upper)
+        super()._control(message)
+
+    # -- the ordered stream --------------------------------------------------------------------
+
+    def _deliver(self, sender: int, message: Any) -> None:
+        self._order_line.cut()
+        if sender == self.index and message.kind == Kind.WRITESET:
+            self._order_line.go(message)
+        super()._deliver(sender, message)
+
+    def _receive(self, message: Any) -> None:
+        kind = message.kind
+        if kind == Kind.WRITESET:
+            seqno = self._ordered + 1
+            self._writesets[seqno] = message
+            self._places[_who(message)[0]] = seqno
+        elif kind == Kind.STOP:
+            self._stops[message.node] = message
+        super()._receive(message)
+        if kind == Kind.CONTINUE:
+            self._stops.pop(message.node, None)
+
+    def _certify_local(self, ordered: Ordered) -> None:
+        self._certifies(ordered)
+        super()._certify_local(ordered)
+
+    def _certify_remote(self, ordered: Ordered) -> None:
+        self._certifies(ordered)
+        super()._certify_remote(ordered)
+
+    def _certifies(self, ordered: Ordered) -> None:
+        keys = ordered.writeset.key_count
+        self._does(ordered.writeset, f"certifying {amount(keys)} keys")
+
+    # -- the appliers --------------------------------------------------------------------------
+
+    def _enqueue(self, ordered: Ordered) -> None:
+        self._queue_line.wait(ordered)
+        super()._enqueue(ordered)
+
+    def _fetch(self, _: None) -> None:
+        if self._recv_q:
+            ordered = self._recv_q[0]
+            self._queue_line.cut()
+            self._queue_line.go(ordered)
+            self._in_hand[_who(ordered)[0]] = None
+        super()._fetch(_)
+
+    def _wake_dependent(self, ordered: Ordered) -> None:
+        self._parent_line.go(ordered)
+        super()._wake_dependent(ordered)
+
+    def _write_rows(self, ordered: Ordered) -> None:
+        self._does(ordered.writeset, "being applied")
+        super()._write_rows(ordered)
+
+    # -- commit --------------------------------------------------------------------------------
+
+    def _commit(self, ordered: Ordered) -> None:
+        self._does(ordered.writeset, "being committed")
+        super()._commit(ordered)
+
+    def _committed(self, ordered: Ordered) -> None:
+        if self._redo is not None:
+            self._does(ordered.writeset, "being flushed")
+        super()._committed(ordered)
+
+    def _finish(self, ordered: Ordered) -> None:
+        super()._finish(ordered)
+        self._end(ordered)
+
+    def _cancel(self, ordered: Ordered) -> None:
+        super()._cancel(ordered)
+        self._end(ordered)
+
+    def _fail(self, local: LocalTransaction) -> None:
+        self._watch.forget(self.name, _who(local)[0])
+        super()._fail(local)

@@ -1,0 +1,175 @@
+"""A member of a group that tells a watch who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.experiment.cluster import Cluster
+from simrep.kernel.watch import Holder, Line
+from simrep.measure.units import amount
+from simrep.server.watched import RELAY_LOG
+
+from .group_replication_consistency import Call, Consistency
+from .group_replication_flow_control import FlowControl
+from .group_replication_member import Member
+from .group_replication_messages import Kind, Ordered, Prepared
+from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
+from .watched import named, watch_stage, who
+
+__all__ = ["WatchedMember"]
+
+
+class _WatchedFlowControl(FlowControl):
+    """Tells a line which transactions wait for a new period."""
+
+    def watch(self, line: Line) -> None:
+        self._line = line
+
+    def wait(self, call: Call, argument: Any = None) -> None:
+        self._line.wait(argument)
+        super().wait(self._released, (call, argument))
+
+    def _released(self, wait: tuple[Call, Any]) -> None:
+        call, argument = wait
+        self._line.cut()
+        self._line.go(argument)
+        call(argument)
+
+    def late(self) -> list[tuple[int, str]]:
+        """Members whose queues are too long, and why."""
+        found = []
+        for of in self._members.values():
+            certifier, applier = self._over(of)
+            if certifier:
+                found.append((of.member, f"{amount(of.waiting_certification)} to certify"))
+            elif applier:
+                found.append((of.member, f"{amount(of.waiting_apply)} to apply"))
+        return found
+
+
+class _WatchedConsistency(Consistency):
+    """Tells lines what waits for other members, or for what was before it.
+
+    Attributes
+    ----------
+    last : int
+        The member that tells now that it has prepared something; negative: none does.
+    going : object
+        What goes on now.
+    """
+
+    last = -1
+    going: Any = None
+
+    def watch(self, prepares: Line, begins: Line) -> None:
+        self._prepares = prepares
+        self._begins = begins
+
+    def certified(self, order: int, call: Call, argument: Any) -> None:
+        message, _ = argument
+        self._prepares.wait(message)
+        super().certified(order, self._go_on, (message, call, argument))
+
+    def hold(self, change: Ordered, applied: Call) -> None:
+        self._prepares.wait(change)
+        super().hold(change, lambda held: self._go_on((held, applied, held)))
+
+    def prepared(self, message: Prepared) -> None:
+        self.last = message.member
+        super().prepared(message)
+        self.last = -1
+
+    def _go_on(self, wait: tuple[Any, Call, Any]) -> None:
+        item, call, argument = wait
+        self.going = item
+        self._prepares.cut()
+        self._prepares.go(item)
+        call(argument)
+
+    def begin(self, *, in_order: bool) -> Generator[Event, Any, None]:
+        token = object()
+        self._begins.wait(token)
+        yield from super().begin(in_order=in_order)
+        self._begins.cut()
+        self._begins.go(token)
+
+
+class WatchedMember(Member):
+    """See ``Member``; lines for the total order, its queues, flow control and consistency."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: int,
+        options: GroupReplicationOptions,
+        costs: GroupReplicationCosts,
+        loop_at_s: float,
+    ) -> None:
+        super().__init__(cluster, index, options, costs, loop_at_s)
+        watch, name = cluster.watch, self.server.name
+        assert watch is not None
+        self._names = cluster.names
+        self._last_heard = -1
+
+        def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
+            return Line(watch, name, station, holder, **how)
+
+        self._order_line = line("total order (XCom)", self._slowest, who=who)
+        doing = "being passed on"
+        watch_stage(watch, name, self._delivered, doing, name="delivery")
+        doing = "being certified, or written to the relay log"
+        watch_stage(watch, name, self._applier_module, doing, name="applier module (certification)")
+        self.flow_control = self._quota = quota = _WatchedFlowControl(self.clock, options)
+        quota.watch(line("flow control quota", self._period))
+        self.consistency = self._waits = consistency = _WatchedConsistency(
+            self.clock, index, cluster.size, self._send, self.channel.when_caught_up
+        )
+        consistency.watch(
+            line("consistency AFTER", self._unprepared, who=who),
+            line("consistency at begin", self._uncommitted),
+        )
+        receive = self.mesh._handle
+
+        def heard(message: Any) -> None:
+            self._last_heard = message.source
+            receive(message)
+
+        self.mesh.on_message(heard)
+
+    def _slowest(self) -> Holder:
+        if self._last_heard < 0:
+            return Holder("a majority")
+        return Holder(f"{self._names[self._last_heard]}, whose message completed it")
+
+    def _period(self) -> Holder:
+        quota = amount(self.flow_control.quota)
+        text = f"a new period (quota {quota})"
+        late = self._quota.late()
+        if late:
+            text += " because of " + " and ".join(f"{self._names[m]} ({why})" for m, why in late)
+        return Holder(text, tuple((self._names[member], RELAY_LOG) for member, _ in late))
+
+    def _unprepared(self) -> Holder:
+        member, going = self._waits.last, self._waits.going
+        if member < 0:
+            return Holder("the others to prepare it")
+        node, (one,) = self._names[member], who(going)
+        text = f"{node} to prepare {named(one)}"
+        return Holder(text, ((node, one), (node, RELAY_LOG)))
+
+    def _uncommitted(self) -> Holder:
+        return Holder("what was before it to commit", ((self.server.name, RELAY_LOG),))
+
+    def _send(self, message: Any) -> None:
+        if message.kind == Kind.TRANSACTION:
+            self._order_line.wait(message)
+        super()._send(message)
+
+    def _deliver(self, sender: int, message: Any) -> None:
+        self._order_line.cut()
+        if sender == self.index and message.kind == Kind.TRANSACTION:
+            self._order_line.go(message)
+        super()._deliver(sender, message)

@@ -1,0 +1,246 @@
+"""Explaining a run: what blocked whom, when and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simrep.errors import ScenarioError
+from simrep.experiment.plan import plan
+from simrep.experiment.run import simulate
+from simrep.measure.blockage import Blockage, Cause, blockages, causes
+from simrep.measure.series import Stall
+from simrep.measure.units import amount, duration
+from simrep.scenario.load import load
+from simrep.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Group
+    from rich.table import Table
+
+__all__ = ["StallExplanation", "explain_stall"]
+
+_SHOWN = 20
+_LEAST_SHARE = 0.02
+"""Of the stall: a cause or a gap that is shorter is not worth a sentence."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class StallExplanation:
+    """What was blocked in a run, and what caused its longest stall.
+
+    Attributes
+    ----------
+    stall : Stall
+        The longest time without a commit although work was in flight.
+    blockages : tuple of Blockage
+        Of the whole run, warm-up included; the longest first.
+    causes : tuple of Cause
+        Of the stall: what nothing else explains; what did so longest first.
+    unexplained_s : float
+        Seconds of the stall in which nothing was blocked for long enough to be noted.
+    longer_than_s : float
+        Shorter blockages were not noted.
+    seed, replication : int
+    scenario : mapping
+        The scenario that was run, with its defaults filled in.
+    versions : mapping of str to str
+        What computed it.
+    """
+
+    stall: Stall
+    blockages: tuple[Blockage, ...]
+    causes: tuple[Cause, ...]
+    unexplained_s: float
+    longer_than_s: float
+    seed: int
+    replication: int
+    scenario: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON can hold it; positions are those in ``blockages``."""
+        known = self.stall.seconds > 0.0
+        return {
+            "stall": {
+                "began_s": self.stall.began_s if known else None,
+                "seconds": self.stall.seconds,
+                "unexplained_s": self.unexplained_s,
+            },
+            "causes": [
+                {
+                    "blockage": cause.blockage,
+                    "seconds": cause.seconds,
+                    "follows": [list(one) for one in cause.follows],
+                    "text": str(self.blockages[cause.blockage]),
+                }
+                for cause in self.causes
+            ],
+            "blockages": [
+                {
+                    "node": one.node,
+                    "station": one.station,
+                    "waited_for": one.waited_for,
+                    "doing": one.doing or None,
+                    "began_s": one.began_s,
+                    "ended_s": one.ended_s,
+                    "seconds": one.seconds,
+                    "waiting": one.waiting,
+                    "ended": one.ended,
+                    "in_stall_s": one.within(self.stall),
+                    "because": list(one.because),
+                    "text": str(one),
+                }
+                for one in self.blockages
+            ],
+            "longer_than_s": self.longer_than_s,
+            "seed": self.seed,
+            "replication": self.replication,
+            "scenario": dict(self.scenario),
+            "versions": dict(self.versions),
+        }
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The blockages over time, the stall shaded; saved when a path is given."""
+        from simrep.plot.blockage import plot_blockages
+
+        return plot_blockages(self, path)
+
+    def sentences(self) -> list[str]:
+        """The stall and its causes in words, what follows from each indented below it."""
+        stall = self.stall
+        if not stall.seconds > 0.0:
+            return ["Nothing was measured: there was no transaction in flight."]
+        end_s = stall.began_s + stall.seconds
+        span = f"from {stall.began_s:.3f} to {end_s:.3f} s"
+        said = [f"Longest time without a commit: {duration(stall.seconds)}, {span}."]
+        least_s = _LEAST_SHARE * stall.seconds
+        told: set[int] = set()
+        for number, cause in enumerate(self.causes):
+            if number and cause.seconds < least_s:
+                break
+            first = "Cause" if number == 0 else "Another cause"
+            said.append(
+                f"{first}, for {duration(cause.seconds)} of it: {self.blockages[cause.blockage]}"
+            )
+            follows = [one for one in cause.follows if one[0] not in told]
+            told |= {n for n, _ in follows}
+            said += [f"{'  ' * depth}so {self.blockages[n]}" for n, depth in follows[:_SHOWN]]
+        if self.unexplained_s >= least_s or not self.causes:
+            said.append(
+                f"For {duration(self.unexplained_s)} of it nothing was blocked for "
+                f"{duration(self.longer_than_s)} or longer: work was executed, applied or on its "
+                "way. The stages of the latency tell where that time goes."
+            )
+        return said
+
+    def summary(self) -> Group:
+        """Sentences and a table for a terminal."""
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.text import Text
+
+        parts: list[Any] = []
+        for text in self.sentences():
+            words = text.lstrip(" ")
+            parts.append(Padding(Text(words), (0, 0, 0, len(text) - len(words)), expand=False))
+        if self.blockages:
+            shown = min(len(self.blockages), _SHOWN)
+            title = (
+                f"Blockages of {duration(self.longer_than_s)} or longer, seed {self.seed}: "
+                f"the longest {shown} of {amount(len(self.blockages))}"
+            )
+            parts += [Text(""), Text(title, style="bold"), self._table()]
+        return Group(*parts)
+
+    def _table(self) -> Table:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in ("began", "lasted", "in stall"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("what")
+        for one in self.blockages[:_SHOWN]:
+            inside_s = one.within(self.stall)
+            table.add_row(
+                f"{one.began_s:.3f} s",
+                duration(one.seconds),
+                duration(inside_s) if inside_s > 0.0 else "-",
+                str(one),
+            )
+        return table
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=100, no_color=True, highlight=False)
+        with console.capture() as capture:
+            console.print(self.summary())
+        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+    def __repr__(self) -> str:
+        return (
+            f"<StallExplanation {duration(self.stall.seconds)} without a commit, "
+            f"{len(self.causes)} causes, {len(self.blockages)} blockages, seed {self.seed}>"
+        )
+
+
+def explain_stall(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    seed: int | None = None,
+    replication: int = 0,
+    longer_than_s: float = 0.1,
+) -> StallExplanation:
+    """Simulate one replication and tell what blocked whom.
+
+    Parameters
+    ----------
+    scenario : str, Path, mapping or Scenario
+        What :func:`simrep.run` takes.
+    seed, replication : int
+        Together they choose the random numbers; default: ``run.seed`` of the scenario and its
+        first replication. The run is that of :func:`simrep.run`, bit for bit.
+    longer_than_s : float
+        Shorter blockages are not noted; above 0, in seconds.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario or an argument is not valid.
+
+    Notes
+    -----
+    A blockage is what somebody waited for while it did not change. A queue that moves is load,
+    not a blockage, however long it is; nor is a slow network or a busy processor.
+    """
+    if not 0.0 < longer_than_s < inf:
+        raise ScenarioError("longer_than_s", f"must be above 0 and finite, given {longer_than_s}")
+    if replication < 0:
+        raise ScenarioError("replication", f"must not be negative, given {replication}")
+    loaded = load(scenario)
+    if seed is None:
+        seed = loaded.run.seed
+    elif seed < 0:
+        raise ScenarioError("seed", f"must not be negative, given {seed}")
+    planned = plan(loaded)
+    record = simulate(planned, seed, replication, watch_s=longer_than_s)
+    found = blockages(record.waited or ())
+    stall = record.measurement.stall
+    reasons, unexplained_s = causes(found, stall)
+    return StallExplanation(
+        stall=stall,
+        blockages=found,
+        causes=reasons,
+        unexplained_s=unexplained_s,
+        longer_than_s=longer_than_s,
+        seed=seed,
+        replication=replication,
+        scenario=planned.scenario.to_dict(),
+        versions=planned.versions,
+    )

@@ -1,0 +1,247 @@
+"""A record of what was blocked, by whom and for how long. Off unless asked for.
+
+A station is blocked while somebody waits in front of it and what they wait for stays the same. It
+has a ``Line`` that is told who waits, and when what they wait for ends. A queue that is long
+although it moves is load, and no blockage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from simrep.kernel.clock import Clock
+
+__all__ = ["Holder", "Key", "Line", "Waited", "Watch"]
+
+Key = tuple[str, Hashable]
+"""A node, and somebody or something on it."""
+
+Who = Callable[[Any], tuple[Hashable, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What a station waits for.
+
+    Parameters
+    ----------
+    text : str
+    keys : tuple of Key
+        Who that is; a blockage in which one of them waits explains this one.
+    verb : str
+        How the station waits; ``{}`` stands for the duration.
+    doing : str
+        What it does unless it has told something else.
+    """
+
+    text: str
+    keys: tuple[Key, ...] = ()
+    verb: str = "waited {} for"
+    doing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """A blockage, as it was recorded.
+
+    Attributes
+    ----------
+    node, station, detail : str
+        Where; the detail tells stations of one name apart.
+    began_s, ended_s : float
+        In simulated seconds; a blockage that has not ended is recorded up to the end of the run.
+    holder : Holder
+        What was waited for.
+    doing : str
+        What the holder was doing most of the time; empty if nobody has said.
+    waiters : frozenset of Key
+        Who waited when it ended, and whom that holds up in turn.
+    waiting : int
+        How many they are.
+    ended : bool
+    """
+
+    node: str
+    station: str
+    detail: str
+    began_s: float
+    ended_s: float
+    holder: Holder
+    doing: str
+    waiters: frozenset[Key]
+    waiting: int
+    ended: bool
+
+
+class Watch:
+    """Collects blockages. Code that may watch holds ``Watch | None`` and asks ``is not None``.
+
+    Parameters
+    ----------
+    clock : Clock
+    longer_than_s : float
+        Shorter blockages are forgotten at once, in seconds.
+
+    Attributes
+    ----------
+    waited : list of Waited
+        In the order in which they ended.
+    """
+
+    def __init__(self, clock: Clock, longer_than_s: float = 0.1) -> None:
+        self.clock = clock
+        self.longer_than_s = longer_than_s
+        self.waited: list[Waited] = []
+        self._blocked: dict[Line, None] = {}
+        self._doing: dict[Key, list[tuple[float, str]]] = {}
+
+    def doing(self, node: str, who: Hashable, what: str) -> None:
+        """From now on somebody does this."""
+        self._doing.setdefault((node, who), []).append((self.clock._now, what))
+
+    def forget(self, node: str, who: Hashable) -> None:
+        """Somebody has ended."""
+        self._doing.pop((node, who), None)
+
+    def finish(self) -> None:
+        """The run has ended: what is still blocked is recorded as such."""
+        for line in list(self._blocked):
+            line.cut(ended=False)
+
+    def _longest(self, key: Key, since_s: float) -> str:
+        """What somebody has done longest since then."""
+        doings = self._doing.get(key)
+        if doings is None:
+            return ""
+        ends_s = [began_s for began_s, _ in doings[1:]] + [self.clock._now]
+        _, what = max(
+            (end_s - max(began_s, since_s), what)
+            for (began_s, what), end_s in zip(doings, ends_s, strict=True)
+        )
+        return what
+
+
+def _itself(item: Hashable) -> tuple[Hashable, ...]:
+    return (item,)
+
+
+class Line:
+    """Who waits in front of one station.
+
+    Parameters
+    ----------
+    watch : Watch
+    node, station : str
+    holder : callable
+        ``holder()`` tells what is waited for; asked only when a blockage is recorded, just before
+        that ends.
+    who : callable, optional
+        ``who(item)``: those for whom an item of the station stands; itself if not given.
+    behind : callable, optional
+        How many wait, if the line is not told of all.
+    holds_up : hashable, optional
+        Something on the node that comes to a stop whenever somebody waits here.
+    detail : str
+    doing : str
+        What whoever is in service here does.
+    """
+
+    __slots__ = (
+        "_behind", "_holder", "_holds_up", "_since_s", "_waiting", "_watch", "_who", "detail",
+        "doing", "node", "serving", "station",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        watch: Watch,
+        node: str,
+        station: str,
+        holder: Callable[[], Holder],
+        *,
+        who: Who = _itself,
+        behind: Callable[[], int] | None = None,
+        holds_up: Hashable = None,
+        detail: str = "",
+        doing: str = "",
+    ) -> None:
+        self._watch = watch
+        self._holder = holder
+        self._who = who
+        self._behind = behind
+        self._holds_up = holds_up
+        self._since_s = 0.0
+        self._waiting: dict[Hashable, None] = {}
+        self.node = node
+        self.station = station
+        self.detail = detail
+        self.doing = doing
+        self.serving: tuple[Hashable, ...] = ()
+
+    def wait(self, item: Any) -> None:
+        """Somebody begins to wait."""
+        if not self._waiting:
+            self._since_s = self._watch.clock._now
+            self._watch._blocked[self] = None
+        for one in self._who(item):
+            self._waiting[one] = None
+
+    def go(self, item: Any) -> None:
+        """Somebody no longer waits; it is not an error if it did not."""
+        waiting = self._waiting
+        gone = [one for one in self._who(item) if one in waiting]
+        if not gone:
+            return
+        if len(gone) == len(waiting):
+            self.cut()
+            del self._watch._blocked[self]
+        for one in gone:
+            del waiting[one]
+
+    def cut(self, *, ended: bool = True) -> None:
+        """What is waited for ends now; whoever waits on does so for something else."""
+        if self._waiting:
+            watch = self._watch
+            now = watch.clock._now
+            if now - self._since_s >= watch.longer_than_s:
+                self._record(now, ended=ended)
+            self._since_s = now
+
+    def serve(self, items: list[Any]) -> None:
+        """A station that serves groups begins with one."""
+        for item in items:
+            self.go(item)
+        self.serving = tuple(one for item in items for one in self._who(item))
+        if self.doing:
+            for one in self.serving:
+                self._watch.doing(self.node, one, self.doing)
+
+    def leave(self) -> None:
+        """The group in service leaves; somebody waits."""
+        self.cut()
+        self.serving = ()
+
+    def _record(self, now: float, *, ended: bool) -> None:
+        watch, node = self._watch, self.node
+        holder = self._holder()
+        doing = self.doing
+        if not doing and len(holder.keys) == 1:
+            doing = watch._longest(holder.keys[0], self._since_s) or holder.doing
+        waiters = {(node, one) for one in self._waiting}
+        if self._holds_up is not None:
+            waiters.add((node, self._holds_up))
+        watch.waited.append(
+            Waited(
+                node,
+                self.station,
+                self.detail,
+                self._since_s,
+                now,
+                holder,
+                doing,
+                frozenset(waiters),
+                len(self._waiting) if self._behind is None else self._behind(),
+                ended,
+            )
+        )

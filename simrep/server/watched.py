@@ -1,0 +1,166 @@
+"""Locks and appliers that tell a watch who waits for whom."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from simrep.kernel.order import WatchedGate
+from simrep.kernel.watch import Holder, Line, Watch
+from simrep.server.appliers import Appliers, Call, Change
+from simrep.server.locks import LockTable, Owner, _Wait
+
+__all__ = ["RELAY_LOG", "ROW_LOCKS", "WatchedAppliers", "WatchedLocks"]
+
+Describe = Callable[[Any], Holder]
+"""Who somebody is: owner or change to a ``Holder``."""
+Who = Callable[[Any], tuple[Hashable, ...]]
+
+ROW_LOCKS = "row locks"
+RELAY_LOG = "relay log"
+
+
+class WatchedLocks(LockTable):
+    """A lock table with a line for every row that somebody waits for.
+
+    Parameters
+    ----------
+    watch : Watch
+    node : str
+    describe : callable
+        Who the holder of a row is.
+    who : callable
+        ``who(owner)``: those for whom it stands.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        node: str,
+        describe: Describe,
+        who: Who,
+    ) -> None:
+        super().__init__(watch.clock)
+        self._watch = watch
+        self._node = node
+        self._describe = describe
+        self._who = who
+        self._lines: dict[Hashable, Line] = {}
+
+    def _wait(self, owner: Owner, row: Hashable, call: Call, argument: Any) -> deque[_Wait]:
+        queue = super()._wait(owner, row, call, argument)
+        line = self._lines.get(row)
+        if line is None:
+            line = self._lines[row] = Line(
+                self._watch,
+                self._node,
+                ROW_LOCKS,
+                lambda: self._describe(self._holders[row]),
+                who=self._who,
+                detail=str(row),
+            )
+        line.wait(owner)
+        return queue
+
+    def _leave_queue(self, wait: _Wait) -> None:
+        self._lines[wait.row].go(wait.owner)
+        super()._leave_queue(wait)
+        if wait.row not in self._queues:
+            del self._lines[wait.row]
+
+    def force(self, owner: Owner, row: Hashable, call: Call, argument: Any = None) -> Owner | None:
+        """See ``LockTable.force``; who loses the row is no longer waited for."""
+        line = self._lines.get(row)
+        if line is not None and not self._holders[row].protected:
+            line.cut()
+        return super().force(owner, row, call, argument)
+
+    def release_all(self, owner: Owner) -> None:
+        """See ``LockTable.release_all``."""
+        if self._lines:
+            for row, line in self._lines.items():
+                if self._holders.get(row) is owner:
+                    line.cut()
+        super().release_all(owner)
+
+
+class WatchedAppliers(Appliers):
+    """Appliers with lines for the relay log, for dependencies and for the commit order."""
+
+    def watch(self, watch: Watch, node: str, describe: Describe, who: Who) -> None:
+        """Begin to watch; before anything is submitted.
+
+        Parameters
+        ----------
+        watch : Watch
+        node : str
+        describe : callable
+            Who a change is.
+        who : callable
+            ``who(change)``: those for whom it stands.
+        """
+        self._changes: dict[int, Change] = {}  # handed over, and not committed
+        self._describe_change = describe
+
+        def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
+            return Line(watch, node, station, holder, **{"who": who} | how)
+
+        self._relay_line = line(
+            RELAY_LOG, self._blocks_relay, behind=self.__len__, holds_up=RELAY_LOG
+        )
+        self._parent_line = line("dependencies", lambda: self._at(self.low_water + 1))
+        if self._gate is not None:
+            self._gate = gate = WatchedGate(
+                line(
+                    "commit order",
+                    lambda: self._at(gate.next),
+                    who=lambda seqno: who(self._changes[seqno]),
+                )
+            )
+
+    def _at(self, seqno: int) -> Holder:
+        change = self._changes.get(seqno, self._held)
+        return Holder("the coordinator") if change is None else self._describe_change(change)
+
+    def _blocks_relay(self) -> Holder:
+        """What the coordinator waits for: what its change depends on, or a worker."""
+        if self._idle > 0 or len(self._changes) == 1:
+            return self._at(self.low_water + 1)
+        holders = [self._describe_change(change) for change in self._changes.values()]
+        keys = tuple(key for holder in holders for key in holder.keys)
+        return Holder(f"one of {len(holders)} busy appliers", keys)
+
+    def submit(self, change: Change) -> None:
+        """See ``Appliers.submit``."""
+        super().submit(change)
+        if self._single and not self._idle:  # the single thread applies another
+            self._relay_line.wait(change)
+
+    def _schedule(self, _: None = None) -> None:
+        super()._schedule()
+        if self._held is not None and self._waits:
+            self._relay_line.wait(self._held)
+
+    def _hand_over(self, change: Change) -> None:
+        self._relay_line.go(change)
+        self._changes[change.seqno] = change
+        super()._hand_over(change)
+
+    def _start(self, change: Change) -> None:
+        if change.parent > self.low_water:
+            self._parent_line.wait(change)
+        super()._start(change)
+
+    def _work_on(self, change: Change) -> None:
+        self._parent_line.go(change)
+        super()._work_on(change)
+
+    def _committed(self, change: Change) -> None:
+        oldest = change.seqno == self.low_water + 1
+        if oldest:
+            self._parent_line.cut()
+        if oldest or not self._idle:
+            self._relay_line.cut()
+        super()._committed(change)
+        del self._changes[change.seqno]

@@ -1,0 +1,121 @@
+"""EVS groups whose members crash, leave and come back, with a log of what each is told."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from simrep.groupcomm.membership import Membership
+from simrep.groupcomm.view import View
+from tests.groups import EvsGroup, Matrix
+
+__all__ = ["ChangingGroup", "Sent", "Told"]
+
+
+class Told(NamedTuple):
+    """What the application of a member was told, a view or a payload, in the member's nth life."""
+
+    time_s: float
+    life: int
+    what: View | int
+
+
+class Sent(NamedTuple):
+    """A payload that a member took."""
+
+    time_s: float
+    sender: int
+    life: int
+
+
+class ChangingGroup:
+    """A group and its membership.
+
+    Parameters
+    ----------
+    delays_s : matrix of float
+        One-way delays in seconds.
+    suspect_timeout_s : float
+    **how
+        See ``EvsGroup``.
+
+    Attributes
+    ----------
+    logs : list of list of Told
+        By member.
+    sent : dict of int to Sent
+        By payload, which are numbered.
+    lives : list of int
+        How often each member has come back.
+    departures : dict of (int, int) to (float, bool)
+        When each (member, life) ended, and whether it crashed.
+    """
+
+    def __init__(self, delays_s: Matrix, suspect_timeout_s: float = 5.0, **how: Any) -> None:
+        self.group = EvsGroup(delays_s, **how)
+        self.clock = self.group.clock
+        size = len(delays_s)
+        self.membership = Membership(self.clock, self.group.members, suspect_timeout_s)
+        self.logs: list[list[Told]] = [[] for _ in range(size)]
+        self.sent: dict[int, Sent] = {}
+        self.lives = [0] * size
+        self.departures: dict[tuple[int, int], tuple[float, bool]] = {}
+        for member, evs in enumerate(self.group.members):
+            evs.on_view(partial(self._told, member))
+            evs.on_deliver(partial(self._delivered, member))
+
+    def _told(self, member: int, what: View | int) -> None:
+        self.logs[member].append(Told(self.clock.now, self.lives[member], what))
+
+    def _delivered(self, member: int, sender: int, payload: int) -> None:
+        assert self.sent[payload].sender == sender
+        self._told(member, payload)
+
+    # -- what to do, and when ------------------------------------------------------------------
+
+    def send(self, time_s: float, member: int, size_bytes: int = 100) -> None:
+        """Have a member send a payload, if it is up."""
+
+        def send(_: None) -> None:
+            if self.is_up(member):
+                number = len(self.sent)
+                self.sent[number] = Sent(self.clock.now, member, self.lives[member])
+                assert self.group.members[member].send(number, size_bytes)
+
+        self.clock.at(time_s, send)
+
+    def crash(self, time_s: float, member: int) -> None:
+        self.clock.at(time_s, self._depart, (member, True))
+
+    def leave(self, time_s: float, member: int) -> None:
+        self.clock.at(time_s, self._depart, (member, False))
+
+    def _depart(self, departure: tuple[int, bool]) -> None:
+        member, crashes = departure
+        if self.is_up(member):
+            self.departures[member, self.lives[member]] = self.clock.now, crashes
+            (self.membership.crash if crashes else self.membership.leave)(member)
+
+    def join(self, time_s: float, member: int) -> None:
+        self.clock.at(time_s, self._join, member)
+
+    def _join(self, member: int) -> None:
+        if not self.is_up(member):
+            self.lives[member] += 1
+            self.membership.join(member)
+
+    # -- what came of it -----------------------------------------------------------------------
+
+    def is_up(self, member: int) -> bool:
+        return (member, self.lives[member]) not in self.departures
+
+    def views(self, member: int) -> list[View]:
+        return [told.what for told in self.logs[member] if isinstance(told.what, View)]
+
+    def told_at(self, member: int, number: int = -1) -> float:
+        """When a member was told its nth view, by default the last."""
+        return [told.time_s for told in self.logs[member] if isinstance(told.what, View)][number]
+
+    def delivered(self, member: int) -> list[int]:
+        """All payloads that a member has delivered, in order."""
+        return [told.what for told in self.logs[member] if not isinstance(told.what, View)]
