@@ -62,6 +62,7 @@ class Asynchronous(SourceAndReplicas):
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
     Session: ClassVar[type[BaseModel] | None] = None
     xa: ClassVar[bool] = False
+    changes: ClassVar[bool] = False
 
     def __init__(
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts

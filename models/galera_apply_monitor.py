@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from .galera_writeset import Ordered
 
@@ -31,6 +32,7 @@ class ApplyMonitor:
     """
 
     __slots__ = (
+        "_asked",
         "_bytes",
         "_keys",
         "_left",
@@ -45,6 +47,7 @@ class ApplyMonitor:
         self._wake = wake
         self._report = report
         self._waiting: dict[int, list[Ordered]] = {}
+        self._asked: dict[int, list[tuple[Callable[[Any], object], Any]]] = {}
         self._left: dict[int, Ordered] = {}
         self._keys = self._bytes = self._reported = 0
         self.last_left = 0
@@ -55,6 +58,17 @@ class ApplyMonitor:
             return True
         self._waiting.setdefault(ordered.depends, []).append(ordered)
         return False
+
+    def when_left(self, seqno: int, call: Callable[[Any], object], argument: Any) -> None:
+        """``call(argument)`` when everything up to ``seqno`` has left."""
+        if seqno <= self.last_left:
+            call(argument)
+        else:
+            self._asked.setdefault(seqno, []).append((call, argument))
+
+    def start_after(self, seqno: int) -> None:
+        """Begin from a state that holds everything up to ``seqno``."""
+        self.last_left = self._reported = seqno
 
     def leave(self, ordered: Ordered) -> None:
         """It is committed, or has failed certification."""
@@ -74,6 +88,9 @@ class ApplyMonitor:
             if self._waiting:
                 for dependent in self._waiting.pop(seqno, ()):
                     self._wake(dependent)
+            if self._asked:
+                for call, argument in self._asked.pop(seqno, ()):
+                    call(argument)
             if seqno + 1 not in self._left:
                 return
             seqno += 1

@@ -30,7 +30,10 @@ class FlowControl:
         Sends a control message to the group.
     """
 
-    __slots__ = ("_own", "_send", "_send_monitor", "_stops", "lower", "received", "sent", "upper")
+    __slots__ = (
+        "_options", "_own", "_send", "_send_monitor", "_stops", "lower", "received", "sent",
+        "upper",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -39,15 +42,20 @@ class FlowControl:
         send_monitor: PausableMutex,
         send: Callable[[Control], object],
     ) -> None:
-        scale = 1.0 if options.fc_master_slave else sqrt(size)
-        self.upper = int(options.fc_limit * scale + 0.5)
-        self.lower = int(self.upper * options.fc_factor + 0.5)
+        self._options = options
+        self._set_limits(size)
         self.sent = 0
         self.received = 0
         self._own = False  # this node's stop is not yet taken back
         self._stops = 0
         self._send_monitor = send_monitor
         self._send = send
+
+    def _set_limits(self, size: int) -> None:
+        options = self._options
+        scale = 1.0 if options.fc_master_slave else sqrt(size)
+        self.upper = int(options.fc_limit * scale + 0.5)
+        self.lower = int(self.upper * options.fc_factor + 0.5)
 
     def grown(self, queue: int) -> None:
         """The receive queue has grown to ``queue`` writesets."""
@@ -61,6 +69,14 @@ class FlowControl:
         if self._own and queue <= self.lower:
             self._own = False
             self._send(Control(Kind.CONTINUE))
+
+    def reset(self, size: int) -> None:
+        """The group has changed: whatever was stopped goes on, and the limit follows its size."""
+        self._set_limits(size)
+        self._own = False
+        if self._stops > 0:
+            self._send_monitor.resume()
+        self._stops = 0
 
     def deliver(self, kind: int) -> None:
         """A stop or continue of any node was delivered."""

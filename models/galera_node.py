@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from simrep.experiment.cluster import Cluster
-from simrep.groupcomm.evs import Evs, EvsOptions
-from simrep.groupcomm.mesh import Mesh, MessageWork
-from simrep.groupcomm.total_order import TotalOrder
+from simrep.groupcomm.view import View
 from simrep.kernel.order import OrderedGate
 from simrep.measure.moments import Moments
-from simrep.server.certification import CertificationIndex
 from simrep.server.locks import LockTable
 from simrep.server.storage import Disk, RedoLog, Stage
 from simrep.server.thread import Thread
 from simrep.workload.laps import Lap
 
 from .galera_apply_monitor import ApplyMonitor
-from .galera_commit_monitor import commit_monitor
+from .galera_certifier import Certifier, NodeState
+from .galera_commit_monitor import LooseCommitMonitor, commit_monitor
 from .galera_flow_control import FlowControl
+from .galera_group import GroupMember
 from .galera_options import GaleraCosts, GaleraOptions
 from .galera_sender import Sender
 from .galera_stream_appliers import StreamAppliers
-from .galera_writeset import Kind, Ordered, Part, StreamPart, Writeset
+from .galera_views import NodeViews
+from .galera_writeset import (
+    Kind,
+    Ordered,
+    Part,
+    StreamPart,
+    ViewChange,
+    Writeset,
+    is_rollback,
+    is_whole,
+)
 
 __all__ = ["GaleraNode"]
 
@@ -45,8 +55,8 @@ class GaleraNode:
         Position of the node.
     options : GaleraOptions
     costs : GaleraCosts
-    keepalive_at_s : float
-        When its group communication sends its first keepalive.
+    member : GroupMember
+        Its connection to the group.
     """
 
     def __init__(
@@ -55,7 +65,7 @@ class GaleraNode:
         index: int,
         options: GaleraOptions,
         costs: GaleraCosts,
-        keepalive_at_s: float,
+        member: GroupMember,
     ) -> None:
         clock, host = cluster.clock, cluster.hosts[index]
         self.index = index
@@ -76,32 +86,22 @@ class GaleraNode:
         self._key_s = costs.certify_key_us * _US
         # So many keys are certified in a time that is charged to the thread outside the monitor.
         self._few_keys = _SHORT_CERTIFICATION_S / self._key_s if self._key_s else float("inf")
-        self._apply_row_s = costs.apply_row_us * _US
+        self.apply_row_s = costs.apply_row_us * _US
         self.byte_s = costs.byte_ns * 1e-9
-        self._log_row_s = costs.log_row_us * _US
-        self._log_byte_s = costs.log_byte_ns * 1e-9
+        self.log_row_s = costs.log_row_us * _US
+        self.log_byte_s = costs.log_byte_ns * 1e-9
 
-        self._gcomm = Thread(host)
         self._receiver = Thread(host)
-        self.evs_options = EvsOptions(
-            send_window=options.send_window,
-            user_send_window=options.user_send_window,
-            use_aggregate=options.use_aggregate,
-            keepalive_period_s=options.keepalive_period_s,
-            queue_limit_messages=options.output_queue_messages,
-            gap_when_blocked=options.gap_when_blocked,
-        )
-        work = MessageWork(
-            routine(costs.send_us * _US), routine(costs.receive_us * _US), self.byte_s
-        )
-        self.mesh = Mesh(clock, cluster.network, index, cluster.segments, self._gcomm, work)
-        self.evs: TotalOrder = Evs(clock, self.mesh, cluster.size, self.evs_options, keepalive_at_s)
+        self.mesh = member.mesh
+        self.evs = member.evs
         self.evs.on_deliver(self._deliver)
-        self.sender = sender = Sender(clock, host, self.switch_s, self.evs_options)
+        self.evs.on_view(self._deliver_view)
+        self.sender = sender = Sender(clock, host, self.switch_s, member.options)
         sender.connect(self.evs)
         self.flow_control = FlowControl(options, cluster.size, sender.monitor, sender.control)
 
-        self.certification = CertificationIndex()
+        self.streams = StreamAppliers()
+        self.certifier = Certifier(index, cluster.size, self.streams, self.trace)
         self._local_monitor = OrderedGate()
         self._commit_monitor = commit_monitor(options.commit_order)
         self._early_release = not options.commit_monitor_through_flush
@@ -111,25 +111,29 @@ class GaleraNode:
             self._redo = RedoLog(clock, disk, name=f"{self.name}/redo")
 
         self._recv_q: deque[Ordered] = deque()
-        self._idle_appliers = options.applier_threads
-        self._apply_monitor = ApplyMonitor(
+        self._appliers = self._idle_appliers = options.applier_threads
+        self.apply_monitor = ApplyMonitor(
             self._wake_dependent, partial(sender.report_committed, index)
         )
-        self.streams = StreamAppliers()
-        self._ordered = 0
-        self._reported = [0] * cluster.size
-        self._cuts: deque[tuple[int, int]] = deque()  # (ordered before it, purge up to)
+        self.views = NodeViews(self)
+        self.alive = True
+        self._early: list[Any] = []
 
         self.received = self.received_bytes = 0
         self.local_commits = self.cert_failures = self.too_large = 0
         self.repl_latency = Moments()
         self.recv_queue_sum = self.recv_queue_max = 0
-        self.certified = self.deps_distance_sum = 0
 
     @property
     def last_committed(self) -> int:
         """Every writeset up to here has been committed or refused, and left the apply monitor."""
-        return self._apply_monitor.last_left
+        return self.apply_monitor.last_left
+
+    @property
+    def commits_out_of_order(self) -> int:
+        """Transactions that were committed before an earlier one (see ``repl.commit_order``)."""
+        monitor = self._commit_monitor
+        return monitor.out_of_order if isinstance(monitor, LooseCommitMonitor) else 0
 
     # -- origin: from the client's commit to the ordered stream ------------------------------
 
@@ -162,47 +166,24 @@ class GaleraNode:
     def _deliver(self, sender: int, message: Any) -> None:
         self._receiver.do(self._action.cost(), self._receive, message)
 
+    def _deliver_view(self, view: View) -> None:
+        self._receiver.do(self._action.cost(), self._receive, ViewChange(view))
+
     def _receive(self, message: Any) -> None:
         kind = message.kind
         if kind == Kind.WRITESET:
-            self._ordered += 1
-            ordered = Ordered(message, self._ordered)
-            if self.trace is not None:
-                self.trace.record(
-                    self.index, "order", ordered.seqno,
-                    message.origin, message.last_seen, message.keys,
-                )  # fmt: skip
-            if message.origin == self.index and not _is_rollback(message):
+            ordered = self.certifier.number(message)
+            if message.origin == self.index and not is_rollback(message):
                 self.repl_latency.add(self.clock._now - message.sent_s)
                 self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
             else:
                 self._enqueue(ordered)
         elif kind == Kind.LAST_COMMITTED:
-            self._reported[message.node] = message.seqno
-            self._cuts.append((self._ordered, min(self._reported)))
+            self.certifier.hear(message.node, message.seqno)
+        elif kind == Kind.VIEW:
+            self.views.change(message.view)
         elif kind != Kind.FRAGMENT:
             self.flow_control.deliver(kind)
-
-    def _certify(self, ordered: Ordered) -> bool:
-        writeset = ordered.writeset
-        cuts = self._cuts
-        while cuts and cuts[0][0] < ordered.seqno:  # at its place in the order, on every node
-            self.certification.purge(cuts.popleft()[1])
-        depends = self.certification.certify(
-            ordered.seqno, writeset.origin, writeset.last_seen, writeset.keys,
-            writeset.shared_keys, writeset.ranges,
-        )  # fmt: skip
-        if self.trace is not None:
-            self.trace.record(self.index, "certify", ordered.seqno, depends >= 0)
-        if depends < 0:
-            return False
-        barrier = self.streams.barrier
-        ordered.depends = depends if depends > barrier else barrier
-        if writeset.part is not None:
-            self.streams.order(ordered)
-        self.certified += 1
-        self.deps_distance_sum += ordered.seqno - ordered.depends
-        return True
 
     def _certify_local(self, ordered: Ordered) -> None:
         keys = ordered.writeset.key_count
@@ -212,7 +193,7 @@ class GaleraNode:
             self._certified_local(ordered)
 
     def _certified_local(self, ordered: Ordered) -> None:
-        passed = self._certify(ordered)
+        passed = self.certifier.certify(ordered)
         local = ordered.writeset.local
         local.mark(_ORDER)
         local.protected = passed
@@ -223,7 +204,7 @@ class GaleraNode:
         elif ordered.writeset.part is None or ordered.writeset.part.last:
             self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
         else:  # its stored row gets the sequence number
-            self.host.run(self._log_row_s, self._stored_local, ordered)
+            self.host.run(self.log_row_s, self._stored_local, ordered)
 
     def _stored_local(self, ordered: Ordered) -> None:
         self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
@@ -266,12 +247,12 @@ class GaleraNode:
             self._certified_remote(ordered)
 
     def _certified_remote(self, ordered: Ordered) -> None:
-        passed = self._certify(ordered)
+        passed = self.certifier.certify(ordered)
         self._local_monitor.leave()
         if not passed:
             self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
             self._next_writeset()
-        elif self._apply_monitor.may_enter(ordered):
+        elif self.apply_monitor.may_enter(ordered):
             self._apply(ordered)
 
     def _wake_dependent(self, ordered: Ordered) -> None:
@@ -304,7 +285,7 @@ class GaleraNode:
 
     def _write_rows(self, ordered: Ordered) -> None:
         writeset = ordered.writeset
-        more_s = self._apply_row_s * writeset.rows
+        more_s = self.apply_row_s * writeset.rows
         if writeset.key_count <= self._few_keys:
             more_s += self._key_s * writeset.key_count
         if writeset.part is not None:
@@ -315,10 +296,10 @@ class GaleraNode:
     def _log_s(self, ordered: Ordered, part: StreamPart) -> float:
         """What a part has a node do beside writing its rows, in seconds."""
         if not part.last:  # store it
-            return self._log_row_s + self._log_byte_s * ordered.writeset.size_bytes
-        seconds = self._log_row_s * part.fragments  # remove what was stored
+            return self.log_row_s + self.log_byte_s * ordered.writeset.size_bytes
+        seconds = self.log_row_s * part.fragments  # remove what was stored
         if part.what == Part.ROLLBACK:
-            seconds += self._apply_row_s * self.streams.applier(ordered).rows
+            seconds += self.apply_row_s * self.streams.applier(ordered).rows
         return seconds
 
     def _applied(self, ordered: Ordered) -> None:
@@ -361,12 +342,14 @@ class GaleraNode:
             self.trace.record(self.index, "commit", ordered.seqno)
 
     def _finish(self, ordered: Ordered) -> None:
-        self._apply_monitor.leave(ordered)
+        self.apply_monitor.leave(ordered)
         writeset = ordered.writeset
         local = writeset.local
-        if writeset.journal is not None and _is_whole(writeset):
+        if not self.alive:
+            return
+        if writeset.journal is not None and is_whole(writeset):
             writeset.journal.committed(self.index)
-        if writeset.origin == self.index and not _is_rollback(writeset):
+        if writeset.origin == self.index and not is_rollback(writeset):
             self.local_commits += 1
             if self._redo is not None:
                 local.mark(Lap.FLUSH)
@@ -389,15 +372,37 @@ class GaleraNode:
     def _cancel(self, ordered: Ordered) -> None:
         """A writeset that failed certification only passes through the monitors."""
         self._commit_monitor.leave(ordered.seqno)
-        self._apply_monitor.leave(ordered)
+        self.apply_monitor.leave(ordered)
         if ordered.writeset.origin == self.index:
             self.host.run(self.switch_s, self.sender.fail, ordered.writeset.local)
 
+    # -- the end and the beginning of the process ----------------------------------------------
 
-def _is_rollback(writeset: Writeset) -> bool:
-    return writeset.part is not None and writeset.part.what == Part.ROLLBACK
+    def die(self) -> None:
+        """The server's process is gone: what it still has under way has no effect any more."""
+        self.alive = False
+        self.trace = None
+        self.sender.disconnect()
 
+    def wait_for_state(self) -> None:
+        """A node that joins keeps what is ordered until it has the state before it."""
+        self._idle_appliers = 0
+        self._receive = self._early.append  # type: ignore[method-assign, assignment]
 
-def _is_whole(writeset: Writeset) -> bool:
-    """Whether its commit makes the transaction visible."""
-    return writeset.part is None or writeset.part.what == Part.COMMIT
+    def start(self, state: NodeState, seconds: float, started: Callable[[], object]) -> None:
+        """Go on from a state, after so many seconds of work on it, with all that has come since."""
+        self.certifier.adopt(state)
+        self._local_monitor.next = self._commit_monitor.next = state.position + 1
+        self.apply_monitor.start_after(state.position)
+        self.host.run(seconds, self._start, started)
+
+    def _start(self, started: Callable[[], object]) -> None:
+        del self._receive  # the method again
+        for message in self._early:
+            self._receive(message)
+        self._early.clear()
+        self._idle_appliers = self._appliers
+        for _one in range(min(self._appliers, len(self._recv_q))):
+            self._idle_appliers -= 1
+            self.host.run(self._certification.cost(), self._fetch)
+        started()

@@ -50,6 +50,12 @@ class GaleraOptions(BaseModel):
         gt=0,
         description="every node sends an empty ordered message this often (ISO 8601 or seconds)",
     )
+    suspect_timeout_s: Annotated[float, BeforeValidator(_seconds)] = Field(
+        5.0,
+        alias="evs.suspect_timeout",
+        gt=0,
+        description="a node that is silent for so long is taken for dead (ISO 8601 or seconds)",
+    )
     fc_limit: int = Field(
         16,
         alias="gcs.fc_limit",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from simrep.groupcomm.evs import EvsOptions
-from simrep.groupcomm.total_order import TotalOrder
+from simrep.groupcomm.evs import Evs, EvsOptions
 from simrep.kernel.clock import Clock
 from simrep.kernel.mutex import PausableMutex
 from simrep.server.host import Host
@@ -27,6 +26,14 @@ class _Fragment:
 
 
 _FRAGMENT = _Fragment()
+
+
+class _Nowhere:
+    """Where a dead process sends to."""
+
+    def send(self, _payload: Any, _size_bytes: int) -> bool:
+        """Take everything and lose it."""
+        return True
 
 
 class Sender:
@@ -54,12 +61,16 @@ class Sender:
         self._host = host
         self._switch_s = switch_s
         self._mtu = evs_options.mtu_bytes
-        self.monitor = PausableMutex(clock, self._hand_over)
+        self.monitor = PausableMutex(clock, self.hand_over)
         self.replicated = self.replicated_bytes = 0
 
-    def connect(self, evs: TotalOrder) -> None:
+    def connect(self, evs: Evs) -> None:
         """Where messages are handed to."""
-        self._evs = evs
+        self._evs: Evs | _Nowhere = evs
+
+    def disconnect(self) -> None:
+        """What is sent from now on gets nowhere."""
+        self._evs = _Nowhere()
 
     def replicate(self, writeset: Writeset) -> None:
         """Send a writeset to the group when it is its turn; its transaction may be withdrawn."""
@@ -82,15 +93,17 @@ class Sender:
 
     def fail(self, local: LocalTransaction) -> None:
         """A local transaction has lost against another node."""
-        local.retry = True
-        self._clock.fire(local.done, False)
+        if not local.done.triggered:  # else its connection was lost
+            local.retry = True
+            self._clock.fire(local.done, False)
 
     def _withdraw(self, writeset: Writeset) -> None:
         """Take a victim of brute force out of the queue for the send monitor."""
         if self.monitor.withdraw(writeset):
             self._host.run(self._switch_s, self.fail, writeset.local)
 
-    def _hand_over(self, call: Any, argument: Any) -> None:
+    def hand_over(self, call: Any, argument: Any) -> None:
+        """Wake a thread whose turn it is."""
         self._host.run(self._switch_s, call, argument)
 
     def _send(self, writeset: Writeset) -> None:

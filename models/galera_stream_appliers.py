@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable
 
-from .galera_writeset import Ordered, Part
+from .galera_writeset import Ordered, Part, Writeset
 
 __all__ = ["StreamApplier", "StreamAppliers"]
 
@@ -57,7 +57,8 @@ class StreamAppliers:
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int], StreamApplier] = {}
-        self._last: dict[tuple[int, int], int] = {}  # sequence number of the latest part
+        # Parts that have passed certification and whose stream has not ended, applied or not.
+        self._parts: dict[tuple[int, int], list[Ordered]] = {}
         self.barrier = 0
 
     def order(self, ordered: Ordered) -> None:
@@ -68,11 +69,13 @@ class StreamAppliers:
             ordered.depends = ordered.seqno - 1
             self.barrier = ordered.seqno
         else:
-            ordered.depends = max(ordered.depends, self._last.get(part.stream, 0))
+            parts = self._parts.get(part.stream)
+            if parts:
+                ordered.depends = max(ordered.depends, parts[-1].seqno)
         if part.last:
-            self._last.pop(part.stream, None)
+            self._parts.pop(part.stream, None)
         else:
-            self._last[part.stream] = ordered.seqno
+            self._parts.setdefault(part.stream, []).append(ordered)
 
     def applier(self, ordered: Ordered) -> StreamApplier:
         """The applier of a part; the first part opens it."""
@@ -93,15 +96,34 @@ class StreamAppliers:
 
     def close(self, stream: tuple[int, int]) -> StreamApplier | None:
         """A stream has ended; whoever had applied its fragments."""
-        self._last.pop(stream, None)
+        self._parts.pop(stream, None)
         return self._open.pop(stream, None)
 
-    def orphans(self, gone: Callable[[int], bool]) -> Iterable[StreamApplier]:
-        """Open streams whose origin has gone; those that are prepared stay."""
+    def stored(self) -> dict[tuple[int, int], tuple[Writeset, ...]]:
+        """The fragments of open streams, as ``mysql.wsrep_streaming_log`` has them."""
+        return {
+            stream: tuple(ordered.writeset for ordered in parts)
+            for stream, parts in self._parts.items()
+        }
+
+    def recover(
+        self, stream: tuple[int, int], position: int, fragments: Iterable[Writeset]
+    ) -> StreamApplier:
+        """Open the applier of a stream from its stored fragments."""
+        applier = self._open[stream] = StreamApplier(stream)
+        self._parts[stream] = []
+        for writeset in fragments:
+            ordered = Ordered(writeset, position)
+            self._parts[stream].append(ordered)
+            self.applied(ordered, applier)
+        return applier
+
+    def orphans(self, stayed: Collection[int]) -> list[StreamApplier]:
+        """Open streams whose origin is not among the nodes that stayed; the prepared are kept."""
         return [
             applier
             for applier in self._open.values()
-            if gone(applier.stream[0]) and not applier.prepared
+            if applier.stream[0] not in stayed and not applier.prepared
         ]
 
     def open(self) -> tuple[StreamApplier, ...]:

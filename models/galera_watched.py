@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 from simrep.experiment.cluster import Cluster
@@ -14,8 +15,10 @@ from simrep.server.watched import WatchedLocks
 
 from .galera_apply_monitor import ApplyMonitor
 from .galera_flow_control import FlowControl
+from .galera_group import GroupMember
 from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
+from .galera_sender import Sender
 from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
 from .watched import HELD, describe, named, watch_stage, who
 
@@ -65,6 +68,23 @@ class _WatchedApplyMonitor(ApplyMonitor):
         super().leave(ordered)
 
 
+class _WatchedSender(Sender):
+    """Tells its node what it does."""
+
+    node: WatchedNode
+
+    def _begin(self, writeset: Writeset) -> None:
+        self.node.sends(writeset)
+        super()._begin(writeset)
+
+    def control(self, message: Control) -> None:
+        super().control(message if isinstance(message, _Stopped) else self.node.stops(message))
+
+    def fail(self, local: LocalTransaction) -> None:
+        self.node.fails(local)
+        super().fail(local)
+
+
 class WatchedNode(GaleraNode):
     """See ``GaleraNode``; lines for its monitors, its receive queue, its locks and its log."""
 
@@ -74,9 +94,9 @@ class WatchedNode(GaleraNode):
         index: int,
         options: GaleraOptions,
         costs: GaleraCosts,
-        keepalive_at_s: float,
+        member: GroupMember,
     ) -> None:
-        super().__init__(cluster, index, options, costs, keepalive_at_s)
+        super().__init__(cluster, index, options, costs, member)
         watch, name = cluster.watch, self.name
         assert watch is not None
         self._watch = watch
@@ -86,6 +106,7 @@ class WatchedNode(GaleraNode):
         self._in_hand: dict[Hashable, None] = {}  # of the appliers
         self._stops: dict[int, _Stopped] = {}
         self._last_heard = -1
+        self._mtu = member.options.mtu_bytes
 
         def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
             return Line(watch, name, station, holder, **{"who": _who} | how)
@@ -93,24 +114,27 @@ class WatchedNode(GaleraNode):
         def place(seqno: int) -> tuple[Hashable, ...]:
             return _who(self._writesets[seqno])
 
-        self.send_monitor = mutex = WatchedMutex(
-            self.clock, line("send monitor", self._sender), self._hand_over
+        self.sender = sender = _WatchedSender(self.clock, self.host, self.switch_s, member.options)
+        sender.connect(self.evs)
+        sender.node = self
+        self._mutex = mutex = WatchedMutex(
+            self.clock, line("send monitor", self._who_sends), sender.hand_over
         )
-        self._mutex = mutex
-        self.flow_control = FlowControl(options, cluster.size, mutex, self._control)
+        sender.monitor = mutex
+        self.flow_control = FlowControl(options, cluster.size, mutex, sender.control)
         local_line = line(
             "local monitor (certification)", lambda: self._at(local.next, HELD), who=place
         )
         commit_line = line("commit order", lambda: self._at(commit.next), who=place)
         self._local_monitor = local = WatchedGate(local_line)
         self._commit_monitor = commit = WatchedGate(commit_line)
-        self._apply_monitor = monitor = _WatchedApplyMonitor(
-            self._wake_dependent, self._report_committed
+        self.apply_monitor = monitor = _WatchedApplyMonitor(
+            self._wake_dependent, partial(sender.report_committed, index)
         )
         monitor.line = self._parent_line = line(
             "dependencies", lambda: self._at(monitor.last_left + 1)
         )
-        self._queue_line = line(_RECEIVE_QUEUE, self._appliers, holds_up=_RECEIVE_QUEUE)
+        self._queue_line = line(_RECEIVE_QUEUE, self._who_applies, holds_up=_RECEIVE_QUEUE)
         self._order_line = line("total order", self._slowest)
         self.locks = WatchedLocks(watch, name, self._owner, _who)
         if self.redo_stage is not None:
@@ -139,7 +163,7 @@ class WatchedNode(GaleraNode):
             return Holder(f"writeset {seqno}, which has not arrived")
         return self._holder(_who(writeset)[0], verb)
 
-    def _sender(self) -> Holder:
+    def _who_sends(self) -> Holder:
         sender = self._mutex.holder
         if sender is not None:
             return self._holder(_who(sender)[0], HELD)
@@ -151,7 +175,7 @@ class WatchedNode(GaleraNode):
         keys = tuple((self._names[node], _RECEIVE_QUEUE) for node, _ in nodes)
         return Holder(f"flow control of {text}", keys, "was paused {} by")
 
-    def _appliers(self) -> Holder:
+    def _who_applies(self) -> Holder:
         in_hand = list(self._in_hand)
         if len(in_hand) == 1:
             return self._holder(in_hand[0], "waited {} for", "being applied")
@@ -183,19 +207,20 @@ class WatchedNode(GaleraNode):
 
     # -- origin --------------------------------------------------------------------------------
 
-    def _send(self, writeset: Writeset) -> None:
-        if not writeset.local.aborted:
-            messages = -(-writeset.size_bytes // self.evs_options.mtu_bytes)
-            if messages > 1:
-                self._does(writeset, f"handing over {amount(messages)} messages")
-            self._order_line.wait(writeset)
-        super()._send(writeset)
+    def sends(self, writeset: Writeset) -> None:
+        """A writeset has entered the send monitor."""
+        messages = -(-writeset.size_bytes // self._mtu)
+        if messages > 1:
+            self._does(writeset, f"handing over {amount(messages)} messages")
+        self._order_line.wait(writeset)
 
-    def _control(self, message: Control) -> None:
-        if not isinstance(message, _Stopped):
-            queue = len(self._recv_q)
-            message = _Stopped(message.kind, self.index, queue, self.flow_control.upper)
-        super()._control(message)
+    def stops(self, message: Control) -> _Stopped:
+        """A stop or continue, with the reason."""
+        return _Stopped(message.kind, self.index, len(self._recv_q), self.flow_control.upper)
+
+    def fails(self, local: LocalTransaction) -> None:
+        """A local transaction has failed."""
+        self._watch.forget(self.name, _who(local)[0])
 
     # -- the ordered stream --------------------------------------------------------------------
 
@@ -208,7 +233,7 @@ class WatchedNode(GaleraNode):
     def _receive(self, message: Any) -> None:
         kind = message.kind
         if kind == Kind.WRITESET:
-            seqno = self._ordered + 1
+            seqno = self.certifier.ordered + 1
             self._writesets[seqno] = message
             self._places[_who(message)[0]] = seqno
         elif kind == Kind.STOP:
@@ -269,7 +294,3 @@ class WatchedNode(GaleraNode):
     def _cancel(self, ordered: Ordered) -> None:
         super()._cancel(ordered)
         self._end(ordered)
-
-    def _fail(self, local: LocalTransaction) -> None:
-        self._watch.forget(self.name, _who(local)[0])
-        super()._fail(local)

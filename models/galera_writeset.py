@@ -7,12 +7,24 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from simrep.groupcomm.view import View
 from simrep.kernel.clock import Clock
 from simrep.workload.journal import Journal
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Control", "Kind", "LocalTransaction", "Ordered", "Part", "StreamPart", "Writeset"]
+__all__ = [
+    "Control",
+    "Kind",
+    "LocalTransaction",
+    "Ordered",
+    "Part",
+    "StreamPart",
+    "ViewChange",
+    "Writeset",
+    "is_rollback",
+    "is_whole",
+]
 
 _HEADER_BYTES = 150  # writeset header, checksum, GTID and transaction events
 # FLAT8: one 8-byte hash per key part (schema, table, row); parts that a key has in common with the
@@ -24,7 +36,7 @@ _ROW_BYTES = 8
 class Kind:
     """What a message of the group is."""
 
-    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED = range(5)
+    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW = range(6)
 
 
 class Control:
@@ -37,6 +49,16 @@ class Control:
         self.kind = kind
         self.node = node
         self.seqno = seqno
+
+
+class ViewChange:
+    """A view of the group, at its place in the order."""
+
+    __slots__ = ("view",)
+    kind = Kind.VIEW
+
+    def __init__(self, view: View) -> None:
+        self.view = view
 
 
 class LocalTransaction(OpenTransaction):
@@ -173,3 +195,13 @@ class Ordered:
     def abort(self) -> None:
         """Required of a lock owner; nothing aborts an ordered writeset."""
         raise AssertionError("an ordered writeset cannot be aborted")
+
+
+def is_rollback(writeset: Writeset) -> bool:
+    """Whether it ends a streaming transaction that was rolled back."""
+    return writeset.part is not None and writeset.part.what == Part.ROLLBACK
+
+
+def is_whole(writeset: Writeset) -> bool:
+    """Whether its commit makes the transaction visible."""
+    return writeset.part is None or writeset.part.what == Part.COMMIT

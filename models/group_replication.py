@@ -74,6 +74,7 @@ class GroupReplication:
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
     Session: ClassVar[type[BaseModel] | None] = None
     xa: ClassVar[bool] = False
+    changes: ClassVar[bool] = False
 
     def __init__(
         self, cluster: Cluster, options: GroupReplicationOptions, costs: GroupReplicationCosts

@@ -76,6 +76,7 @@ class Semisync(SourceAndReplicas):
     Costs: ClassVar[type[SemisyncCosts]] = SemisyncCosts
     Session: ClassVar[type[BaseModel] | None] = None
     xa: ClassVar[bool] = False
+    changes: ClassVar[bool] = False
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:
         self.source = SemisyncSource(cluster, SOURCE, options, costs)

@@ -66,6 +66,7 @@ class Standalone:
     Costs: ClassVar[type[ServerCosts]] = ServerCosts
     Session: ClassVar[type[BaseModel] | None] = None
     xa: ClassVar[bool] = False
+    changes: ClassVar[bool] = False
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
         self.servers = [

@@ -82,4 +82,5 @@ def build_cluster(
         client_delays_s=[seconds(workload.client_rtt_ms) / 2] * len(names),
         trace=trace,
         watch=watch,
+        changes=bool(plan.changes),
     )

@@ -40,6 +40,8 @@ class Cluster:
         Where to record what happens; None records nothing.
     watch : Watch or None
         Where to record what is blocked; None records nothing.
+    changes : bool
+        Whether servers will come and go.
     """
 
     clock: Clock
@@ -52,6 +54,7 @@ class Cluster:
     client_delays_s: Sequence[float]
     trace: Trace | None = None
     watch: Watch | None = None
+    changes: bool = False
 
     @property
     def size(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel
 from simpy.events import Event
@@ -17,6 +18,28 @@ from simrep.workload.transaction import Transaction
 __all__ = ["Model", "find_model", "model_names"]
 
 GROUP = "simrep.models"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A server that comes or goes.
+
+    Parameters
+    ----------
+    at_s : float
+        When, in simulated seconds.
+    node : int
+        Position of its node.
+    what : {"crash", "leave", "join"}
+        It dies; it shuts down in order; it comes back.
+    transfer_s : float
+        Of ``join``: how long it takes to transfer the state to it.
+    """
+
+    at_s: float
+    node: int
+    what: Literal["crash", "leave", "join"]
+    transfer_s: float = 0.0
 
 
 class Model(Protocol):
@@ -34,6 +57,8 @@ class Model(Protocol):
     """Session variables that a class of transactions may set; None if there are none."""
     xa: ClassVar[bool]
     """Whether it knows XA transactions."""
+    changes: ClassVar[bool]
+    """Whether its servers may come and go."""
 
     def __init__(self, cluster: Cluster, options: Any, costs: Any) -> None: ...
 
@@ -43,6 +68,10 @@ class Model(Protocol):
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction to its end; returns whether it committed."""
+        ...
+
+    def change(self, change: Change) -> None:
+        """Let a server come or go now; only called if ``changes``."""
         ...
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from simrep.errors import ScenarioError, nearest
-from simrep.experiment.model import Model, find_model, model_names
+from simrep.experiment.model import Change, Model, find_model, model_names
 from simrep.network.network import Path
 from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
@@ -45,6 +45,8 @@ class Plan:
         Host of each node.
     paths : mapping of (int, int) to Path
     workload : Workload
+    changes : tuple of Change
+        Servers that come and go, in the order of time.
     versions : mapping of str to str
         What computes it: package, interpreter, libraries, model and pack.
     """
@@ -57,6 +59,7 @@ class Plan:
     placement: tuple[str, ...]
     paths: Mapping[tuple[int, int], Path]
     workload: Workload
+    changes: tuple[Change, ...]
     versions: Mapping[str, str]
 
 
@@ -131,6 +134,7 @@ def plan(scenario: Scenario) -> Plan:
         placement=placement,
         paths=paths(network, nodes, rtt_ms, relayed=relay_us > 0),
         workload=_workload(scenario, model),
+        changes=_changes(scenario, model),
         versions=_versions(scenario, pack),
     )
 
@@ -169,6 +173,20 @@ def _workload(scenario: Scenario, model: type[Model]) -> Workload:
             for position, one in enumerate(workload.scheduled)
         ),
     )
+
+
+def _changes(scenario: Scenario, model: type[Model]) -> tuple[Change, ...]:
+    tables = scenario.cluster.changes
+    if tables and not model.changes:
+        raise ScenarioError(
+            "cluster.change", f"servers of model {model.name!r} cannot come and go", "galera's can"
+        )
+    names = scenario.node_names
+    changes = [
+        Change(table.at_s, names.index(table.node), table.what, table.transfer_s)
+        for table in tables
+    ]
+    return tuple(sorted(changes, key=lambda change: change.at_s))
 
 
 def _costs_for(model: type[Model], pack: Pack) -> Mapping[str, Any]:

@@ -104,6 +104,9 @@ def simulate(
     flushers = [host.flusher for host in hosts if host.flusher is not None]
     watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
     clients = Clients(clock, streams, planned.workload, model, meter, cluster.size)
+    for change in planned.changes:
+        clock.at(change.at_s, model.change, change)
+        clock.at(change.at_s, clients.node_changes, change.node)
 
     until_s = None
     if settings.duration_s is not None:

@@ -88,7 +88,9 @@ class WatchedGate(OrderedGate):
         self._line.go(position)
         call(argument)
 
-    def leave(self) -> None:
+    enter_local = enter
+
+    def leave(self, _position: int = 0) -> None:
         """See ``OrderedGate.leave``."""
         self._line.cut()
         super().leave()

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from simrep.errors import ScenarioError
 from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
 
-__all__ = ["DEFAULT_MACHINE", "ClusterTable", "HostTable", "MachineTable", "NodeTable"]
+__all__ = [
+    "DEFAULT_MACHINE",
+    "ChangeTable",
+    "ClusterTable",
+    "HostTable",
+    "MachineTable",
+    "NodeTable",
+]
 
 _MOST_NODES = 64
 
@@ -110,6 +117,19 @@ class NodeTable(Table):
     )
 
 
+class ChangeTable(Table):
+    """A ``[[cluster.change]]``: a server that comes or goes."""
+
+    at_s: NotNegative = Field(description="when, in simulated seconds")
+    node: Name = Field(description="its node")
+    what: Literal["crash", "leave", "join"] = Field(
+        description="crash: it dies; leave: it shuts down in order; join: it comes back"
+    )
+    transfer_s: NotNegative = Field(
+        0.0, description="of join: how long it takes to transfer the state to it"
+    )
+
+
 class ClusterTable(Table):
     """The replication product and the machines it runs on."""
 
@@ -131,6 +151,9 @@ class ClusterTable(Table):
     )
     machine: MachineTable = Field(
         default_factory=MachineTable, description="traits of every machine, above the pack's"
+    )
+    changes: tuple[ChangeTable, ...] = Field(
+        (), alias="change", description="servers that come and go"
     )
     options: dict[str, Any] = Field(
         default_factory=dict, description="options in the product's own spelling"

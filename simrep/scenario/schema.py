@@ -119,6 +119,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     for position, node in enumerate(scenario.nodes):
         yield from _unknown(("node", position, "name"), "node", node.name, names)
     yield from _placement(scenario)
+    yield from _comings_and_goings(scenario)
     yield from _addresses(scenario)
     for position, name in enumerate(scenario.workload.nodes or ()):
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
@@ -154,6 +155,27 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
             "or set workload.queries or workload.transactions_per_client (or run.settle_s, with a "
             "scheduled transaction)",
         )
+
+
+def _comings_and_goings(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Who leaves must be there, and who joins must be away."""
+    names = scenario.node_names
+    away: set[str] = set()
+    changes = list(enumerate(scenario.cluster.changes))
+    for position, change in sorted(changes, key=lambda pair: pair[1].at_s):
+        steps = ("cluster", "change", position)
+        if change.node not in names:
+            yield from _unknown((*steps, "node"), "node", change.node, names)
+        elif (change.node in away) != (change.what == "join"):
+            state = "away" if change.node in away else "there"
+            yield ScenarioError(
+                dotted((*steps, "what")),
+                f"node {change.node!r} is {state} already at {change.at_s:g} s",
+            )
+        elif change.what == "join":
+            away.discard(change.node)
+        else:
+            away.add(change.node)
 
 
 def _placement(scenario: Scenario) -> Iterator[ScenarioError]:

@@ -77,6 +77,14 @@ class Ranges(Generic[V]):
         self._values = [value for _, _, value in kept]
         return gone
 
+    def copy(self) -> Ranges[V]:
+        """A copy with the same values."""
+        copy: Ranges[V] = Ranges()
+        copy.starts = self.starts.copy()
+        copy._ends = self._ends.copy()
+        copy._values = self._values.copy()
+        return copy
+
     @property
     def rows(self) -> int:
         """How many rows are covered."""

@@ -191,6 +191,11 @@ class Clients:
         ]
         return loops + streams + single
 
+    def node_changes(self, node: int) -> None:
+        """A server comes or goes: nobody waits any more until scheduled transactions are on it."""
+        for journal in self.journals:
+            journal.excuse(node)
+
     @property
     def in_flight(self) -> int:
         """Attempts that have not ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import nan
 
 from simpy.events import Event
@@ -48,7 +49,10 @@ class Journal:
 
     def __init__(self, clock: Clock, name: str, node: int, nodes: int) -> None:
         self._clock = clock
-        self._missing = nodes
+        self._nodes = nodes
+        self._parts = 1
+        self._commits: Counter[int] = Counter()  # by node
+        self._excused: set[int] = set()
         self.name = name
         self.node = node
         self.rows = 0
@@ -70,7 +74,7 @@ class Journal:
 
     def split(self, parts: int) -> None:
         """It is committed in so many parts, each of them on all nodes."""
-        self._missing *= parts
+        self._parts = parts
 
     def executed(self) -> None:
         """Its statements are executed."""
@@ -84,7 +88,12 @@ class Journal:
     def committed(self, node: int) -> None:
         """A node has committed it (its last part, if it was split)."""
         self.end_s = self._clock.now
-        self._missing -= 1
+        self._commits[node] += 1
+        self._close_if_done()
+
+    def excuse(self, node: int) -> None:
+        """A node that has not committed it need not do so any more."""
+        self._excused.add(node)
         self._close_if_done()
 
     def answered(self, error: str) -> None:
@@ -95,6 +104,10 @@ class Journal:
         self._close_if_done()
 
     def _close_if_done(self) -> None:
-        done = self.error or (self._missing <= 0 and self.commit_s <= self._clock.now)
+        everywhere = all(
+            node in self._excused or self._commits[node] >= self._parts
+            for node in range(self._nodes)
+        )
+        done = self.error or (everywhere and self.commit_s <= self._clock.now)
         if done and not self.closed.triggered:
             self._clock.fire(self.closed)
