@@ -82,7 +82,7 @@ class Certifier:
         if self._trace is not None:
             self._trace.record(
                 self._node, "order", ordered.seqno,
-                message.origin, message.last_seen, message.keys,
+                message.origin, message.last_seen, (*message.keys, *message.ranges),
             )  # fmt: skip
         return ordered
 

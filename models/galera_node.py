@@ -303,6 +303,8 @@ class GaleraNode:
         return seconds
 
     def _applied(self, ordered: Ordered) -> None:
+        if ordered.writeset.part is not None:
+            self.streams.applied(ordered, ordered.owner)
         self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
 
     # -- commit, in order ----------------------------------------------------------------------
@@ -340,6 +342,9 @@ class GaleraNode:
     def _record_commit(self, ordered: Ordered) -> None:
         if self.trace is not None:
             self.trace.record(self.index, "commit", ordered.seqno)
+            part = ordered.writeset.part
+            if part is not None:
+                self.trace.record(self.index, "part", ordered.seqno, part.stream, part.what)
 
     def _finish(self, ordered: Ordered) -> None:
         self.apply_monitor.leave(ordered)
@@ -356,18 +361,12 @@ class GaleraNode:
             self.clock.fire(local.done, True)
         else:
             if writeset.part is not None:
-                self._end_part(ordered, writeset.part)
+                if writeset.part.last:
+                    self.streams.close(writeset.part.stream)
+                    self.locks.release_all(ordered.owner)
             elif writeset.locks or writeset.scans:
                 self.locks.release_all(ordered)
             self._next_writeset()
-
-    def _end_part(self, ordered: Ordered, part: StreamPart) -> None:
-        applier = ordered.owner
-        if not part.last:
-            self.streams.applied(ordered, applier)
-        else:
-            self.streams.close(part.stream)
-            self.locks.release_all(applier)
 
     def _cancel(self, ordered: Ordered) -> None:
         """A writeset that failed certification only passes through the monitors."""

@@ -43,6 +43,7 @@ def status(node: GaleraNode, sessions: Sessions[Any], streams: Streams) -> dict[
         "fragments_replicated": streams.fragments,
         "streams_rolled_back": streams.rollbacks,
         "streams_open": len(node.streams),
+        "rows_locked": len(node.locks),
         "commits_out_of_order": node.commits_out_of_order,
         "rolled_back_rows": sessions.wasted_rows,
         "rolled_back_s": sessions.wasted_s,

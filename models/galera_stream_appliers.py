@@ -81,14 +81,16 @@ class StreamAppliers:
         """The applier of a part; the first part opens it."""
         part = ordered.writeset.part
         assert part is not None
-        return self._open.get(part.stream) or StreamApplier(part.stream)
+        applier = self._open.get(part.stream)
+        if applier is None:
+            applier = self._open[part.stream] = StreamApplier(part.stream)
+        return applier
 
     def applied(self, ordered: Ordered, applier: StreamApplier) -> None:
         """A part was applied, and stored if others follow."""
         part = ordered.writeset.part
         assert part is not None
         if not part.last:
-            self._open[part.stream] = applier
             applier.rows += ordered.writeset.rows
             applier.size_bytes += ordered.writeset.size_bytes
             applier.fragments += 1

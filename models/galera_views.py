@@ -65,8 +65,11 @@ class NodeViews:
             node.host.run(seconds, self._close_orphan, applier)
 
     def _close_orphan(self, applier: StreamApplier) -> None:
-        self._node.streams.close(applier.stream)
-        self._node.locks.release_all(applier)
+        node = self._node
+        node.streams.close(applier.stream)
+        node.locks.release_all(applier)
+        if node.trace is not None:
+            node.trace.record(node.index, "orphan", 0, applier.stream)
 
     def _donate(self, joined: Joined, state: NodeState) -> None:
         """What is certified must also be applied before it is copied."""

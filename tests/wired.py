@@ -116,6 +116,8 @@ class Wired(ABC):
     names : sequence of str, optional
     traced : bool
         Whether there is a trace.
+    changes : bool
+        Whether servers will come and go.
 
     Attributes
     ----------
@@ -137,6 +139,7 @@ class Wired(ABC):
         names: Sequence[str] | None = None,
         seed: int = 0,
         traced: bool = True,
+        changes: bool = False,
     ) -> None:
         size = len(delays_s)
         nodes = range(size)
@@ -174,6 +177,7 @@ class Wired(ABC):
                 client_hosts=placed,
                 client_delays_s=[0.0] * size,
                 trace=self.trace if traced else None,
+                changes=changes,
             )
         )
         self.attempts: list[Attempt] = []
