@@ -17,7 +17,7 @@ from .galera_flow_control import FlowControl
 from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
 from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
-from .watched import HELD, describe, named, watch_stage, who
+from .watched import HELD, Silences, describe, named, watch_stage, who
 
 __all__ = ["WatchedNode"]
 
@@ -85,7 +85,6 @@ class WatchedNode(GaleraNode):
         self._places: dict[Hashable, int] = {}
         self._in_hand: dict[Hashable, None] = {}  # of the appliers
         self._stops: dict[int, _Stopped] = {}
-        self._last_heard = -1
 
         def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
             return Line(watch, name, station, holder, **{"who": _who} | how)
@@ -111,18 +110,12 @@ class WatchedNode(GaleraNode):
             "dependencies", lambda: self._at(monitor.last_left + 1)
         )
         self._queue_line = line(_RECEIVE_QUEUE, self._appliers, holds_up=_RECEIVE_QUEUE)
-        self._order_line = line("total order", self._slowest)
+        silences = Silences(watch, self.mesh, self._names)
+        self._order_line = order = line("total order", lambda: silences.holder(order.since_s))
         self.locks = WatchedLocks(watch, name, self._owner, _who)
         if self.redo_stage is not None:
             doing = "writing and syncing the redo log"
             watch_stage(watch, name, self.redo_stage, doing, name="redo log", of=_who_flushes)
-        receive = self.mesh._handle
-
-        def heard(message: Any) -> None:
-            self._last_heard = message.source
-            receive(message)
-
-        self.mesh.on_message(heard)
 
     # -- who is waited for ---------------------------------------------------------------------
 
@@ -158,11 +151,6 @@ class WatchedNode(GaleraNode):
         return Holder(
             f"one of {len(in_hand)} busy appliers", tuple((self.name, one) for one in in_hand)
         )
-
-    def _slowest(self) -> Holder:
-        if self._last_heard < 0:
-            return Holder("a report of receipt")
-        return Holder(f"{self._names[self._last_heard]}, the last to report receipt")
 
     def _owner(self, owner: Any) -> Holder:
         if isinstance(owner, Ordered):
