@@ -90,7 +90,7 @@ class WatchedNode(GaleraNode):
             return Line(watch, name, station, holder, **{"who": _who} | how)
 
         def place(seqno: int) -> tuple[Hashable, ...]:
-            return _who(self._writesets[seqno])
+            return _who(self._writesets.get(seqno, seqno))
 
         self.send_monitor = mutex = WatchedMutex(
             self.clock, line("send monitor", self._sender), self._hand_over
@@ -164,7 +164,7 @@ class WatchedNode(GaleraNode):
     def _end(self, ordered: Ordered) -> None:
         (one,) = _who(ordered)
         self._in_hand.pop(one, None)
-        del self._writesets[ordered.seqno]
+        self._writesets.pop(ordered.seqno, None)
         if self._places.get(one) == ordered.seqno:  # else it has been tried again
             del self._places[one]
             self._watch.forget(self.name, one)
@@ -189,13 +189,13 @@ class WatchedNode(GaleraNode):
 
     def _deliver(self, sender: int, message: Any) -> None:
         self._order_line.cut()
-        if sender == self.index and message.kind == Kind.WRITESET:
+        if sender == self.index and isinstance(message, Writeset):
             self._order_line.go(message)
         super()._deliver(sender, message)
 
     def _receive(self, message: Any) -> None:
         kind = message.kind
-        if kind == Kind.WRITESET:
+        if isinstance(message, Writeset):
             seqno = self._ordered + 1
             self._writesets[seqno] = message
             self._places[_who(message)[0]] = seqno

@@ -219,8 +219,10 @@ class Line:
             self.go(item)
         self.serving = tuple(one for item in items for one in self._who(item))
         if self.doing:
-            for one in self.serving:
-                self._watch.doing(self.node, one, self.doing)
+            for item in items:
+                for one in self._who(item):
+                    if one is not item:  # a thing of the station stands for nobody else
+                        self._watch.doing(self.node, one, self.doing)
 
     def leave(self) -> None:
         """The group in service leaves; somebody waits."""

@@ -13,6 +13,7 @@ from simrep.cli import app
 from simrep.experiment.explain import StallExplanation, explain_stall
 from simrep.experiment.model import find_model
 from simrep.experiment.run import simulate
+from simrep.kernel.watch import Watch
 from simrep.scenario import load
 
 MODELS = ["standalone", "asynchronous", "semisync", "galera", "group_replication"]
@@ -122,6 +123,26 @@ def test_a_run_is_the_same_with_and_without_a_watch(
     assert watched.measurement.latency.sum_s == plain.measurement.latency.sum_s
     assert watched.waited
     assert plain.waited is None
+
+
+@pytest.mark.parametrize(("model", "version", "options"), [VARIANTS[8], VARIANTS[11]])
+def test_nothing_is_kept_of_what_has_ended(
+    model: str, version: str | None, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watches: list[Watch] = []
+
+    class Kept(Watch):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            watches.append(self)
+
+    monkeypatch.setattr("simrep.experiment.run.Watch", Kept)
+    hot = {"name": "hot", "statements": 2, "keys": HOT}
+    content = scenario(model, version=version, options=options, classes=[hot], threads=8)
+    run = simulate(load(content), 1, watch_s=0.1)
+    (watch,) = watches
+    assert run.traffic.committed > 200
+    assert len(watch._doing) <= 2 * 8
 
 
 # -- Galera ----------------------------------------------------------------------------------------
