@@ -20,7 +20,7 @@ from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
 from .galera_sender import Sender
 from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
-from .watched import HELD, describe, named, watch_stage, who
+from .watched import HELD, Silences, describe, named, watch_stage, who
 
 __all__ = ["WatchedNode"]
 
@@ -105,14 +105,13 @@ class WatchedNode(GaleraNode):
         self._places: dict[Hashable, int] = {}
         self._in_hand: dict[Hashable, None] = {}  # of the appliers
         self._stops: dict[int, _Stopped] = {}
-        self._last_heard = -1
         self._mtu = member.options.mtu_bytes
 
         def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
             return Line(watch, name, station, holder, **{"who": _who} | how)
 
         def place(seqno: int) -> tuple[Hashable, ...]:
-            return _who(self._writesets[seqno])
+            return _who(self._writesets.get(seqno, seqno))
 
         self.sender = sender = _WatchedSender(self.clock, self.host, self.switch_s, member.options)
         sender.connect(self.evs)
@@ -135,18 +134,12 @@ class WatchedNode(GaleraNode):
             "dependencies", lambda: self._at(monitor.last_left + 1)
         )
         self._queue_line = line(_RECEIVE_QUEUE, self._who_applies, holds_up=_RECEIVE_QUEUE)
-        self._order_line = line("total order", self._slowest)
+        silences = Silences(watch, self.mesh, self._names)
+        self._order_line = order = line("total order", lambda: silences.holder(order.since_s))
         self.locks = WatchedLocks(watch, name, self._owner, _who)
         if self.redo_stage is not None:
             doing = "writing and syncing the redo log"
             watch_stage(watch, name, self.redo_stage, doing, name="redo log", of=_who_flushes)
-        receive = self.mesh._handle
-
-        def heard(message: Any) -> None:
-            self._last_heard = message.source
-            receive(message)
-
-        self.mesh.on_message(heard)
 
     # -- who is waited for ---------------------------------------------------------------------
 
@@ -183,11 +176,6 @@ class WatchedNode(GaleraNode):
             f"one of {len(in_hand)} busy appliers", tuple((self.name, one) for one in in_hand)
         )
 
-    def _slowest(self) -> Holder:
-        if self._last_heard < 0:
-            return Holder("a report of receipt")
-        return Holder(f"{self._names[self._last_heard]}, the last to report receipt")
-
     def _owner(self, owner: Any) -> Holder:
         if isinstance(owner, Ordered):
             return self._holder(_who(owner)[0], HELD, "being applied")
@@ -200,7 +188,7 @@ class WatchedNode(GaleraNode):
     def _end(self, ordered: Ordered) -> None:
         (one,) = _who(ordered)
         self._in_hand.pop(one, None)
-        del self._writesets[ordered.seqno]
+        self._writesets.pop(ordered.seqno, None)
         if self._places.get(one) == ordered.seqno:  # else it has been tried again
             del self._places[one]
             self._watch.forget(self.name, one)
@@ -226,13 +214,13 @@ class WatchedNode(GaleraNode):
 
     def _deliver(self, sender: int, message: Any) -> None:
         self._order_line.cut()
-        if sender == self.index and message.kind == Kind.WRITESET:
+        if sender == self.index and isinstance(message, Writeset):
             self._order_line.go(message)
         super()._deliver(sender, message)
 
     def _receive(self, message: Any) -> None:
         kind = message.kind
-        if kind == Kind.WRITESET:
+        if isinstance(message, Writeset):
             seqno = self.certifier.ordered + 1
             self._writesets[seqno] = message
             self._places[_who(message)[0]] = seqno

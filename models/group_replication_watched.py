@@ -17,7 +17,7 @@ from .group_replication_flow_control import FlowControl
 from .group_replication_member import Member
 from .group_replication_messages import Kind, Ordered, Prepared
 from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
-from .watched import named, watch_stage, who
+from .watched import Silences, named, watch_stage, who
 
 __all__ = ["WatchedMember"]
 
@@ -41,7 +41,7 @@ class _WatchedFlowControl(FlowControl):
     def late(self) -> list[tuple[int, str]]:
         """Members whose queues are too long, and why."""
         found = []
-        for of in self._members.values():
+        for _, of in sorted(self._members.items()):
             certifier, applier = self._over(of)
             if certifier:
                 found.append((of.member, f"{amount(of.waiting_certification)} to certify"))
@@ -112,12 +112,14 @@ class WatchedMember(Member):
         watch, name = cluster.watch, self.server.name
         assert watch is not None
         self._names = cluster.names
-        self._last_heard = -1
 
         def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
             return Line(watch, name, station, holder, **how)
 
-        self._order_line = line("total order (XCom)", self._slowest, who=who)
+        silences = Silences(watch, self.mesh, self._names)
+        self._order_line = order = line(
+            "total order (XCom)", lambda: silences.holder(order.since_s), who=who
+        )
         doing = "being passed on"
         watch_stage(watch, name, self._delivered, doing, name="delivery")
         doing = "being certified, or written to the relay log"
@@ -131,18 +133,6 @@ class WatchedMember(Member):
             line("consistency AFTER", self._unprepared, who=who),
             line("consistency at begin", self._uncommitted),
         )
-        receive = self.mesh._handle
-
-        def heard(message: Any) -> None:
-            self._last_heard = message.source
-            receive(message)
-
-        self.mesh.on_message(heard)
-
-    def _slowest(self) -> Holder:
-        if self._last_heard < 0:
-            return Holder("a majority")
-        return Holder(f"{self._names[self._last_heard]}, whose message completed it")
 
     def _period(self) -> Holder:
         quota = amount(self.flow_control.quota)

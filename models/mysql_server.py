@@ -241,6 +241,8 @@ class MysqlServer:
         """The client's thread goes on."""
         entry.owner.mark(self._last_lap)
         self.hooks.answered(entry)
+        if self.watch is not None:
+            self.watch.forget(self.name, entry.transaction)
         self.clock.fire(entry.owner.done)
 
     def stations(self) -> Iterable[Station]:

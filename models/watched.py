@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from simrep.groupcomm.mesh import Mesh
 from simrep.kernel.watch import Holder, Line, Watch
-from simrep.measure.units import amount, size
+from simrep.measure.units import amount, duration, size
 from simrep.server.commit import Commit
 from simrep.server.storage import Stage
 from simrep.server.watched import WatchedLocks
@@ -15,6 +16,7 @@ from simrep.workload.transaction import Transaction
 
 __all__ = [
     "HELD",
+    "Silences",
     "describe",
     "named",
     "watch_pipeline_stage",
@@ -79,8 +81,50 @@ def group(node: str, members: tuple[Hashable, ...]) -> Holder:
     first = max(members, key=lambda one: one.size_bytes if isinstance(one, Transaction) else 0)
     text = named(first)
     if len(members) > 1:
-        text += f" and {amount(len(members) - 1)} more"
+        text = f"a group of {amount(len(members))} with {text}"
     return Holder(text, tuple((node, one) for one in members), HELD)
+
+
+class Silences:
+    """From which other member nothing was heard for how long.
+
+    Parameters
+    ----------
+    watch : Watch
+    mesh : Mesh
+        Told of every message from now on.
+    names : sequence of str
+        Of the members.
+    """
+
+    def __init__(self, watch: Watch, mesh: Mesh, names: Sequence[str]) -> None:
+        self._watch = watch
+        self._names = names
+        others = [member for member in range(mesh.size) if member != mesh.me]
+        self._heard_s = dict.fromkeys(others, 0.0)
+        self._silent = dict.fromkeys(others, (0.0, 0.0))  # the last long silence of each
+        self._handle = mesh._handle
+        mesh.on_message(self._heard)
+
+    def _heard(self, message: Any) -> None:
+        now, source = self._watch.clock._now, message.source
+        if now - self._heard_s[source] >= self._watch.longer_than_s:
+            self._silent[source] = (self._heard_s[source], now)
+        self._heard_s[source] = now
+        self._handle(message)
+
+    def holder(self, since_s: float) -> Holder:
+        """Who was silent longest since then, if anybody was for most of that time."""
+        now = self._watch.clock._now
+        longest_s, who_is = 0.5 * (now - since_s), -1
+        for member, (began_s, ended_s) in self._silent.items():
+            present_s = now - max(self._heard_s[member], since_s)
+            silent_s = max(present_s, ended_s - max(began_s, since_s))
+            if silent_s > longest_s:
+                longest_s, who_is = silent_s, member
+        if who_is < 0:
+            return Holder("messages on their way")
+        return Holder(f"{self._names[who_is]}, from which nothing came for {duration(longest_s)}")
 
 
 def watch_stage(

@@ -19,7 +19,8 @@ OPERATIONAL
 
 Then the primary component is found and the view is told (``simrep.groupcomm.primary``). With h for
 a hop and at least three members that stay: h for each of join, install, commit and install gap, 2 h
-for the states, 3 h for the view; one h more for what was missing, and one for a leave message.
+for the states, 3 h for the view; one h more for what was missing, unless the first has it, and one
+for a leave message.
 
 A message is delivered in a view only when all members have it. So if a member has delivered it and
 crashed, all others have it, and deliver it too. What of a crashed member has reached one of the

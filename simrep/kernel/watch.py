@@ -33,7 +33,7 @@ class Holder:
     verb : str
         How the station waits; ``{}`` stands for the duration.
     doing : str
-        What it does unless it has told something else.
+        What it does until it has told something else.
     """
 
     text: str
@@ -110,17 +110,15 @@ class Watch:
         for line in list(self._blocked):
             line.cut(ended=False)
 
-    def _longest(self, key: Key, since_s: float) -> str:
-        """What somebody has done longest since then."""
-        doings = self._doing.get(key)
-        if doings is None:
-            return ""
-        ends_s = [began_s for began_s, _ in doings[1:]] + [self.clock._now]
-        _, what = max(
+    def _longest(self, key: Key, since_s: float, at_first: str) -> str:
+        """What somebody has done longest since then; ``at_first`` until it has told anything."""
+        doings = [(since_s, at_first), *self._doing.get(key, ())]
+        ends_s = [max(began_s, since_s) for began_s, _ in doings[1:]] + [self.clock._now]
+        longest: tuple[float, str] = max(
             (end_s - max(began_s, since_s), what)
             for (began_s, what), end_s in zip(doings, ends_s, strict=True)
         )
-        return what
+        return longest[1]
 
 
 def _itself(item: Hashable) -> tuple[Hashable, ...]:
@@ -146,11 +144,18 @@ class Line:
     detail : str
     doing : str
         What whoever is in service here does.
+
+    Attributes
+    ----------
+    since_s : float
+        When what is waited for now began to be, in simulated seconds; of use while somebody waits.
+    serving : tuple
+        The group in service.
     """
 
     __slots__ = (
-        "_behind", "_holder", "_holds_up", "_since_s", "_waiting", "_watch", "_who", "detail",
-        "doing", "node", "serving", "station",
+        "_behind", "_holder", "_holds_up", "_waiting", "_watch", "_who", "detail",
+        "doing", "node", "serving", "since_s", "station",
     )  # fmt: skip
 
     def __init__(
@@ -171,7 +176,7 @@ class Line:
         self._who = who
         self._behind = behind
         self._holds_up = holds_up
-        self._since_s = 0.0
+        self.since_s = 0.0
         self._waiting: dict[Hashable, None] = {}
         self.node = node
         self.station = station
@@ -182,7 +187,7 @@ class Line:
     def wait(self, item: Any) -> None:
         """Somebody begins to wait."""
         if not self._waiting:
-            self._since_s = self._watch.clock._now
+            self.since_s = self._watch.clock._now
             self._watch._blocked[self] = None
         for one in self._who(item):
             self._waiting[one] = None
@@ -204,9 +209,9 @@ class Line:
         if self._waiting:
             watch = self._watch
             now = watch.clock._now
-            if now - self._since_s >= watch.longer_than_s:
+            if now - self.since_s >= watch.longer_than_s:
                 self._record(now, ended=ended)
-            self._since_s = now
+            self.since_s = now
 
     def serve(self, items: list[Any]) -> None:
         """A station that serves groups begins with one."""
@@ -214,8 +219,10 @@ class Line:
             self.go(item)
         self.serving = tuple(one for item in items for one in self._who(item))
         if self.doing:
-            for one in self.serving:
-                self._watch.doing(self.node, one, self.doing)
+            for item in items:
+                for one in self._who(item):
+                    if one is not item:  # a thing of the station stands for nobody else
+                        self._watch.doing(self.node, one, self.doing)
 
     def leave(self) -> None:
         """The group in service leaves; somebody waits."""
@@ -227,7 +234,7 @@ class Line:
         holder = self._holder()
         doing = self.doing
         if not doing and len(holder.keys) == 1:
-            doing = watch._longest(holder.keys[0], self._since_s) or holder.doing
+            doing = watch._longest(holder.keys[0], self.since_s, holder.doing)
         waiters = {(node, one) for one in self._waiting}
         if self._holds_up is not None:
             waiters.add((node, self._holds_up))
@@ -236,7 +243,7 @@ class Line:
                 node,
                 self.station,
                 self.detail,
-                self._since_s,
+                self.since_s,
                 now,
                 holder,
                 doing,

@@ -83,6 +83,8 @@ class WatchedLocks(LockTable):
                 if self._holders.get(row) is owner:
                     line.cut()
         super().release_all(owner)
+        for one in self._who(owner):
+            self._watch.forget(self._node, one)
 
 
 class WatchedAppliers(Appliers):
@@ -102,6 +104,9 @@ class WatchedAppliers(Appliers):
         """
         self._changes: dict[int, Change] = {}  # handed over, and not committed
         self._describe_change = describe
+        self._watch = watch
+        self._node = node
+        self._who = who
 
         def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
             return Line(watch, node, station, holder, **{"who": who} | how)
@@ -145,6 +150,8 @@ class WatchedAppliers(Appliers):
     def _hand_over(self, change: Change) -> None:
         self._relay_line.go(change)
         self._changes[change.seqno] = change
+        for one in self._who(change):
+            self._watch.doing(self._node, one, "being applied")
         super()._hand_over(change)
 
     def _start(self, change: Change) -> None:
@@ -164,3 +171,5 @@ class WatchedAppliers(Appliers):
             self._relay_line.cut()
         super()._committed(change)
         del self._changes[change.seqno]
+        for one in self._who(change):
+            self._watch.forget(self._node, one)
