@@ -44,6 +44,7 @@ from .galera_options import GaleraCosts, GaleraOptions
 from .galera_session import GaleraSession
 from .galera_streaming import Streams
 from .galera_writeset import LocalTransaction, Part, Writeset
+from .rollback_counters import rollback_counters
 
 __all__ = ["Galera"]
 
@@ -147,6 +148,7 @@ class Galera:
         """Status variables of every node (``SHOW STATUS LIKE 'wsrep%'``)."""
         return {
             node.name: _status(node, sessions.victims)
+            | rollback_counters(sessions, "1180", "1205", "1213")
             for node, sessions in zip(self.nodes, self._sessions, strict=True)
         }
 

@@ -87,6 +87,7 @@ class _Watched:
     def __init__(self, statement: Statement, runs: Callable[[], object]) -> None:
         self.rows_written = statement.rows_written
         self.locks = statement.locks
+        self.scan = statement.scan
         self._rows_read = statement.rows_read
         self._runs = runs
 
