@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simrep.experiment.cluster import Cluster
     from simrep.experiment.curve_study import CurveStudyResult
     from simrep.experiment.curves import CurveStudy
+    from simrep.experiment.fragment_sizes import fragment_sizes
     from simrep.experiment.model import Model, find_model, model_names
     from simrep.experiment.model_card import model_card
     from simrep.experiment.reproduce import StudyResult, reproduce
@@ -45,6 +46,7 @@ __all__ = [
     "__version__",
     "find_model",
     "fit",
+    "fragment_sizes",
     "json_schema",
     "load",
     "load_study",
@@ -64,6 +66,7 @@ _HOMES = {
     "simrep.experiment.cluster": ("Cluster",),
     "simrep.experiment.curve_study": ("CurveStudyResult",),
     "simrep.experiment.curves": ("CurveStudy",),
+    "simrep.experiment.fragment_sizes": ("fragment_sizes",),
     "simrep.experiment.model": ("Model", "find_model", "model_names"),
     "simrep.experiment.model_card": ("model_card",),
     "simrep.experiment.reproduce": ("StudyResult", "reproduce"),

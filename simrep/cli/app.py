@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from simrep.cli.fit import fit
+from simrep.cli.fragment_size import fragment_size
 from simrep.cli.models import models
 from simrep.cli.reproduce import reproduce
 from simrep.cli.run import run
@@ -83,6 +84,7 @@ app.command()(run)
 app.command()(reproduce)
 app.command()(models)
 app.command()(fit)
+app.command()(fragment_size)
 app.command()(schema)
 
 
