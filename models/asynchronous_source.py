@@ -61,15 +61,21 @@ class BinlogSource(BinlogHooks):
         for entry in group:
             written: BinlogTransaction = entry.argument
             transaction = written.transaction
-            rows = (*transaction.keys, *transaction.shared_keys)
-            written.parent = self._parents.parent(written.seqno, written.prepared_after, rows)
+            rows, ranges = (*transaction.keys, *transaction.shared_keys), transaction.ranges
+            written.parent = self._parents.parent(
+                written.seqno, written.prepared_after, rows, ranges
+            )
             written.written_s = now
             if trace is not None:
-                trace.record(self._index, "binlog", written.seqno, written.parent, rows)
+                trace.record(self._index, "binlog", written.seqno, written.parent, (*rows, *ranges))
         self._parents.end_group(self.commits)
 
     def readable(self, group: Group) -> None:
         """Every dump thread sends the group, one transaction after the other."""
+        for entry in group:
+            journal = entry.argument.transaction.journal
+            if journal is not None:
+                journal.replicate()
         for dump in self._dumps:
             for entry in group:
                 dump.send(entry.argument)

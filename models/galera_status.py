@@ -8,6 +8,7 @@ from simrep.workload.session import Sessions
 
 from .galera_node import GaleraNode
 from .galera_streaming import Streams
+from .rollback_counters import rollback_counters
 
 __all__ = ["status"]
 
@@ -45,9 +46,7 @@ def status(node: GaleraNode, sessions: Sessions[Any], streams: Streams) -> dict[
         "streams_open": len(node.streams),
         "rows_locked": len(node.locks),
         "commits_out_of_order": node.commits_out_of_order,
-        "rolled_back_rows": sessions.wasted_rows,
-        "rolled_back_s": sessions.wasted_s,
-        **{f"errors.{name.split(maxsplit=1)[0]}": n for name, n in sessions.errors.items()},
+        **rollback_counters(sessions, "1047", "1180", "1205", "1213", "2013"),
     }
 
 

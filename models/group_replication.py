@@ -15,8 +15,8 @@ Conservative
     with small ones; garbage collection holds up the applier module for its whole length.
 Optimistic
     No joins, no failures, no elections, hence ``BEFORE_ON_PRIMARY_FAILOVER`` is ``EVENTUAL``;
-    reads and the write-back of data pages cost no I/O; a lock wait never times out; the message
-    cache never overflows; the coordinator assigns whole transactions.
+    reads and the write-back of data pages cost no I/O; the message cache never overflows; the
+    coordinator assigns whole transactions.
 Left out
     Gap locks; schema changes; recovering members and the options that concern them; threads of
     the storage engine that spin while they wait (``innodb_log_spin_cpu_abs_lwm``); reads of

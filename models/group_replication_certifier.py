@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
+
+from simrep.server.ranges import Ranges, points_in
 
 __all__ = ["Certifier", "Executed", "Snapshot"]
 
@@ -89,13 +91,20 @@ class Certifier:
 
     def __init__(self, *, detects_conflicts: bool) -> None:
         self._detects_conflicts = detects_conflicts
-        self._writers: dict[Hashable, tuple[int, int]] = {}  # (order, position in the channel)
+        # (order, position in the channel); a row is in one of the two.
+        self._writers: dict[Hashable, tuple[int, int]] = {}
+        self._ranges: Ranges[tuple[int, int]] = Ranges()
         self._barrier = 0
         self.conflicts = 0
         self.collected = 0
 
     def certify(
-        self, order: int, seqno: int, snapshot: Snapshot, items: tuple[Hashable, ...]
+        self,
+        order: int,
+        seqno: int,
+        snapshot: Snapshot,
+        items: tuple[Hashable, ...],
+        ranges: tuple[range, ...] = (),
     ) -> int:
         """Certify the next transaction.
 
@@ -108,12 +117,16 @@ class Certifier:
             it for the member's own.
         snapshot : Snapshot
         items : tuple of hashable
+        ranges : tuple of range
+            Neighbouring rows, instead of an item for each.
 
         Returns
         -------
         int
             Position in the channel of the latest transaction that it depends on; -1 if it fails.
         """
+        if ranges or self._ranges.starts:
+            return self._certify_among_ranges((order, seqno), snapshot, items, ranges)
         writers = self._writers
         parent = self._barrier
         for item in items:
@@ -129,24 +142,68 @@ class Certifier:
             writers[item] = mark
         return parent
 
+    def _certify_among_ranges(
+        self,
+        mark: tuple[int, int],
+        snapshot: Snapshot,
+        items: tuple[Hashable, ...],
+        ranges: tuple[range, ...],
+    ) -> int:
+        """The same where ranges are involved."""
+        parent = self._barrier
+        for order, seqno in self._last_writers(items, ranges):
+            if self._detects_conflicts and not snapshot.has(order):
+                self.conflicts += 1
+                return -1
+            if seqno > parent:
+                parent = seqno
+        writers = self._writers
+        for rows in ranges:
+            for row, _ in list(points_in(rows, writers)):
+                del writers[row]
+            self._ranges.put(rows, mark)
+        for item in items:
+            if isinstance(item, int) and self._ranges.at(item) is not None:
+                self._ranges.put(range(item, item + 1), mark)
+            else:
+                writers[item] = mark
+        return parent
+
+    def _last_writers(
+        self, items: tuple[Hashable, ...], ranges: tuple[range, ...]
+    ) -> Iterator[tuple[int, int]]:
+        for item in items:
+            writer = self._writers.get(item)
+            if writer is None:
+                writer = self._ranges.at(item)
+            if writer is not None:
+                yield writer
+        for rows in ranges:
+            for _, writer in points_in(rows, self._writers):
+                yield writer
+            for _, writer in self._ranges.over(rows):
+                yield writer
+
     def collect(self, stable: int, seqno: int) -> None:
         """Forget rows whose last writer is committed on every member.
 
         What comes later depends on everything before: nobody knows any more who wrote its rows.
         """
-        before = len(self._writers)
+        before = len(self)
+        self._ranges.remove(lambda writer: writer[0] <= stable)
         self._writers = {
             item: writer for item, writer in self._writers.items() if writer[0] > stable
         }
-        self.collected += before - len(self._writers)
+        self.collected += before - len(self)
         self._barrier = seqno
 
     def forget(self, seqno: int) -> None:
         """Forget all rows (preemptive garbage collection, when no conflicts are looked for)."""
-        self.collected += len(self._writers)
+        self.collected += len(self)
         self._writers.clear()
+        self._ranges = Ranges()
         self._barrier = seqno
 
     def __len__(self) -> int:
         """Rows in the certification info (COUNT_TRANSACTIONS_ROWS_VALIDATING)."""
-        return len(self._writers)
+        return len(self._writers) + self._ranges.rows

@@ -23,7 +23,6 @@ from .group_replication_certifier import Certifier, Executed
 from .group_replication_consistency import Consistency
 from .group_replication_flow_control import FlowControl
 from .group_replication_messages import (
-    Fragment,
     GtidExecuted,
     Kind,
     Ordered,
@@ -31,6 +30,7 @@ from .group_replication_messages import (
     TransactionMessage,
 )
 from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
+from .group_replication_sending import Sending
 from .mysql_channel import Channel, Committing
 from .mysql_server import BinlogHooks, BinlogTransaction, MysqlServer
 
@@ -39,6 +39,10 @@ __all__ = ["LOOP_S", "PRIMARY", "Member"]
 PRIMARY = 0
 _GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
 LOOP_S = 1.0
+
+# As MySQL numbers them: an observer of the commit refused it; certification failed.
+_TOO_LARGE = "3100 transaction exceeds group_replication_transaction_size_limit"
+_CONFLICT = "3101 rolled back by the plugin: it failed certification"
 
 _US = 1e-6
 
@@ -140,6 +144,7 @@ class Member:
             XcomOptions(event_horizon=options.write_concurrency, leader=leader),
             host.routine(costs.propose_us * _US),
         )
+        self._sending = Sending(host, self.xcom, options, costs)
         order: TotalOrder = self.xcom
         order.on_deliver(self._deliver)
         self._delivered: Stage[Any] = Stage(clock, self._hand_over, f"{name}/delivery")
@@ -173,6 +178,7 @@ class Member:
         limit = self._options.transaction_size_limit
         if limit and message.size_bytes > limit:
             self.too_large += 1
+            entry.owner.error = _TOO_LARGE
             return False
         if not self.flow_control.admit():
             gate = Event(self.clock)
@@ -186,30 +192,19 @@ class Member:
         self.proposed += 1
         message.ticket = ticket = Event(self.clock)
         message.snapshot = self.executed.snapshot()
+        if message.transaction.journal is not None:
+            message.transaction.journal.replicate()
         self._send(message)
         sent_s = self.clock._now
         passed: bool = yield ticket
         owner.mark(Lap.CONSISTENCY if self._options.waits_after else Lap.ORDER)
         self.round_trip.add(self.clock._now - sent_s)
+        if not passed:
+            owner.error = _CONFLICT
         return passed
 
     def _send(self, message: Any) -> None:
-        """Compress and cut what is large, and put it into the total order."""
-        size = message.size_bytes
-        threshold = self._options.compression_threshold
-        if threshold and size >= threshold:
-            seconds = self._costs.compress_byte_ns * 1e-9 * size
-            self.host.run(seconds, self._cut, (message, int(size / self._costs.compression_ratio)))
-        else:
-            self._cut((message, size))
-
-    def _cut(self, work: tuple[Any, int]) -> None:
-        message, size = work
-        largest = self._options.max_message_size
-        while largest and size > largest:
-            self.xcom.send(Fragment(), largest)
-            size -= largest
-        self.xcom.send(message, size)
+        self._sending.send(message)
 
     # -- every member: from the total order through certification ------------------------------
 
@@ -241,7 +236,7 @@ class Member:
         (message,) = messages
         kind = message.kind
         if kind == Kind.TRANSACTION:
-            seconds = self._certification.cost(self._item_s * len(message.items))
+            seconds = self._certification.cost(self._item_s * message.item_count)
             if message.origin != self.index:  # counted for those that fail, too: one visit less
                 seconds += self._relay_writing.cost(self._byte_s * message.entry.size_bytes)
             self.host.go_on(seconds, self._certify, message)
@@ -257,13 +252,15 @@ class Member:
     def _certify(self, message: TransactionMessage) -> None:
         local = message.origin == self.index
         seqno = self.channel.received + (not local)
-        parent = self.certifier.certify(self._order + 1, seqno, message.snapshot, message.items)
+        parent = self.certifier.certify(
+            self._order + 1, seqno, message.snapshot, message.items, message.ranges
+        )
         self.checked += 1
         self.waiting_certification -= 1
         if self.trace is not None:
             self.trace.record(
                 self.index, "certify", self.checked, message.origin, message.snapshot,
-                message.items, parent >= 0,
+                (*message.items, *message.ranges), parent >= 0,
             )  # fmt: skip
         if parent < 0:
             if local:
@@ -396,5 +393,7 @@ class Member:
             "xcom_messages": self.xcom.proposed,
             "xcom_messages_sent": self.mesh.sent,
             "xcom_messages_received": self.mesh.received,
+            "errors.3100": self.too_large,
+            "errors.3101": self.rolled_back,
             **self.server.counters(),
         }

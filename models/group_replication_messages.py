@@ -49,12 +49,19 @@ class TransactionMessage:
         What its client's thread waits for.
     items : tuple of hashable
         Its write set: rows it wrote and rows they refer to.
+    ranges : tuple of range
+        The part of its write set that is neighbouring rows, too many to list.
+    item_count : int
+        Rows in its write set.
     locks : tuple of hashable
         Existing rows that it updates.
+    scans : tuple of range
+        The same for neighbouring rows, too many to list.
     """
 
     __slots__ = (
-        "entry", "items", "locks", "origin", "size_bytes", "snapshot", "ticket", "transaction",
+        "entry", "item_count", "items", "locks", "origin", "ranges", "scans", "size_bytes",
+        "snapshot", "ticket", "transaction",
     )  # fmt: skip
     kind = Kind.TRANSACTION
     snapshot: Snapshot
@@ -74,7 +81,13 @@ class TransactionMessage:
             if len(statements) == 1
             else tuple(dict.fromkeys(chain.from_iterable(s.locks for s in statements)))
         )
-        self.size_bytes = entry.size_bytes + _CONTEXT_BYTES + _ITEM_BYTES * len(self.items)
+        self.ranges = transaction.ranges
+        self.scans: tuple[range, ...] = ()
+        self.item_count = len(self.items)
+        if self.ranges:
+            self.scans = tuple([s.scan for s in statements if s.scan])
+            self.item_count += sum(map(len, self.ranges))
+        self.size_bytes = entry.size_bytes + _CONTEXT_BYTES + _ITEM_BYTES * self.item_count
 
 
 class Fragment:
@@ -135,8 +148,8 @@ class Ordered:
     """A transaction at its place in the order, on a member that applies it (see ``Change``)."""
 
     __slots__ = (
-        "events", "locks", "order", "origin", "parent", "seqno", "size_bytes", "transaction",
-        "written_s",
+        "events", "locks", "order", "origin", "parent", "scans", "seqno", "size_bytes",
+        "transaction", "written_s",
     )  # fmt: skip
     protected = True
 
@@ -146,6 +159,7 @@ class Ordered:
         self.transaction: Transaction = message.transaction
         self.origin = message.origin
         self.locks = message.locks
+        self.scans = message.scans
         self.size_bytes = message.entry.size_bytes
         self.events = message.entry.events
         self.order = order

@@ -37,6 +37,8 @@ class Change(appliers.Change, Protocol):
         When its source had it in order, from which its lag counts.
     locks : sequence of hashable
         Existing rows for which local transactions may compete with it.
+    scans : sequence of range
+        The same for neighbouring rows, too many to list.
     """
 
     transaction: Transaction
@@ -44,6 +46,7 @@ class Change(appliers.Change, Protocol):
     events: int
     written_s: float
     locks: tuple[Hashable, ...]
+    scans: tuple[range, ...]
 
     @property
     def protected(self) -> bool:
@@ -175,11 +178,22 @@ class Channel:
         """Change the rows; those that other workers change at the same time are different ones."""
         if self.server.trace is not None:
             self.server.trace.record(self.server.index, "apply", change.seqno)
-        if change.locks:
+        if change.scans:
+            self._force_scans(((change, applied), change.scans))
+        elif change.locks:
             work = (change, applied)
             self.server.locks.force_all(change, change.locks, self._write_rows, work)
         else:
             self._write_rows((change, applied))
+
+    def _force_scans(self, step: tuple[tuple[Change, Call], tuple[range, ...]]) -> None:
+        work, scans = step
+        change = work[0]
+        locks = self.server.locks
+        if scans:
+            locks.force_range(change, scans[0], self._force_scans, (work, scans[1:]))
+        else:
+            locks.force_all(change, change.locks, self._write_rows, work)
 
     def _write_rows(self, work: tuple[Change, Call]) -> None:
         change, applied = work
@@ -212,7 +226,9 @@ class Channel:
         server.hooks.in_engine(entry)
         if server.trace is not None:
             server.trace.record(server.index, "commit", change.seqno, change.transaction.client)
-        if change.locks:
+        if change.transaction.journal is not None:
+            change.transaction.journal.committed(server.index)
+        if change.locks or change.scans:
             server.locks.release_all(change)
         if not server.log_bin:
             entry.queued(change)

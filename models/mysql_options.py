@@ -11,7 +11,10 @@ from simrep.scenario.problems import ProblemsError, spellings
 
 from .client_costs import ClientCosts
 
-__all__ = ["Pipeline", "ServerCosts", "ServerOptions", "as_set"]
+__all__ = ["LARGEST_CACHE", "Pipeline", "ServerCosts", "ServerOptions", "as_set"]
+
+LARGEST_CACHE = 18446744073709547520
+"""Default of ``max_binlog_cache_size`` in bytes: no limit."""
 
 Pipeline = Literal["mysql-5.1", "mysql-5.5", "mysql-5.6", "mysql-5.7", "mariadb"]
 
@@ -42,6 +45,18 @@ class ServerOptions(BaseModel):
         ge=0,
         le=4294967295,
         description="fsync of the binary log every so many commit groups; 0: never",
+    )
+    innodb_lock_wait_timeout: int = Field(
+        50,
+        ge=1,
+        le=1073741824,
+        description="seconds after which a wait for a row lock fails",
+    )
+    max_binlog_cache_size: int = Field(
+        LARGEST_CACHE,
+        ge=4096,
+        le=LARGEST_CACHE,
+        description="largest transaction in bytes of row events; a larger one fails",
     )
     binlog_order_commits: bool = Field(
         True, description="transactions commit in the engine in the order of the binary log"

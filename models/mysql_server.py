@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterable
+from functools import partial
+from math import ceil
 from typing import Any
 
 from simpy.events import Event
@@ -18,8 +20,10 @@ from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
 
+from .mysql_binlog_cache import FullCache
 from .mysql_laps import MarkingBinlog, MarkingEngine
-from .mysql_options import ServerCosts, ServerOptions
+from .mysql_options import LARGEST_CACHE, ServerCosts, ServerOptions
+from .rollback_counters import rollback_counters
 from .watched import watch_pipeline_stage, watched_locks
 
 __all__ = ["BinlogHooks", "BinlogTransaction", "MysqlServer"]
@@ -30,7 +34,9 @@ BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
 # Events around those of the rows: GTID (79 bytes), BEGIN (about 75), Xid (31).
 _ENVELOPE_BYTES = 185
 _ENVELOPE_EVENTS = 3
-_EVENTS_PER_STATEMENT = 2  # table map and rows
+# A statement has a table map, and its rows in events that are closed when they have so many bytes
+# (binlog_row_event_max_size): a row is never cut.
+_ROWS_EVENT_BYTES = 8192
 
 _US = 1e-6
 
@@ -52,7 +58,7 @@ class BinlogTransaction:
         Size and number of its events in the binary log.
     order : int
         Its number in the order of a group, in group replication.
-    locks : tuple
+    locks, scans : tuple
         Rows for which clients of an asynchronous replica may compete: none, they do not write.
     """
 
@@ -61,6 +67,7 @@ class BinlogTransaction:
         "transaction", "written_s",
     )  # fmt: skip
     locks: tuple[Hashable, ...] = ()
+    scans: tuple[range, ...] = ()
     protected = True
 
     def __init__(
@@ -71,7 +78,8 @@ class BinlogTransaction:
         self.owner = owner
         self.prepared_after = prepared_after
         self.size_bytes = transaction.size_bytes + _ENVELOPE_BYTES
-        self.events = _ENVELOPE_EVENTS + _EVENTS_PER_STATEMENT * writing
+        rows_events = min(transaction.rows, ceil(transaction.size_bytes / _ROWS_EVENT_BYTES))
+        self.events = _ENVELOPE_EVENTS + writing + max(writing, rows_events)
         self.seqno = 0
         self.parent = 0
         self.written_s = 0.0
@@ -202,6 +210,10 @@ class MysqlServer:
             commit=self._commit,
             prepare=prepare,
             before_begin=before_begin,
+            streaming=partial(_cache_of, options.max_binlog_cache_size)
+            if log_bin and options.max_binlog_cache_size < LARGEST_CACHE
+            else None,
+            lock_wait_timeout_s=options.innodb_lock_wait_timeout,
         )
         self._before_commit = before_commit
         self._prepare = prepare
@@ -233,6 +245,8 @@ class MysqlServer:
         if entry.seqno > self.max_committed:
             self.max_committed = entry.seqno
         self.hooks.in_engine(entry)
+        if entry.transaction.journal is not None:
+            entry.transaction.journal.committed(self.index)
         if self.trace is not None:
             self.trace.record(self.index, "commit", entry.seqno, entry.transaction.client)
         self.locks.release_all(entry.owner)
@@ -266,7 +280,17 @@ class MysqlServer:
             "Innodb_row_lock_time_avg": wait_mean_s * 1e3,
             "Innodb_row_lock_time_max": locks.wait_max_s * 1e3,
             "Innodb_deadlocks": locks.deadlocks,
+            **rollback_counters(self.sessions, "1197", "1205", "1213"),
         }
+
+
+def _cache_of(
+    most_bytes: int, transaction: Transaction, owner: OpenTransaction
+) -> FullCache | None:
+    """How a transaction fails that does not fit into its binary log cache."""
+    if transaction.size_bytes <= most_bytes:
+        return None
+    return FullCache(transaction, owner, most_bytes)
 
 
 def _with_binlog(

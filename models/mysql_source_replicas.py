@@ -61,7 +61,7 @@ class SourceAndReplicas:
         return self.servers[node].sessions.connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        """Run a transaction; it fails only by a deadlock.
+        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large.
 
         Raises
         ------

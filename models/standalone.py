@@ -11,8 +11,9 @@ Conservative
     with small ones.
 Optimistic
     Reads and the write-back of data pages cost no I/O and do not compete with the logs; the
-    background flush of the redo log once per second costs nothing; a lock wait never times out;
-    an fsync always takes the same time.
+    background flush of the redo log once per second costs nothing, nor does the redo of a large
+    transaction before its commit, nor the temporary file of its binary log cache; an fsync always
+    takes the same time.
 Left out
     Gap locks; checkpoints and full redo logs; ``innodb_support_xa=0``; MariaDB's
     ``innodb_flush_log_at_trx_commit=3``; binary log rotation.
@@ -79,7 +80,9 @@ class Standalone:
         return self.servers[node].sessions.connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        """Run a transaction; it fails only by a deadlock."""
+        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large."""
+        if transaction.journal is not None:
+            transaction.journal.alone()
         return self.servers[transaction.node].sessions.transact(transaction)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:

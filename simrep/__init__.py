@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from simrep.experiment.curve_study import CurveStudyResult
     from simrep.experiment.curves import CurveStudy
     from simrep.experiment.explain import StallExplanation, explain_stall
+    from simrep.experiment.fragment_sizes import fragment_sizes
     from simrep.experiment.model import Model, find_model, model_names
     from simrep.experiment.model_card import model_card
     from simrep.experiment.reproduce import StudyResult, reproduce
@@ -48,6 +49,7 @@ __all__ = [
     "explain_stall",
     "find_model",
     "fit",
+    "fragment_sizes",
     "json_schema",
     "load",
     "load_study",
@@ -68,6 +70,7 @@ _HOMES = {
     "simrep.experiment.curve_study": ("CurveStudyResult",),
     "simrep.experiment.curves": ("CurveStudy",),
     "simrep.experiment.explain": ("StallExplanation", "explain_stall"),
+    "simrep.experiment.fragment_sizes": ("fragment_sizes",),
     "simrep.experiment.model": ("Model", "find_model", "model_names"),
     "simrep.experiment.model_card": ("model_card",),
     "simrep.experiment.reproduce": ("StudyResult", "reproduce"),

@@ -1,10 +1,11 @@
 """Fitting local costs to the cells of a study that may be used for it.
 
-Least squares on the logarithms of simulated over measured figures, with the same random numbers
-in every evaluation, so that the sum of squares is a function of the costs alone. Costs vary by
-factors and are positive, so the fit moves in their logarithms. What is known beforehand enters
-as one more residual for each cost (a log-normal prior): a handful of cells cannot tell a dozen
-costs apart, and without it the fit would trade one for another at will.
+Least squares on the logarithms of simulated over measured figures (on their differences, where an
+absolute deviation is given), with the same random numbers in every evaluation, so that the sum of
+squares is a function of the costs alone. Costs vary by factors and are positive, so the fit moves
+in their logarithms. What is known beforehand enters as one more residual for each cost (a
+log-normal prior): a handful of cells cannot tell a dozen costs apart, and without it the fit would
+trade one for another at will.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from math import exp, isfinite, log
+from math import exp, hypot, isfinite, log, nan
 from pathlib import Path
 from statistics import median
 
@@ -91,8 +92,8 @@ class Residual:
 
     @property
     def relative_error(self) -> float:
-        """Fitted relative to measured, minus one."""
-        return self.fitted / self.measured - 1.0
+        """Fitted relative to measured, minus one; NaN if 0 was measured."""
+        return self.fitted / self.measured - 1.0 if self.measured else nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,13 @@ class _Observation:
     label: str
     measured: float
     noise: float
+    absolute: float | None
+
+    def error(self, value: float) -> float:
+        """How far a simulated figure is off, in standard deviations of the measurement."""
+        if self.absolute is not None:
+            return (value - self.measured) / hypot(self.absolute, self.noise * self.measured)
+        return log(value / self.measured) / self.noise
 
 
 class _Problem:
@@ -256,13 +264,14 @@ class _Problem:
         self._scenarios = [with_values(base, cell.settings) for cell in cells]
         metric = study.definition.metric
         self._figures = [metric.result, *(extra.result for extra in spec.extra)]
-        columns = [(metric.column, spec.noise)]
-        columns += [(extra.column, extra.noise) for extra in spec.extra]
+        columns: list[tuple[str, float, float | None]] = [(metric.column, spec.noise, None)]
+        columns += [(extra.column, extra.noise, extra.absolute) for extra in spec.extra]
         self._observations = [
-            _Observation(row, figure, _label(column, cell), cell.values[column], noise)
+            _Observation(row, figure, _label(column, cell), cell.values[column], noise, absolute)
             for row, cell in enumerate(cells)
-            for figure, (column, noise) in enumerate(columns)
-            if cell.values[column] > 0.0
+            for figure, (column, noise, absolute) in enumerate(columns)
+            if cell.values.get(column, 0.0) > 0.0
+            or (absolute is not None and cell.values.get(column) == 0.0)
         ]
 
     def residuals(self, x: Floats) -> Floats:
@@ -282,10 +291,10 @@ class _Problem:
 
     def explained(self, x: Floats) -> tuple[Residual, ...]:
         """The observations beside their fitted figures."""
-        logs = self._try(x)[1]
+        values = self._try(x)[1]
         return tuple(
-            Residual(seen.label, seen.measured, seen.measured * float(np.exp(error)))
-            for seen, error in zip(self._observations, logs, strict=True)
+            Residual(seen.label, seen.measured, value)
+            for seen, value in zip(self._observations, values.tolist(), strict=True)
         )
 
     def best(self) -> dict[str, float]:
@@ -299,29 +308,30 @@ class _Problem:
     def _try(self, x: Floats) -> tuple[float, Floats, Floats]:
         key = x.tobytes()
         if key not in self._tried:
-            logs = self._log_errors(np.exp(x))
-            noise = [seen.noise for seen in self._observations]
-            residuals = np.concatenate([logs / noise, (x - self.start) / self.sigmas])
-            self._tried[key] = 0.5 * float(residuals @ residuals), logs, residuals
+            values = self._simulated(np.exp(x))
+            pairs = zip(self._observations, values.tolist(), strict=True)
+            errors = [seen.error(value) for seen, value in pairs]
+            residuals = np.concatenate([errors, (x - self.start) / self.sigmas])
+            self._tried[key] = 0.5 * float(residuals @ residuals), values, residuals
             self.evaluations += 1
             if self._progress is not None:
                 self._progress(self.evaluations, min(cost for cost, *_ in self._tried.values()))
         return self._tried[key]
 
-    def _log_errors(self, costs: Floats) -> Floats:
-        """Logarithms of simulated over measured figures."""
+    def _simulated(self, costs: Floats) -> Floats:
+        """The simulated figures, in the order of the observations."""
         settings = dict(zip(self._paths, costs.tolist(), strict=True))
         plans = [plan(with_values(scenario, settings)) for scenario in self._scenarios]
         simulated = list(
             simulate_cells(plans, self._figures, self._replications, self._seed, self._executor)
         )
-        errors = []
+        values = []
         for seen in self._observations:
             value = median(sample[seen.figure] for sample in simulated[seen.scenario])
-            if not (isfinite(value) and value > 0.0):
+            if not (isfinite(value) and (value > 0.0 or seen.absolute is not None)):
                 raise CalibrationError(f"{seen.label}: simulated {value}, needs a positive figure")
-            errors.append(log(value / seen.measured))
-        return np.array(errors)
+            values.append(value)
+        return np.array(values)
 
 
 def _bounds(parameter: Parameter) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from simrep.cli.explain import explain
 from simrep.cli.fit import fit
+from simrep.cli.fragment_size import fragment_size
 from simrep.cli.models import models
 from simrep.cli.reproduce import reproduce
 from simrep.cli.run import run
@@ -85,6 +86,7 @@ app.command()(explain)
 app.command()(reproduce)
 app.command()(models)
 app.command()(fit)
+app.command()(fragment_size)
 app.command()(schema)
 
 

@@ -79,7 +79,10 @@ def _plain(result: FitResult) -> dict[str, object]:
     from dataclasses import asdict
 
     residuals = [
-        {**asdict(residual), "relative_error": residual.relative_error}
+        {
+            **asdict(residual),
+            "relative_error": residual.relative_error if residual.measured else None,
+        }
         for residual in result.residuals
     ]
     return {**asdict(result), "residuals": residuals}
@@ -108,7 +111,7 @@ def _tables(result: FitResult) -> Group:
             residual.label,
             f"{residual.measured:.4g}",
             f"{residual.fitted:.4g}",
-            f"{residual.relative_error:+.1%}",
+            f"{residual.relative_error:+.1%}" if residual.measured else "-",
         )
     state = "converged" if result.converged else "stopped before it converged"
     return Group(costs, cells, f"{result.evaluations} sets of costs simulated; {state}.")

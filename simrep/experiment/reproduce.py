@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, fields
-from math import isfinite, nan
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-from simrep.errors import ScenarioError, nearest
+from simrep.errors import ScenarioError
 from simrep.experiment.curves import CurveStudy, open_study
-from simrep.experiment.intervals import single_run_interval
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.reproduced import Reproduced
-from simrep.experiment.result import Result
-from simrep.experiment.run import simulate
-from simrep.experiment.study import MeasuredCell, Series, Study, Value
+from simrep.experiment.simulated import simulate_cells, simulate_each
+from simrep.experiment.study import MeasuredCell, Series, Study
 from simrep.experiment.study_breakdown import breakdowns
+from simrep.experiment.study_cells import Cell, Summary, cells_of
+from simrep.experiment.timeline import Course, Timeline, figures_and_course
 from simrep.scenario import load, with_values
 
 if TYPE_CHECKING:
@@ -40,85 +39,6 @@ __all__ = [
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One measured cell and its simulation.
-
-    Attributes
-    ----------
-    factors : mapping
-        What tells the cell from others.
-    measured : float
-        Median over the repetitions.
-    repetitions : int
-        Number of measurements.
-    predicted : float
-        Median over the replications; NaN when nothing committed.
-    unit : str
-        Of the measured and predicted figures and of the interval.
-    relative_error : float
-        Predicted relative to measured, minus one.
-    interval : (float, float) or None
-        Where 95 % of single simulated runs lie: a measured cell is a single run, so this and not
-        the narrower interval of the mean is what it may be compared with. None for one
-        replication.
-    used_in_fit : bool
-        Whether local costs were fitted to this cell.
-    series : str
-        Name of the measured system.
-    variant : str
-        Empty, or the name of the what-if that was simulated instead.
-    """
-
-    factors: Mapping[str, Value]
-    measured: float
-    repetitions: int
-    predicted: float
-    unit: str
-    relative_error: float
-    interval: tuple[float, float] | None
-    used_in_fit: bool
-    series: str
-    variant: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Errors over the cells that no fit has seen.
-
-    Attributes
-    ----------
-    n : int
-        Number of cells.
-    median_abs_error, max_abs_error : float
-        Of the absolute relative errors.
-    bias : float
-        Mean relative error.
-    inside_interval : float
-        Fraction of the cells whose measured value lies in the interval of the simulation.
-    """
-
-    n: int
-    median_abs_error: float
-    max_abs_error: float
-    bias: float
-    inside_interval: float
-
-    @classmethod
-    def of(cls, cells: Sequence[Cell]) -> Summary:
-        """The summary of those cells among ``cells`` that were not used in a fit."""
-        unseen = [cell for cell in cells if not cell.used_in_fit]
-        if not unseen:
-            return cls(0, nan, nan, nan, nan)
-        errors = [cell.relative_error for cell in unseen]
-        sizes = [abs(error) for error in errors]
-        if not all(isfinite(size) for size in sizes):
-            return cls(len(unseen), nan, nan, nan, nan)
-        spans = [(cell.interval, cell.measured) for cell in unseen if cell.interval is not None]
-        inside = fmean(low <= at <= high for (low, high), at in spans) if spans else nan
-        return cls(len(unseen), median(sizes), max(sizes), fmean(errors), inside)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StudyResult(Reproduced):
     """The simulated cells of a study.
@@ -130,6 +50,8 @@ class StudyResult(Reproduced):
         The measured systems.
     what_if : tuple of Cell
         Variants of them; not part of the summary.
+    timelines : tuple of Timeline
+        Commits over time, of the first replication of each cell; only if the study shows them.
     seed, replications, complete, versions
         See ``Reproduced``.
     """
@@ -137,11 +59,31 @@ class StudyResult(Reproduced):
     study: Study
     cells: tuple[Cell, ...]
     what_if: tuple[Cell, ...]
+    timelines: tuple[Timeline, ...] = ()
 
     @property
     def summary(self) -> Summary:
         """Errors over the cells that were not used in a fit."""
         return Summary.of(self.cells)
+
+    @property
+    def summaries(self) -> dict[str, Summary]:
+        """The same metric by metric, of those that are judged by relative errors."""
+        return {
+            metric.column: Summary.of([c for c in self.cells if c.metric == metric.column])
+            for metric in self.study.definition.metrics
+            if metric.absolute is None
+        }
+
+    @property
+    def tolerated(self) -> dict[str, tuple[int, int]]:
+        """For each metric with a tolerance: cells within it, and all; without those of a fit."""
+        counts = {}
+        for metric in self.study.definition.metrics:
+            own = [c for c in self.cells if c.metric == metric.column and not c.used_in_fit]
+            if metric.absolute is not None:
+                counts[metric.column] = sum(bool(cell.within) for cell in own), len(own)
+        return counts
 
     @property
     def finished(self) -> int:
@@ -151,36 +93,67 @@ class StudyResult(Reproduced):
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""
         definition = self.study.definition
-        content = {
+        content: dict[str, Any] = {
             "study": self.study.name,
             "title": definition.title,
             "source": definition.source,
             "metric": definition.metric.label,
-            "cells": [asdict(cell) for cell in self.cells],
-            "what_if": [asdict(cell) for cell in self.what_if],
+            "cells": [self._plain(cell) for cell in self.cells],
+            "what_if": [self._plain(cell) for cell in self.what_if],
             "summary": asdict(self.summary),
         }
+        if self._several:
+            content["metrics"] = {m.column: m.model_dump() for m in definition.metrics}
+            content["summaries"] = {name: asdict(own) for name, own in self.summaries.items()}
+            content["tolerated"] = {
+                name: {"within": within, "n": n} for name, (within, n) in self.tolerated.items()
+            }
+        if self.timelines:
+            content["timelines"] = [one.to_dict() for one in self.timelines]
         if definition.show.breakdown and self.complete:
             found = breakdowns(self.study, self.seed)
             content["breakdown"] = {name: each.to_dict() for name, each in found.items()}
         return self._as_json(content)
 
+    @property
+    def _several(self) -> bool:
+        """Whether there is more to tell of a cell than one relative error."""
+        metrics = self.study.definition.metrics
+        return len(metrics) > 1 or metrics[0].absolute is not None
+
+    def _plain(self, cell: Cell) -> dict[str, Any]:
+        content = asdict(cell)
+        if not self._several:
+            del content["metric"], content["within"]
+        return content
+
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Measured as points, simulated as lines with intervals; saved when a path is given."""
+        """The first metric over a factor, or commits over time; saved when a path is given.
+
+        Measured as points, simulated as lines with intervals; in a study with timelines a panel
+        for each cell, measured levels as bands.
+        """
+        definition = self.study.definition
+        if self.timelines:
+            from simrep.plot.timeline import plot_timelines
+
+            return plot_timelines(self, path)
         from simrep.plot.study import plot_study
 
-        definition = self.study.definition
         several = len({cell.series for cell in self.cells}) > 1
         cells = [
             {**asdict(cell), "factors": {**cell.factors, "series": cell.series}}
             for cell in self.cells
+            if cell.metric == definition.metric.column
         ]
+        by = [name for name in ("series" if several else None, definition.show.by) if name]
         return plot_study(
             cells,
             path,
             x=definition.show.x,
             y=definition.metric.label,
-            by=("series", definition.show.by) if several else definition.show.by,
+            by=by or "series",
+            log=not any(cell["measured"] <= 0 or cell["predicted"] <= 0 for cell in cells),
             errors=True,
             title=definition.title,
         )
@@ -263,23 +236,27 @@ def reproduce(
             for variant, settings in variants.items()
             for cell in study.cells[series.name]
         ]
-    metric = definition.metric
-    plans = [planned for *_, planned in work]
-    simulated = simulate_cells(plans, [metric.result], replications, seed, executor)
+    metrics = definition.metrics
     cells: list[Cell] = []
+    timelines: list[Timeline] = []
     complete = True
     try:
-        for (series, variant, measured, _), samples in zip(work, simulated, strict=True):
-            values = [sample[0] for sample in samples]
-            cells.append(_cell(series, variant, measured, values, metric.column, metric.unit))
+        simulated = _simulated(study, [item[3] for item in work], replications, seed, executor)
+        for done, ((series, variant, measured, _), (samples, course)) in enumerate(
+            zip(work, simulated, strict=True), start=1
+        ):
+            cells += cells_of(metrics, series, variant, measured, samples)
+            if course is not None and not variant:
+                timelines.append(Timeline(measured.factors, series.name, course))
             if progress is not None:
-                progress(len(cells), len(work))
+                progress(done, len(work))
     except KeyboardInterrupt:
         complete = False
     return StudyResult(
         study=study,
         cells=tuple(cell for cell in cells if not cell.variant),
         what_if=tuple(cell for cell in cells if cell.variant),
+        timelines=tuple(timelines),
         seed=seed,
         replications=replications,
         complete=complete,
@@ -287,62 +264,19 @@ def reproduce(
     )
 
 
-def simulate_cells(
-    plans: Sequence[Plan],
-    figures: Sequence[str],
-    replications: int,
-    seed: int,
-    executor: Executor | None = None,
-) -> Iterator[list[tuple[float, ...]]]:
-    """Figures of every replication of every plan, plan by plan.
-
-    Parameters
-    ----------
-    plans : sequence of Plan
-    figures : sequence of str
-        Figures of a result, e.g. ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``.
-    """
-    work = [
-        (planned, seed, number, tuple(figures))
-        for planned in plans
-        for number in range(replications)
-    ]
-    if executor is None:
-        for first in range(0, len(work), replications):
-            yield [_simulate_one(*item) for item in work[first : first + replications]]
+def _simulated(
+    study: Study, plans: Sequence[Plan], replications: int, seed: int, executor: Executor | None
+) -> Iterator[tuple[list[tuple[float, ...]], Course | None]]:
+    """For every plan the figures of its replications, and a course if the study shows it."""
+    definition = study.definition
+    paths = tuple(metric.result for metric in definition.metrics)
+    if not (definition.show.timeline and definition.scheduled):
+        for samples in simulate_cells(plans, paths, replications, seed, executor):
+            yield samples, None
         return
-    futures = [executor.submit(_simulate_one, *item) for item in work]
-    try:
-        for first in range(0, len(futures), replications):
-            yield [future.result() for future in futures[first : first + replications]]
-    finally:
-        for future in futures:
-            future.cancel()
-
-
-def _simulate_one(
-    planned: Plan, seed: int, replication: int, figures: tuple[str, ...]
-) -> tuple[float, ...]:
-    """A replication, reduced to figures where it ran: records are large to send around."""
-    result = Result.combine([simulate(planned, seed, replication)])
-    return tuple(_figure(result, path) for path in figures)
-
-
-def _figure(result: Result, path: str) -> float:
-    value: Any = result
-    for name in path.split("."):
-        if isinstance(value, Mapping):
-            valid = [str(key) for key in value]
-            found = value.get(name)
-        else:
-            valid = [field.name for field in fields(Result)] if value is result else []
-            found = getattr(value, name) if name in valid else None
-        if found is None:
-            raise ScenarioError(path, f"a result has no {name!r} here", nearest(name, valid))
-        value = found
-    if not isinstance(value, (int, float)):
-        raise ScenarioError(path, "is not a number of a result")
-    return float(value)
+    reduce = partial(figures_and_course, paths=paths, name=definition.scheduled)
+    for pairs in simulate_each(plans, reduce, replications, seed, executor):
+        yield [figures for figures, _ in pairs], pairs[0][1]
 
 
 def series_versions(plans: Mapping[str, Plan]) -> dict[str, str]:
@@ -352,27 +286,3 @@ def series_versions(plans: Mapping[str, Plan]) -> dict[str, str]:
         for series, planned in plans.items()
         for name, version in planned.versions.items()
     }
-
-
-def _cell(
-    series: Series,
-    variant: str,
-    measured: MeasuredCell,
-    values: Sequence[float],
-    column: str,
-    unit: str,
-) -> Cell:
-    actual = measured.values[column]
-    predicted = median(values)
-    return Cell(
-        factors=measured.factors,
-        measured=actual,
-        repetitions=measured.repetitions,
-        predicted=predicted,
-        unit=unit,
-        relative_error=predicted / actual - 1.0,
-        interval=single_run_interval(values),
-        used_in_fit=measured.used_in_fit,
-        series=series.name,
-        variant=variant,
-    )

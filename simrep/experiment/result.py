@@ -91,6 +91,8 @@ class Result:
         ``latency_s.mean`` to ``latency_s.p99``; empty for one replication.
     classes : mapping of str to ClassCount
         By class of transaction, totals over the replications.
+    scheduled : mapping of str to ScheduledRecord
+        What became of each scheduled transaction, by its name; means over the replications.
     seed : int
     replications : int
     scenario : mapping
@@ -121,6 +123,7 @@ class Result:
     versions: Mapping[str, str]
     histogram: LatencyHistogram
     runs: tuple[RunRecord, ...]
+    scheduled: Mapping[str, ScheduledRecord] = field(default_factory=dict)
 
     @classmethod
     def combine(
@@ -176,6 +179,10 @@ class Result:
             versions=dict(versions or {}),
             histogram=histogram,
             runs=tuple(runs),
+            scheduled={
+                found[0].name: ScheduledRecord.mean(found)
+                for found in zip(*(run.scheduled for run in runs), strict=True)
+            },
         )
 
     def breakdown(self, kind: str | None = None) -> Breakdown:
@@ -213,7 +220,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
-        left_out = {"histogram", "runs", "classes"}
+        left_out = {"histogram", "runs", "classes", "scheduled"}
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         if len(self.classes) > 1:
             content["classes"] = {
@@ -225,6 +232,8 @@ class Result:
                 }
                 for kind, count in self.classes.items()
             }
+        if self.scheduled:
+            content["scheduled"] = {name: one.to_dict() for name, one in self.scheduled.items()}
         content["breakdown"] = self.breakdown().to_dict()
         return cast(dict[str, Any], _plain(content))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from math import isnan, nan
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +14,15 @@ from simrep.workload.journal import Journal
 
 __all__ = ["ScheduledRecord"]
 
+_DERIVED = ("execution_s", "duration_s", "visible_s")
 _STALLED = 0.1  # an interval with less than this share of the rate before counts as a stall
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRecord:
     """A transaction that was submitted at a given time; times in simulated seconds.
+
+    In a result of several replications figures are means over those in which they exist.
 
     Attributes
     ----------
@@ -30,16 +35,19 @@ class ScheduledRecord:
         Its client begins; its statements are executed; the first of it is handed to the group;
         its client is told that it is committed; the last node has committed it. NaN for what did
         not happen.
-    fragments : int
-        Parts in which it was replicated before its commit (streaming replication).
+    fragments : float
+        Parts in which it was replicated before its commit (streaming replication); a whole
+        number unless replications differed.
     error : str
-        Why it failed; empty if it did not.
-    before_tps, during_tps : float
-        Transactions of all others that committed per second before ``begin_s``, and from then to
-        ``end_s`` (or the end of the run).
+        Why it failed; empty if it did not. Different reasons of several replications are joined.
+    before_tps, executing_tps, during_tps : float
+        Transactions of all others that committed per second before ``begin_s``, from then to
+        ``executed_s``, and from then to ``end_s`` (or the end of the run).
     stall_s : float
         Longest time after ``begin_s`` in which others committed at less than a tenth of
         ``before_tps``, in whole intervals of the time series: a shorter one is not seen.
+    stall_began_s : float
+        When that began; NaN if there was none.
     """
 
     name: str
@@ -51,11 +59,13 @@ class ScheduledRecord:
     replicate_s: float
     commit_s: float
     end_s: float
-    fragments: int
+    fragments: float
     error: str
     before_tps: float
+    executing_tps: float
     during_tps: float
     stall_s: float
+    stall_began_s: float
 
     @property
     def execution_s(self) -> float:
@@ -80,7 +90,8 @@ class ScheduledRecord:
         until_s = series.end_s if isnan(journal.end_s) else journal.end_s
         before_tps = _mean_rate(series, series.start_s, begin_s)
         after = edges[1:] > begin_s
-        silent = rates[after] < _STALLED * before_tps
+        first, length = _longest(rates[after] < _STALLED * before_tps)
+        stall_began_s = float(edges[:-1][after][first]) if length else nan
         return cls(
             name=journal.name,
             node=journal.node,
@@ -94,9 +105,33 @@ class ScheduledRecord:
             fragments=journal.fragments,
             error=journal.error,
             before_tps=before_tps,
+            executing_tps=_mean_rate(series, begin_s, journal.executed_s),
             during_tps=_mean_rate(series, begin_s, until_s),
-            stall_s=_longest(silent) * series.interval_s,
+            stall_s=length * series.interval_s,
+            stall_began_s=stall_began_s,
         )
+
+    @classmethod
+    def mean(cls, records: Sequence[ScheduledRecord]) -> ScheduledRecord:
+        """One transaction over several replications; what never happened stays NaN."""
+        if len(records) == 1:
+            return records[0]
+        first = records[0]
+        known: dict[str, Any] = {
+            "name": first.name,
+            "node": first.node,
+            "rows": first.rows,
+            "size_bytes": first.size_bytes,
+            "error": "; ".join(dict.fromkeys(one.error for one in records if one.error)),
+        }
+        figures = (field.name for field in fields(cls) if field.name not in known)
+        means = {name: _mean([getattr(one, name) for one in records]) for name in figures}
+        return cls(**(known | means))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures by name, those that follow from others too."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return own | {name: getattr(self, name) for name in _DERIVED}
 
 
 def _mean_rate(series: Series, from_s: float, to_s: float) -> float:
@@ -108,10 +143,19 @@ def _mean_rate(series: Series, from_s: float, to_s: float) -> float:
     return float(series.commits[inside].sum() / (inside.sum() * series.interval_s))
 
 
-def _longest(flags: np.ndarray) -> int:
-    """Length of the longest run of True."""
-    longest = run = 0
-    for flag in flags:
+def _longest(flags: np.ndarray) -> tuple[int, int]:
+    """Where the longest run of True begins, and its length."""
+    began = longest = run = 0
+    for position, flag in enumerate(flags):
         run = run + 1 if flag else 0
-        longest = max(longest, run)
-    return longest
+        if run > longest:
+            began, longest = position - run + 1, run
+    return began, longest
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Over those that exist; of equal values that value itself."""
+    known = [value for value in values if not isnan(value)]
+    if not known:
+        return nan
+    return known[0] if len(set(known)) == 1 else sum(known) / len(known)

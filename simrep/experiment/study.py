@@ -6,18 +6,17 @@ each measured system. Rows with equal factors are repetitions of one cell.
 
 from __future__ import annotations
 
-import csv
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from simrep.errors import ScenarioError, nearest
+from simrep.experiment.measured import MeasuredCell, Value, measured_cells, read_rows
 from simrep.scenario.problems import combined, problems
 
 __all__ = [
@@ -25,6 +24,7 @@ __all__ = [
     "Definition",
     "Factor",
     "MeasuredCell",
+    "Metric",
     "Series",
     "Study",
     "Value",
@@ -34,7 +34,6 @@ __all__ = [
     "study_folder",
 ]
 
-Value = int | float | str
 DEFINITION = "study.toml"
 D = TypeVar("D", bound=BaseModel)
 
@@ -45,6 +44,10 @@ class _Table(BaseModel):
 
 def _path_alone(value: Any) -> Any:
     return {"path": value} if isinstance(value, str) else value
+
+
+def _one_or_several(value: Any) -> Any:
+    return (value,) if isinstance(value, dict) else value
 
 
 class Factor(_Table):
@@ -63,20 +66,55 @@ class Factor(_Table):
 class Metric(_Table):
     """What was measured and what a result calls it."""
 
-    column: str = Field(description="CSV column")
+    column: str = Field(description="CSV column; a cell where it is empty has no such figure")
     result: str = Field(description='figure of a result, e.g. "makespan_s" or "latency_s.p95"')
     unit: str
     label: str
+    absolute: float | None = Field(
+        None,
+        gt=0,
+        description="tolerance in the unit: differences are judged by it and not by their "
+        "relative size, and a measured 0 is allowed",
+    )
+    relative: float | None = Field(
+        None, gt=0, description="beside `absolute`: a relative error that is tolerated as well"
+    )
+    missing: float | None = Field(None, description="what stands in the column for no figure")
+    fitted: bool = Field(
+        False, description="the fit knows it in all cells, also in those that it does not use"
+    )
+
+    def tolerates(self, measured: float, predicted: float) -> bool | None:
+        """Whether a difference is within the tolerance; None if it is judged by its size."""
+        if self.absolute is None:
+            return None
+        allowed = max(self.absolute, (self.relative or 0.0) * measured)
+        return abs(predicted - measured) <= allowed
+
+
+class Bands(_Table):
+    """Which metrics are drawn beside the time series, by the names of their columns."""
+
+    before: str | None = Field(None, description="a rate before the scheduled transaction")
+    during: str | None = Field(None, description="a rate while it is executed")
+    execution: str | None = Field(None, description="how long that takes, in seconds")
+    stall: str | None = Field(None, description="the longest stall, in seconds")
 
 
 class Show(_Table):
     """Which factors make the axis and the colours of the plot, the rows and blocks of the table."""
 
     x: str
-    by: str
+    by: str | None = Field(None, description="default: one line and one block of each system")
     breakdown: bool = Field(
         False, description="also print where the time of a transaction goes in each system"
     )
+    timeline: bool = Field(
+        False,
+        description="the plot shows commits over time, a panel per cell, with the marks of the "
+        "scheduled transaction",
+    )
+    bands: Bands = Field(Bands(), description="what the timeline shows of the measurement")
 
 
 class WhatIf(_Table):
@@ -107,6 +145,12 @@ class Extra(_Table):
     column: str
     result: str
     noise: float = Field(0.2, gt=0, description="relative standard deviation of a measurement")
+    absolute: float | None = Field(
+        None,
+        gt=0,
+        description="standard deviation in the unit of the column, beside `noise`: differences "
+        "and not ratios are compared, and a measured 0 is allowed",
+    )
 
 
 class Fit(_Table):
@@ -138,7 +182,9 @@ class Definition(_Table):
     data: str = Field("data.csv", description="CSV file beside study.toml")
     replications: int = Field(5, ge=1)
     seed: int = Field(1, ge=0)
-    metric: Metric
+    metrics: Annotated[tuple[Metric, ...], BeforeValidator(_one_or_several)] = Field(
+        alias="metric", min_length=1, description="what was measured; the plot shows the first"
+    )
     factors: dict[str, Annotated[Factor, BeforeValidator(_path_alone)]] = Field(min_length=1)
     fit_where: dict[str, tuple[Value, ...]] = Field(
         {}, description="columns and values of the cells that a fit may use"
@@ -146,28 +192,16 @@ class Definition(_Table):
     show: Show
     series: tuple[Series, ...] = Field(min_length=1)
 
+    @property
+    def metric(self) -> Metric:
+        """The first of the metrics."""
+        return self.metrics[0]
 
-@dataclass(frozen=True, slots=True)
-class MeasuredCell:
-    """One measured cell.
-
-    Attributes
-    ----------
-    factors : mapping
-        What tells the cell from others: the columns that select the series, and the factors.
-    settings : mapping of scenario path to value
-        What the scenario of the series is changed to.
-    values : mapping of column to float
-        Medians over the repetitions; columns that are not numbers are left out.
-    repetitions : int
-    used_in_fit : bool
-    """
-
-    factors: Mapping[str, Value]
-    settings: Mapping[str, Any]
-    values: Mapping[str, float]
-    repetitions: int
-    used_in_fit: bool
+    @property
+    def scheduled(self) -> str | None:
+        """Name of the scheduled transaction that the metrics are about, if they are."""
+        paths = (metric.result.split(".") for metric in self.metrics)
+        return next((path[1] for path in paths if path[0] == "scheduled"), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +250,9 @@ def load_study(name: str | Path) -> Study:
     definition = _definition(folder)
     where = f"{folder.name}/{definition.data}"
     rows = read_rows(folder / definition.data, where)
-    cells = {series.name: _cells(definition, series, rows, where) for series in definition.series}
+    cells = {
+        series.name: measured_cells(definition, series, rows, where) for series in definition.series
+    }
     return Study(folder.name, folder, definition, cells)
 
 
@@ -273,85 +309,23 @@ def _definition(folder: Path) -> Definition:
         )
     definition = read_definition(folder, Definition)
     for key in (definition.show.x, definition.show.by):
-        if key not in definition.factors:
+        if key is not None and key not in definition.factors:
             raise ScenarioError(
                 f"{where}: show", f"{key!r} is no factor", nearest(key, definition.factors)
             )
+    _check_timeline(definition, where)
     return definition
 
 
-def read_rows(path: Path, where: str) -> list[dict[str, Value]]:
-    """The rows of a CSV file; texts that are numbers become numbers."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except FileNotFoundError:
-        raise ScenarioError(where, "is missing: the definition names it as its data") from None
-    if not rows:
-        raise ScenarioError(where, "has no rows")
-    return [{name: _number(text) for name, text in row.items()} for row in rows]
-
-
-def _number(text: str) -> Value:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _cells(
-    definition: Definition, series: Series, rows: list[dict[str, Value]], where: str
-) -> tuple[MeasuredCell, ...]:
-    columns = list(definition.factors)
-    wanted = [*series.where, *columns, *definition.fit_where, definition.metric.column]
-    if series.fit is not None:
-        wanted += [extra.column for extra in series.fit.extra]
-    for column in wanted:
-        if column not in rows[0]:
-            raise ScenarioError(where, f"has no column {column!r}", nearest(column, rows[0]))
-    groups: dict[tuple[Value, ...], list[dict[str, Value]]] = {}
-    for row in rows:
-        if all(row[column] == value for column, value in series.where.items()):
-            groups.setdefault(tuple(row[column] for column in columns), []).append(row)
-    if not groups:
-        raise ScenarioError(where, f"has no rows for series {series.name!r}: {series.where}")
-    ordered = sorted(groups, key=lambda key: [_rank(value) for value in key])
-    cells = tuple(_cell(definition, series, groups[key]) for key in ordered)
-    measured = definition.metric.column
-    for cell in cells:
-        if not cell.values.get(measured, 0.0) > 0.0:
-            raise ScenarioError(where, f"{measured} must be a positive number: {cell.factors}")
-    return cells
-
-
-def _rank(value: Value) -> tuple[int, float, str]:
-    """Numbers by size and before texts."""
-    return (1, 0.0, value) if isinstance(value, str) else (0, float(value), "")
-
-
-def _cell(definition: Definition, series: Series, rows: list[dict[str, Value]]) -> MeasuredCell:
-    first = rows[0]
-    factors = {column: first[column] for column in definition.factors}
-    settings: dict[str, Any] = {}
-    for column, factor in definition.factors.items():
-        settings |= factor.settings(first[column])
-    fit_where = definition.fit_where
-    return MeasuredCell(
-        factors={**series.where, **factors},
-        settings=settings,
-        values=_medians(rows),
-        repetitions=len(rows),
-        used_in_fit=bool(fit_where)
-        and all(first[column] in values for column, values in fit_where.items()),
-    )
-
-
-def _medians(rows: Iterable[Mapping[str, Value]]) -> dict[str, float]:
-    columns: dict[str, list[float]] = {}
-    for row in rows:
-        for column, value in row.items():
-            if not isinstance(value, str):
-                columns.setdefault(column, []).append(value)
-    return {column: float(median(values)) for column, values in columns.items()}
+def _check_timeline(definition: Definition, where: str) -> None:
+    columns = [metric.column for metric in definition.metrics]
+    for band, column in definition.show.bands:
+        if column is not None and column not in columns:
+            raise ScenarioError(
+                f"{where}: show.bands.{band}", f"no metric {column!r}", nearest(column, columns)
+            )
+    if definition.show.timeline and definition.scheduled is None:
+        raise ScenarioError(
+            f"{where}: show.timeline", "needs a metric of a scheduled transaction",
+            'result = "scheduled.NAME.execution_s"',
+        )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from simrep.experiment.reproduce import Cell, StudyResult
-    from simrep.experiment.study import Series, Study
+    from simrep.experiment.reproduce import StudyResult
+    from simrep.experiment.study import Metric, Series, Study
+    from simrep.experiment.study_cells import Cell, Summary
 
 __all__ = ["tables"]
 
@@ -29,24 +30,42 @@ def tables(result: StudyResult) -> Group:
 
     study = result.study
     definition = study.definition
+    metrics = definition.metrics
+    measured = f"{_heading(metrics[0])}; " if len(metrics) == 1 else ""
     parts: list[Table | Text] = [
         Text(definition.title, style="bold"),
-        Text(f"{definition.metric.label} ({definition.metric.unit}); source: {definition.source}"),
+        Text(f"{measured}source: {definition.source}"),
     ]
     for series in definition.series:
         own = [cell for cell in result.cells if cell.series == series.name]
         if own:
             parts += [Text(), Text(series.title, style="bold")]
-        for value in dict.fromkeys(cell.factors[definition.show.by] for cell in own):
-            block = [cell for cell in own if cell.factors[definition.show.by] == value]
-            parts += [
-                Text(f"\n{describe(definition.show.by)}: {value}"),
-                _block(study, series, block, result.what_if),
-            ]
+        for metric in metrics:
+            of_metric = [cell for cell in own if cell.metric == metric.column]
+            for titles, block in _blocks(definition.show.by, of_metric):
+                whole = [_heading(metric), *titles] if len(metrics) > 1 else titles
+                parts += [
+                    Text("\n" + "; ".join(whole)),
+                    _block(study, series, block, result.what_if),
+                ]
     if definition.show.breakdown and result.complete:
         parts += [Text(), breakdown_table(breakdowns(study, result.seed))]
     parts.append(Text(_closing(result)))
     return Group(*parts)
+
+
+def _heading(metric: Metric) -> str:
+    return f"{metric.label} ({metric.unit})" if metric.unit else metric.label
+
+
+def _blocks(by: str | None, cells: Sequence[Cell]) -> Iterator[tuple[list[str], list[Cell]]]:
+    """Cells that share a table, with what they have in common."""
+    if by is None:
+        if cells:
+            yield [], list(cells)
+        return
+    for value in dict.fromkeys(cell.factors[by] for cell in cells):
+        yield [f"{describe(by)}: {value}"], [cell for cell in cells if cell.factors[by] == value]
 
 
 def _block(study: Study, series: Series, cells: Sequence[Cell], what_if: Sequence[Cell]) -> Table:
@@ -78,7 +97,7 @@ def _block(study: Study, series: Series, cells: Sequence[Cell], what_if: Sequenc
             number(cell.measured, 4),
             number(cell.predicted, 4),
             _span(cell),
-            _error(cell.relative_error),
+            _error(cell),
             "fit" if cell.used_in_fit else "",
             *(_variant(cell, name, what_if) for name in variants),
         )
@@ -92,37 +111,56 @@ def _span(cell: Cell) -> str:
     return f"{number(low)} .. {number(high)}"
 
 
-def _error(error: float) -> str:
-    if not isfinite(error):
+def _error(cell: Cell) -> str:
+    """In percent, or as a difference where the metric has a tolerance; red if it is far off."""
+    if cell.within is not None:
+        difference = cell.predicted - cell.measured
+        text = f"{number(abs(difference))} {cell.unit}".rstrip()
+        text = f"{'-' if difference < 0 else '+'}{text}" if isfinite(difference) else "-"
+        return text if cell.within else f"[red]{text}[/red]"
+    if not isfinite(cell.relative_error):
         return "-"
-    text = f"{100 * error:+.1f} %"
-    return f"[red]{text}[/red]" if abs(error) > _FAR else text
+    text = f"{100 * cell.relative_error:+.1f} %"
+    return f"[red]{text}[/red]" if abs(cell.relative_error) > _FAR else text
 
 
 def _variant(cell: Cell, variant: str, what_if: Sequence[Cell]) -> str:
     for other in what_if:
-        if (other.variant, other.series, other.factors) == (variant, cell.series, cell.factors):
+        same = (other.variant, other.series, other.factors, other.metric)
+        if same == (variant, cell.series, cell.factors, cell.metric):
             return number(other.predicted, 4)
     return "-"
 
 
 def _closing(result: StudyResult) -> str:
-    summary = result.summary
-    if not summary.n:
+    metrics = result.study.definition.metrics
+    lines = []
+    for metric in metrics:
+        name = f"{metric.label}: " if len(metrics) > 1 else ""
+        if metric.absolute is not None:
+            within, n = result.tolerated[metric.column]
+            share = "" if metric.relative is None else f" or {100 * metric.relative:g} %"
+            told = f"{within} of {n} predicted cells within {metric.absolute:g} {metric.unit}"
+            lines += [f"{name}{told.rstrip()}{share}."] if n else []
+        elif result.summaries[metric.column].n:
+            lines.append(name + _errors(result.summaries[metric.column]))
+    if not lines:
         lines = ["No finished cell that the fit has not seen."]
-    else:
-        errors = (
-            f"median error {_percent(summary.median_abs_error)}, "
-            f"largest {_percent(summary.max_abs_error)}, bias {_percent(summary.bias, '+')}"
-        )
-        inside = _percent(summary.inside_interval, digits=0)
-        lines = [f"{summary.n} predicted cells: {errors}; {inside} within the interval."]
     if any(cell.used_in_fit for cell in result.cells):
         lines.append("Cells marked 'fit' set the local costs and are not counted.")
     lines.append(f"{result.replications} replications each, seed {result.seed}.")
     if not result.complete:
         lines.append("Interrupted: cells are missing.")
     return "\n" + "\n".join(lines)
+
+
+def _errors(summary: Summary) -> str:
+    errors = (
+        f"median error {_percent(summary.median_abs_error)}, "
+        f"largest {_percent(summary.max_abs_error)}, bias {_percent(summary.bias, '+')}"
+    )
+    inside = _percent(summary.inside_interval, digits=0)
+    return f"{summary.n} predicted cells: {errors}; {inside} within the interval."
 
 
 def _percent(value: float, sign: str = "", digits: int = 1) -> str:

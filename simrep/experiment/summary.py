@@ -29,6 +29,9 @@ def tables(result: Result) -> Group:
     parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
     if len(result.classes) > 1:
         parts["Transaction classes"] = _classes(result)
+    if result.scheduled:
+        parts["Scheduled transactions"] = _scheduled(result)
+        parts["Commits of all others meanwhile"] = _others(result)
     if result.breakdown().stages.keys() - {"other"}:
         parts["Where the time goes, mean of committed transactions"] = _breakdown(result)
     used = sum(station.visits > 0 for station in result.stations)
@@ -81,6 +84,32 @@ def _classes(result: Result) -> Table:
             duration(count.latency.percentile(50)),
             duration(count.latency.percentile(95)),
         )
+    return table
+
+
+def _scheduled(result: Result) -> Table:
+    """How they went, in seconds after their begin."""
+    columns = ("node", "rows", "size (MB)", "executed", "committed", "on all nodes", "fragments")
+    failed = any(one.error for one in result.scheduled.values())
+    table = _table("name", *columns, *(["error"] if failed else []))
+    for name, one in result.scheduled.items():
+        table.add_row(
+            name,
+            list(result.counters)[one.node] if result.counters else str(one.node),
+            number(one.rows),
+            number(one.size_bytes / 1e6),
+            *(duration(time) for time in (one.execution_s, one.duration_s, one.visible_s)),
+            number(one.fragments),
+            *([one.error] if failed else []),
+        )
+    return table
+
+
+def _others(result: Result) -> Table:
+    table = _table("beside", "before (1/s)", "executing (1/s)", "until the end (1/s)", "stall")
+    for name, one in result.scheduled.items():
+        rates = (one.before_tps, one.executing_tps, one.during_tps)
+        table.add_row(name, *(number(rate) for rate in rates), duration(one.stall_s))
     return table
 
 

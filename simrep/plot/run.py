@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from simrep.measure.units import duration, number
+from simrep.plot.marks import draw_marks, marks_of
 from simrep.plot.style import GREY, PALETTE, Sheet, save, styled
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_result"]
 
 _SHOWN_STALL = 2  # a silence of this many intervals is shaded
+_PANEL = (4.3, 3.5)  # inches, about: what the texts around the axes leave of a half of the figure
 _STEPS: tuple[tuple[float, ...], ...] = ((1, 2, 5), (1, 3), (1,))  # ticks per decade, fewer if many
 
 
@@ -110,10 +112,23 @@ def _throughput(axes: Axes, result: Result) -> None:
         axes.axvspan(result.stall_began_s, end, color=PALETTE[4], alpha=0.22, linewidth=0,
                      label=f"no commit for {duration(result.stall_max_s)}")  # fmt: skip
     axes.set_xlim(edges[0], edges[-1])
-    # Room above the curve, so that the legend never covers it.
-    axes.set_ylim(0, 1.3 * top if top > 0 else 1.0)
+    # Room above the curve, so that neither the legend nor names of marks cover it.
+    room = 1.6 if result.scheduled else 1.3
+    axes.set_ylim(0, room * top if top > 0 else 1.0)
+    _mark(axes, result)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     axes.legend(loc="upper right", ncols=2, frameon=True, framealpha=0.9, edgecolor="none")
+
+
+def _mark(axes: Axes, result: Result) -> None:
+    """When scheduled transactions began, were replicated, committed, and were everywhere."""
+    several = len(result.scheduled) > 1
+    marks = [
+        (f"{name}: {what}" if several else what, at)
+        for name, record in result.scheduled.items()
+        for what, at in marks_of(record).items()
+    ]
+    draw_marks(axes, marks, width_in=_PANEL[0], height_in=_PANEL[1], top=0.84)
 
 
 def _tick_text(seconds: float, _: object = None) -> str:

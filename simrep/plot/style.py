@@ -23,6 +23,7 @@ from simrep.measure.units import number
 
 __all__ = [
     "GREY",
+    "INK",
     "MARKERS",
     "PALETTE",
     "Sheet",
@@ -38,13 +39,13 @@ __all__ = [
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")  # series differ in shape too, for grey prints
 GREY = "#6B7280"
-_INK = "#1F2937"
+INK = "#1F2937"
 
 _SETTINGS: dict[str, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": GREY,
     "axes.grid": True,
-    "axes.labelcolor": _INK,
+    "axes.labelcolor": INK,
     "axes.labelpad": 6.0,
     "axes.labelsize": 11.0,
     "axes.linewidth": 0.8,
@@ -66,11 +67,11 @@ _SETTINGS: dict[str, Any] = {
     "lines.linewidth": 2.0,
     "lines.markersize": 6.5,
     "savefig.dpi": 160.0,
-    "text.color": _INK,
+    "text.color": INK,
     "xtick.color": GREY,
-    "xtick.labelcolor": _INK,
+    "xtick.labelcolor": INK,
     "ytick.color": GREY,
-    "ytick.labelcolor": _INK,
+    "ytick.labelcolor": INK,
 }  # fmt: skip
 
 

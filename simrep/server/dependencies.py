@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Protocol
+
+from simrep.server.ranges import Ranges, points_in
 
 __all__ = ["CommitOrder", "CommitParents", "GroupOrder", "RowOrder", "WritesetOrder"]
 
@@ -11,7 +13,13 @@ __all__ = ["CommitOrder", "CommitParents", "GroupOrder", "RowOrder", "WritesetOr
 class CommitParents(Protocol):
     """Decides, in the order of the binary log, what every transaction depends on."""
 
-    def parent(self, seqno: int, prepared_after: int, rows: Sequence[Hashable]) -> int:
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
         """The last transaction that must be committed before this one may start.
 
         Parameters
@@ -22,6 +30,8 @@ class CommitParents(Protocol):
             Latest transaction that was committed when this one was prepared.
         rows : sequence of hashable
             Rows that it wrote or referred to.
+        ranges : sequence of range
+            Neighbouring rows that it wrote, instead of listing each; no row is named twice.
         """
 
     def end_group(self, last: int) -> None:
@@ -36,7 +46,13 @@ class CommitOrder:
     sql/rpl_trx_tracking.cc, Commit_order_trx_dependency_tracker (MySQL 8.4).
     """
 
-    def parent(self, seqno: int, prepared_after: int, rows: Sequence[Hashable]) -> int:
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
         """See ``CommitParents.parent``."""
         return prepared_after
 
@@ -52,8 +68,9 @@ class RowOrder:
     Parameters
     ----------
     history_size : int
-        Rows that are remembered; when there would be more, all are forgotten and what follows
-        depends on everything before.
+        Rows that are remembered, neighbouring ones that were written together as one; when there
+        would be more, all are forgotten and what follows depends on everything before. MariaDB
+        has no such limit: it is one of memory.
 
     Notes
     -----
@@ -63,11 +80,21 @@ class RowOrder:
 
     def __init__(self, history_size: int) -> None:
         self._size = history_size
+        # A row is in one of them: in the ranges since it was first written as one of many.
         self._last: dict[Hashable, int] = {}
+        self._ranges: Ranges[int] = Ranges()
         self._start = 0
 
-    def parent(self, seqno: int, prepared_after: int, rows: Sequence[Hashable]) -> int:
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
         """See ``CommitParents.parent``."""
+        if ranges or self._ranges.starts:
+            return self._parent_among_ranges(seqno, rows, ranges)
         last = self._last
         full = len(last) + len(rows) > self._size
         parent = self._start
@@ -81,18 +108,66 @@ class RowOrder:
                 if known > parent:
                     parent = known
         if full:
-            self._start = seqno
-            last.clear()
+            self._forget(seqno)
         return parent
 
     def end_group(self, last: int) -> None:
         """Groups do not matter."""
 
+    def _remembered(self) -> int:
+        return len(self._last) + len(self._ranges)
+
+    def _size_of(self, ranges: Sequence[range]) -> int:
+        """How much of the history they take."""
+        return len(ranges)
+
+    def _parent_among_ranges(
+        self, seqno: int, rows: Sequence[Hashable], ranges: Sequence[range]
+    ) -> int:
+        """The same where ranges are involved: what it depends on, then what is remembered."""
+        full = self._remembered() + len(rows) + self._size_of(ranges) > self._size
+        parent = max(self._writers(rows, ranges))
+        if full:
+            self._forget(seqno)
+            return parent
+        for neighbours in ranges:
+            for row, _ in list(points_in(neighbours, self._last)):
+                del self._last[row]
+            self._ranges.put(neighbours, seqno)
+        for one in rows:
+            if isinstance(one, int) and self._ranges.at(one) is not None:
+                self._ranges.put(range(one, one + 1), seqno)
+            else:
+                self._last[one] = seqno
+        return parent
+
+    def _writers(self, rows: Sequence[Hashable], ranges: Sequence[range]) -> Iterator[int]:
+        """The last transactions that wrote any of these, and the start of the history."""
+        yield self._start
+        for row in rows:
+            known = self._last.get(row)
+            if known is None:
+                known = self._ranges.at(row)
+            if known is not None:
+                yield known
+        for neighbours in ranges:
+            for _, known in points_in(neighbours, self._last):
+                yield known
+            for _, known in self._ranges.over(neighbours):
+                yield known
+
+    def _forget(self, seqno: int) -> None:
+        self._start = seqno
+        self._last.clear()
+        self._ranges = Ranges()
+
 
 class WritesetOrder(RowOrder):
     """``WRITESET``: by rows, where that allows more than commit order.
 
-    ``history_size`` is ``binlog_transaction_dependency_history_size``.
+    ``history_size`` is ``binlog_transaction_dependency_history_size``. A transaction with more
+    rows than that has no write set: it depends on what was committed when it prepared, and all
+    that follows depends on it.
 
     Notes
     -----
@@ -101,12 +176,31 @@ class WritesetOrder(RowOrder):
 
     References
     ----------
-    sql/rpl_trx_tracking.cc, Writeset_trx_dependency_tracker (MySQL 8.4).
+    sql/rpl_trx_tracking.cc, Writeset_trx_dependency_tracker::get_dependency (can_use_writesets,
+    exceeds_capacity); sql/rpl_transaction_write_set_ctx.cc, add_write_set (MySQL 8.4).
     """
 
-    def parent(self, seqno: int, prepared_after: int, rows: Sequence[Hashable]) -> int:
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
         """See ``CommitParents.parent``."""
-        return min(super().parent(seqno, prepared_after, rows), prepared_after)
+        number = len(rows)
+        if ranges:
+            number += self._size_of(ranges)
+        if number > self._size:
+            self._forget(seqno)
+            return prepared_after
+        return min(super().parent(seqno, prepared_after, rows, ranges), prepared_after)
+
+    def _remembered(self) -> int:
+        return len(self._last) + self._ranges.rows
+
+    def _size_of(self, ranges: Sequence[range]) -> int:
+        return sum(map(len, ranges))
 
 
 class GroupOrder:
@@ -120,7 +214,13 @@ class GroupOrder:
     def __init__(self) -> None:
         self._before = 0
 
-    def parent(self, seqno: int, prepared_after: int, rows: Sequence[Hashable]) -> int:
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
         """See ``CommitParents.parent``."""
         return self._before
 

@@ -154,6 +154,9 @@ class LockTable:
         if not holder.protected:
             self._holders[row] = owner
             self._held.setdefault(owner, []).append(row)
+            if isinstance(row, int) and self._ranges.at(row) is not None:
+                # So that it does not fall back to the victim if that is the last to leave.
+                self._ranges.put(range(row, row + 1), owner)
             self.aborts += 1
             self._cancel(holder)
             holder.abort()

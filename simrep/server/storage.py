@@ -13,6 +13,8 @@ from simrep.server.host import Host
 
 __all__ = ["Binlog", "Disk", "RedoLog", "Stage"]
 
+_LOG_BUFFER_BYTES = 16 << 20
+
 Call = Callable[[Any], object]
 Item = TypeVar("Item")
 
@@ -257,6 +259,10 @@ class RedoLog:
         One write() to the operating system, in seconds, including the hand-over to the log
         threads of MySQL 8.0.11 and later.
     name : str
+    buffer_bytes : int
+        The log buffer (``innodb_log_buffer_size``: 16 MiB; 64 MiB from MySQL 8.4 on). A flush has
+        no more than that to write: what a large transaction has filled it with before was written
+        while it was executed.
 
     Attributes
     ----------
@@ -285,6 +291,7 @@ class RedoLog:
         flush_at_commit: int = 1,
         write_s: float = 0.0,
         name: str = "redo",
+        buffer_bytes: int = _LOG_BUFFER_BYTES,
     ) -> None:
         if flush_at_commit not in (0, 1, 2):
             raise ValueError(f"flush_at_commit must be 0, 1 or 2, given {flush_at_commit}")
@@ -292,6 +299,7 @@ class RedoLog:
         self._disk = disk
         self._level = flush_at_commit
         self._write_s = write_s
+        self._buffer_bytes = buffer_bytes
         self.stage: Stage[tuple[int, Call, Any]] = Stage(clock, self._write, name)
         self.syncs = 0
 
@@ -311,7 +319,8 @@ class RedoLog:
     def _written(self, group: list[tuple[int, Call, Any]]) -> None:
         if self._level == 1:
             self.syncs += 1
-            self._disk.sync(sum(size for size, _, _ in group), self._finish, group)
+            size_bytes = min(sum(size for size, _, _ in group), self._buffer_bytes)
+            self._disk.sync(size_bytes, self._finish, group)
         else:
             self._finish(group)
 

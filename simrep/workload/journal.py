@@ -76,6 +76,10 @@ class Journal:
         """It is committed in so many parts, each of them on all nodes."""
         self._parts = parts
 
+    def alone(self) -> None:
+        """No other node will have it."""
+        self._missing = 1
+
     def executed(self) -> None:
         """Its statements are executed."""
         self.executed_s = self._clock.now

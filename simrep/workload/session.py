@@ -98,7 +98,7 @@ class Sessions(Generic[T]):
         Rows that were written and rolled back, and the time from the begin of such attempts to
         the end of their rollback in seconds.
     errors : dict of str to int
-        How often an attempt failed for a reason that has a name.
+        How often an attempt failed, by what its client was told.
     """
 
     def __init__(
@@ -198,10 +198,10 @@ class Sessions(Generic[T]):
             self._locks.release_all(owner)
             self.wasted_rows += rows
             self.wasted_s += self._clock._now - began_s
-            if owner.error:
-                self.errors[owner.error] = self.errors.get(owner.error, 0) + 1
+            error = owner.error or DEADLOCK
+            self.errors[error] = self.errors.get(error, 0) + 1
             if transaction.journal is not None:
-                transaction.journal.error = owner.error or DEADLOCK
+                transaction.journal.error = error
             if not retries or not owner.retry:
                 if self._delay_s:
                     yield self._clock.until(self._clock._now + self._delay_s)

@@ -32,6 +32,7 @@ class Change:
         self.parent = parent
         self.written_s = written_s
         self.locks = locks
+        self.scans: tuple[range, ...] = ()
         self.transaction = Transaction(99, 0, "remote", (Statement(),), (seqno,), 1, 100)
 
     def abort(self) -> None:

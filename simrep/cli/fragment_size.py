@@ -1,0 +1,139 @@
+"""``simrep fragment-size``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, assignments, workers
+from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.run import Set
+from simrep.errors import ScenarioError
+
+__all__ = ["fragment_size", "quantities", "seconds", "share"]
+
+Scenario = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCENARIO.toml", help="With a scheduled transaction.", show_default=False
+    ),
+]
+Sizes = Annotated[
+    str | None,
+    typer.Option(
+        help="Fragment sizes, such as 10K,100K,1M (K is 1000, Ki is 1024). "
+        "Default: a grid from one row to all of it."
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(help="bytes, rows or statements. Default: as in the scenario, or bytes."),
+]
+Transaction = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Which one, if several are scheduled.")
+]
+Stall = Annotated[str, typer.Option(metavar="TIME", help="How long the payload may stand still.")]
+Slowdown = Annotated[
+    float, typer.Option(metavar="FACTOR", help="How much longer the transaction may take.")
+]
+Payload = Annotated[
+    str, typer.Option(metavar="SHARE", help="Throughput that the payload has to keep.")
+]
+
+_NUMBER = r"\s*(\d+(?:\.\d*)?|\.\d+)\s*"
+_SIZE = re.compile(_NUMBER + r"([kmg]?)(i?)b?\s*", re.IGNORECASE)
+_TIME = re.compile(_NUMBER + r"(us|ms|s|)\s*")
+_SHARE = re.compile(_NUMBER + r"(%?)\s*")
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
+_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+def fragment_size(
+    scenario: Scenario,
+    sizes: Sizes = None,
+    unit: Unit = None,
+    transaction: Transaction = None,
+    longest_stall: Stall = "1s",
+    largest_slowdown: Slowdown = 1.5,
+    least_payload: Payload = "80%",
+    set_: Set = None,
+    seed: Seed = None,
+    replications: Replications = None,
+    json: Json = False,
+    plot: Plot = None,
+    jobs: Jobs = 1,
+) -> None:
+    """Find the fragment size of streaming replication that suits a large transaction.
+
+    [bold]Examples[/bold]
+
+      simrep fragment-size cluster.toml
+      simrep fragment-size cluster.toml --sizes 10K,100K,1M --plot sizes.png
+      simrep fragment-size cluster.toml --unit rows --longest-stall 500ms --jobs 2
+    """
+    check_writable("--plot", plot, plot=True)
+    wanted = None if sizes is None else quantities(sizes)
+    stall_s, payload = seconds(longest_stall), share(least_payload)
+
+    from simrep.experiment.fragment_sizes import fragment_sizes
+    from simrep.scenario import load, with_values
+
+    chosen = with_values(load(scenario), assignments(set_ or []))
+    with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
+        found = fragment_sizes(
+            chosen,
+            sizes=wanted,
+            unit=unit,
+            transaction=transaction,
+            longest_stall_s=stall_s,
+            largest_slowdown=largest_slowdown,
+            least_payload=payload,
+            seed=seed,
+            replications=replications,
+            executor=executor,
+            progress=progress,
+        )
+    if json:
+        print_json(found.to_dict())
+    else:
+        show(found.tables())
+    if plot is not None and found.sizes:
+        write_whole(plot, found.plot)
+        print(f"Figure: {plot}", file=sys.stderr)
+    if not found.complete:
+        raise typer.Exit(130)
+
+
+def quantities(text: str) -> list[int]:
+    """Whole numbers with suffixes, between commas: ``10K,1.5M,64Ki``."""
+    found = []
+    for part in text.split(","):
+        match = _SIZE.fullmatch(part)
+        if match is None:
+            raise ScenarioError("--sizes", f"{part!r} is not a size", "e.g. 10K,100K,1M")
+        base = 1024 if match[2] and match[3] else 1000
+        size = float(match[1]) * base ** _POWERS[match[2].lower()]
+        if not size.is_integer():
+            raise ScenarioError("--sizes", f"{part.strip()} is not a whole number")
+        found.append(int(size))
+    return found
+
+
+def seconds(text: str) -> float:
+    """A time with its unit: ``1s``, ``500ms``; seconds without one."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ScenarioError("--longest-stall", f"{text!r} is not a time", "e.g. 1s or 500ms")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def share(text: str) -> float:
+    """A share: ``80%`` or ``0.8``."""
+    match = _SHARE.fullmatch(text)
+    if match is None:
+        raise ScenarioError("--least-payload", f"{text!r} is not a share", "e.g. 80% or 0.8")
+    return float(match[1]) / (100.0 if match[2] else 1.0)

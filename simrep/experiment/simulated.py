@@ -1,0 +1,111 @@
+"""Simulating many plans, every replication of which is reduced to a few figures where it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import fields
+from functools import partial
+from typing import Any, TypeVar
+
+from simrep.errors import ScenarioError, nearest
+from simrep.experiment.plan import Plan
+from simrep.experiment.result import Result
+from simrep.experiment.run import simulate
+from simrep.experiment.scheduled import ScheduledRecord
+
+__all__ = ["figures_of", "simulate_cells", "simulate_each"]
+
+T = TypeVar("T")
+
+
+def simulate_cells(
+    plans: Sequence[Plan],
+    figures: Sequence[str],
+    replications: int,
+    seed: int,
+    executor: Executor | None = None,
+) -> Iterator[list[tuple[float, ...]]]:
+    """Figures of every replication of every plan, plan by plan.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+    figures : sequence of str
+        Figures of a result, e.g. ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
+        ``scheduled.large.execution_s``.
+    """
+    reduce = partial(figures_of, paths=tuple(figures))
+    return simulate_each(plans, reduce, replications, seed, executor)
+
+
+def simulate_each(
+    plans: Sequence[Plan],
+    reduce: Callable[[Result], T],
+    replications: int,
+    seed: int,
+    executor: Executor | None = None,
+) -> Iterator[list[T]]:
+    """What ``reduce`` makes of every replication of every plan, plan by plan.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+    reduce : callable
+        Called where the replication ran, since records are large to send around; a function of
+        a module, for processes to find it.
+    """
+    numbers = range(replications)
+    if executor is None:
+        for planned in plans:
+            yield [_simulate_one(planned, seed, number, reduce) for number in numbers]
+        return
+    futures = [
+        executor.submit(_simulate_one, planned, seed, number, reduce)
+        for planned in plans
+        for number in numbers
+    ]
+    try:
+        for first in range(0, len(futures), replications):
+            yield [future.result() for future in futures[first : first + replications]]
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _simulate_one(planned: Plan, seed: int, replication: int, reduce: Callable[[Result], T]) -> T:
+    return reduce(Result.combine([simulate(planned, seed, replication)]))
+
+
+def figures_of(result: Result, paths: Sequence[str]) -> tuple[float, ...]:
+    """Figures of a result by their paths.
+
+    Raises
+    ------
+    ScenarioError
+        If a path leads to no number.
+    """
+    return tuple(_figure(result, path) for path in paths)
+
+
+def _figure(result: Result, path: str) -> float:
+    value: Any = result
+    for name in path.split("."):
+        content = _content(value)
+        if content.get(name) is None:
+            raise ScenarioError(path, f"a result has no {name!r} here", nearest(name, content))
+        value = content[name]
+    if not isinstance(value, (int, float)):
+        raise ScenarioError(path, "is not a number of a result")
+    return float(value)
+
+
+def _content(value: Any) -> dict[str, Any]:
+    """What a path may name next."""
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    if isinstance(value, ScheduledRecord):
+        return value.to_dict()
+    if isinstance(value, Result):
+        return {field.name: getattr(value, field.name) for field in fields(Result)}
+    return {}
