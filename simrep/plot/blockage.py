@@ -41,7 +41,12 @@ def plot_blockages(explanation: StallExplanation, path: str | Path | None = None
     found, stall = explanation.blockages, explanation.stall
     if not found:
         raise ValueError("nothing was blocked for long enough to be drawn")
-    causes = {cause.blockage for cause in explanation.causes}
+    # A chain takes moments to build up, during which each of its links is the last.
+    causes = {
+        cause.blockage
+        for cause in explanation.causes
+        if cause.seconds > 0.5 * found[cause.blockage].within(stall)
+    }
     stations = list(dict.fromkeys(f"{one.node}  {one.station}" for one in found))[:_MOST_ROWS]
     rows = {station: row for row, station in enumerate(sorted(stations))}
     with styled():
