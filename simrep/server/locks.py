@@ -179,11 +179,13 @@ class LockTable:
 
     def _force_from(self, step: tuple[Owner, Sequence[Hashable], int, Call, Any]) -> None:
         owner, rows, position, call, argument = step
-        if position == len(rows):
-            call(argument)
-        else:
-            following = (owner, rows, position + 1, call, argument)
-            self.force(owner, rows[position], self._force_from, following)
+        while position < len(rows):
+            row = rows[position]
+            position += 1
+            if not self.take(owner, row):
+                self.force(owner, row, self._force_from, (owner, rows, position, call, argument))
+                return
+        call(argument)
 
     def force_range(self, owner: Owner, rows: range, call: Call, argument: Any = None) -> None:
         """Lock neighbouring rows by brute force, then ``call(argument)``."""

@@ -7,12 +7,16 @@ from simrep.kernel.streams import Stream
 
 __all__ = ["Routine"]
 
+_AVERAGED_S = 1e-3
+
 
 class Routine:
     """A piece of code of one process, with the time it takes.
 
     A run after a pause is slower, because code and data have left the caches: by ``cold_factor``
     after a long pause, by half of that excess after ``cold_after_s``. Made by ``Host.routine``.
+
+    Of a variable part that takes longer than a millisecond only the first millisecond varies.
     """
 
     __slots__ = ("_chill", "_clock", "_half", "_last", "_noise", "seconds")
@@ -42,4 +46,8 @@ class Routine:
             # The variable part is a loop: it is warm after its first turn.
             seconds = self.seconds * (1.0 + self._chill * (pause / (pause + self._half))) + more_s
         noise = self._noise
-        return seconds if noise is None else seconds * noise()
+        if noise is None:
+            return seconds
+        if more_s > _AVERAGED_S:  # a long loop varies turn by turn, and hardly as a whole
+            return (seconds - more_s + _AVERAGED_S) * noise() + (more_s - _AVERAGED_S)
+        return seconds * noise()
