@@ -19,6 +19,7 @@ from .galera_group import GroupMember
 from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
 from .galera_sender import Sender
+from .galera_stream_appliers import StreamApplier
 from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
 from .watched import HELD, Silences, describe, named, watch_stage, who
 
@@ -145,7 +146,10 @@ class WatchedNode(GaleraNode):
 
     def _title(self, one: Hashable) -> str:
         seqno = self._places.get(one)
-        return "" if seqno is None else f"writeset {seqno}"
+        if seqno is None:
+            return ""
+        part = self._writesets[seqno].part
+        return f"{'writeset' if part is None else 'fragment'} {seqno}"
 
     def _holder(self, one: Hashable, verb: str, doing: str = "") -> Holder:
         return Holder(named(one, self._title(one)), ((self.name, one),), verb, doing)
@@ -177,6 +181,10 @@ class WatchedNode(GaleraNode):
         )
 
     def _owner(self, owner: Any) -> Holder:
+        if isinstance(owner, StreamApplier):
+            origin = self._names[owner.stream[0]]
+            text = f"a streaming transaction of {origin} ({amount(owner.rows)} rows so far)"
+            return Holder(text, (), HELD, "being executed there")
         if isinstance(owner, Ordered):
             return self._holder(_who(owner)[0], HELD, "being applied")
         holder = describe(self.name, owner, HELD)

@@ -225,7 +225,7 @@ class FragmentSizes:
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(width=110, no_color=True, highlight=False)
+        console = Console(width=120, no_color=True, highlight=False)
         with console.capture() as capture:
             console.print(self.tables())
         return "\n".join(line.rstrip() for line in capture.get().splitlines())

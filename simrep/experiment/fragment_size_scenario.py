@@ -7,6 +7,7 @@ from math import inf
 
 from simrep.errors import ScenarioError, nearest
 from simrep.experiment.fragment_size_result import Criteria, size_text
+from simrep.experiment.model import find_model
 from simrep.experiment.plan import Plan
 from simrep.scenario import Scenario, with_values
 from simrep.scenario.problems import spellings
@@ -15,6 +16,7 @@ from simrep.scenario.workload import ScheduledTable
 __all__ = [
     "FRAGMENT_SIZE",
     "FRAGMENT_UNIT",
+    "check_model",
     "checked",
     "criteria_of",
     "grid_of",
@@ -44,6 +46,20 @@ def criteria_of(longest_stall_s: float, largest_slowdown: float, least_payload: 
     if not 0.0 <= least_payload <= 1.0:
         raise ScenarioError("least_payload", f"must be from 0 to 1, given {least_payload}")
     return Criteria(longest_stall_s, largest_slowdown, least_payload)
+
+
+def check_model(scenario: Scenario) -> None:
+    """Refuse a model whose sessions have no fragment size."""
+    model = find_model(scenario.cluster.model)
+    session = model.Session
+    if session is None or not any(
+        FRAGMENT_SIZE in spellings(name, field) for name, field in session.model_fields.items()
+    ):
+        raise ScenarioError(
+            "cluster.model",
+            f"model {model.name!r} has no streaming replication",
+            'Galera 4 has it: cluster.model = "galera"',
+        )
 
 
 def position_of(scenario: Scenario, name: str | None) -> int:
@@ -102,16 +118,6 @@ def until_it_has_ended(
 
 def unit_of(planned: Plan, table: ScheduledTable, unit: str | None) -> str:
     """The unit: as asked for, as the scenario sets it, or bytes."""
-    session = planned.model.Session
-    known = session and any(
-        FRAGMENT_SIZE in spellings(name, field) for name, field in session.model_fields.items()
-    )
-    if not known:
-        raise ScenarioError(
-            "cluster.model",
-            f"model {planned.model.name!r} has no streaming replication",
-            'Galera 4 has it: cluster.model = "galera"',
-        )
     options = planned.scenario.cluster.options
     chosen = str(
         unit or table.session.get(FRAGMENT_UNIT) or options.get(FRAGMENT_UNIT) or _UNITS[0]

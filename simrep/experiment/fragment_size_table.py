@@ -81,7 +81,7 @@ def verdict(found: FragmentSizes) -> list[str]:
     if chosen:
         ends = list(dict.fromkeys(size_text(one.size) for one in (chosen[0], chosen[-1])))
         lines.append(f"Recommended: {' to '.join(ends)} {found.unit}. From the middle:")
-        lines.append(_setting(found, chosen[len(chosen) // 2]))
+        lines.append(_setting(found, chosen[(len(chosen) - 1) // 2]))
     elif found.sizes:
         lines += _why_none(found)
     if found.skipped:

@@ -21,6 +21,7 @@ from simrep.experiment.fragment_size_result import Criteria, FragmentSize, Fragm
 from simrep.experiment.fragment_size_scenario import (
     FRAGMENT_SIZE,
     FRAGMENT_UNIT,
+    check_model,
     checked,
     criteria_of,
     grid_of,
@@ -121,6 +122,7 @@ def fragment_sizes(
     loaded = load(scenario)
     criteria = criteria_of(longest_stall_s, largest_slowdown, least_payload)
     position = position_of(loaded, transaction)
+    check_model(loaded)
     table = loaded.workload.scheduled[position]
     seed = loaded.run.seed if seed is None else seed
     replications = loaded.run.replications if replications is None else replications

@@ -89,7 +89,7 @@ class Metric(_Table):
         if self.absolute is None:
             return None
         allowed = max(self.absolute, (self.relative or 0.0) * measured)
-        return abs(predicted - measured) <= allowed
+        return abs(predicted - measured) <= allowed + 1e-9  # figures may be whole intervals
 
 
 class Bands(_Table):

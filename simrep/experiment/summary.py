@@ -31,6 +31,8 @@ def tables(result: Result) -> Group:
         parts["Transaction classes"] = _classes(result)
     if result.scheduled:
         parts["Scheduled transactions"] = _scheduled(result)
+        if any(one.error for one in result.scheduled.values()):
+            parts["Why they failed"] = _failures(result)
         parts["Commits of all others meanwhile"] = _others(result)
     if result.breakdown().stages.keys() - {"other"}:
         parts["Where the time goes, mean of committed transactions"] = _breakdown(result)
@@ -90,8 +92,7 @@ def _classes(result: Result) -> Table:
 def _scheduled(result: Result) -> Table:
     """How they went, in seconds after their begin."""
     columns = ("node", "rows", "size (MB)", "executed", "committed", "on all nodes", "fragments")
-    failed = any(one.error for one in result.scheduled.values())
-    table = _table("name", *columns, *(["error"] if failed else []))
+    table = _table("name", *columns)
     for name, one in result.scheduled.items():
         table.add_row(
             name,
@@ -100,8 +101,15 @@ def _scheduled(result: Result) -> Table:
             number(one.size_bytes / 1e6),
             *(duration(time) for time in (one.execution_s, one.duration_s, one.visible_s)),
             number(one.fragments),
-            *([one.error] if failed else []),
         )
+    return table
+
+
+def _failures(result: Result) -> Table:
+    table = _table("name", "error")
+    for name, one in result.scheduled.items():
+        if one.error:
+            table.add_row(name, one.error)
     return table
 
 

@@ -61,7 +61,8 @@ def plot_timelines(result: StudyResult, path: str | Path | None = None) -> Sheet
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         panels = list(grid.flat)
         measured = [_measured(result, line) for line in lines]
-        curves = [_curve(line) for line in lines]
+        step = ceil(max(len(_curve(line)[1]) for line in lines) / _STEPS)
+        curves = [_curve(line, step) for line in lines]
         panels[0].set_xlim(
             min(float(edges[0]) for edges, _ in curves),
             max(
@@ -109,13 +110,12 @@ def _measured(result: StudyResult, line: Timeline) -> dict[str, float]:
     }
 
 
-def _curve(line: Timeline) -> tuple[Floats, Floats]:
-    """Bounds and rates, with the begin of the transaction as origin and not too fine."""
+def _curve(line: Timeline, step: int = 1) -> tuple[Floats, Floats]:
+    """Bounds and rates of so many intervals at a time; the begin of the transaction is 0."""
     course = line.course
     edges = course.edges_s - course.record.begin_s
     first = int(np.searchsorted(edges, -_LEAD_S - 1e-9))
     edges, rates = edges[first:], course.rate_tps[first:]
-    step = max(1, ceil(len(rates) / _STEPS))
     starts = np.arange(0, len(rates), step)
     lengths = np.diff(edges)
     sums = np.add.reduceat(rates * lengths, starts) / np.add.reduceat(lengths, starts)
@@ -131,7 +131,7 @@ def _panel(
 ) -> None:
     record = line.course.record
     axes.set_title(_title(result, line))
-    axes.set_title(_simulated(line), loc="right", fontsize=9.5, fontweight="normal", color=_BLUE)
+    axes.set_title(_simulated(line), loc="right", fontsize=9.0, fontweight="normal", color=_BLUE)
     edges, rates = curve
     before, during = measured.get("before"), measured.get("during")
     execution = measured.get("execution")
@@ -142,25 +142,28 @@ def _panel(
         _band(axes, 0.0, until, during, _ORANGE)
     axes.stairs(rates, edges, baseline=None, color=_BLUE, linewidth=1.4, zorder=3)
     if execution is not None:
-        _bracket(axes, 0.0, execution, 0.16, f"measured {number(execution)} s")
+        _bracket(axes, 0.0, execution, 0.11, f"measured {number(execution)} s")
     if stall := measured.get("stall"):
         began_s = record.stall_began_s - record.begin_s
         if not isfinite(began_s):
             began_s = max(until, 0.0) if isfinite(until) else 0.0
         axes.axvspan(began_s, began_s + stall, ymax=0.74, color=_PINK, alpha=0.22, linewidth=0)
-        _bracket(axes, began_s, began_s + stall, 0.07, f"measured stall {number(stall)} s")
+        _bracket(axes, began_s, began_s + stall, 0.025, f"measured stall {number(stall)} s")
 
 
 def _title(result: StudyResult, line: Timeline) -> str:
     definition = result.study.definition
-    parts = [f"{describe(name)}: {_value(line.factors[name])}" for name in definition.factors]
+    parts = [_factor(name, line.factors[name]) for name in definition.factors]
     if len(definition.series) > 1:
         parts.insert(0, line.series)
     return ", ".join(parts)
 
 
-def _value(value: object) -> str:
-    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
+def _factor(name: str, value: object) -> str:
+    """Name, value and unit: fragment 10,000 bytes."""
+    text = f"{value:,}" if isinstance(value, (int, float)) else str(value)
+    what, _, unit = describe(name).partition(" (")
+    return f"{what} {text} {unit.rstrip(')')}".rstrip()
 
 
 def _simulated(line: Timeline) -> str:
@@ -168,10 +171,8 @@ def _simulated(line: Timeline) -> str:
     if record.error:
         return f"simulated: {record.error}"
     stall = f"stall {duration(record.stall_s)}" if record.stall_s else "no stall"
-    return (
-        f"simulated: executes in {duration(record.execution_s)} beside "
-        f"{number(record.executing_tps)}/s, {stall}"
-    )
+    others = f"others {number(record.executing_tps)}/s"
+    return f"simulated: {duration(record.execution_s)}, {others}, {stall}"
 
 
 def _band(axes: Axes, start: float, end: float, level: float, shade: str) -> None:

@@ -58,13 +58,14 @@ class LockTable:
     deadlocks : int
         Requests refused because they would have closed a cycle.
     aborts : int
-        Holders that lost a row to brute force.
+        How often a holder lost a row, or neighbouring rows together, to brute force.
 
     Notes
     -----
     Simplified: the requester is the victim of a deadlock (InnoDB rolls back the smaller
     transaction); queues are first come first served (MySQL 8.0.20 and later prefer the waiter
-    that blocks most others); no lock wait timeout; no shared, gap or table locks.
+    that blocks most others); no shared, gap or table locks. How long to wait is up to the owner
+    (``give_up``).
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -152,14 +153,7 @@ class LockTable:
         holder = self.holder(row)
         assert holder is not None
         if not holder.protected:
-            self._holders[row] = owner
-            self._held.setdefault(owner, []).append(row)
-            if isinstance(row, int) and self._ranges.at(row) is not None:
-                # So that it does not fall back to the victim if that is the last to leave.
-                self._ranges.put(range(row, row + 1), owner)
-            self.aborts += 1
-            self._cancel(holder)
-            holder.abort()
+            self._rob(holder, owner, row)
             call(argument)
             return holder
         if self._closes_cycle(owner, row):
@@ -183,9 +177,28 @@ class LockTable:
             row = rows[position]
             position += 1
             if not self.take(owner, row):
-                self.force(owner, row, self._force_from, (owner, rows, position, call, argument))
-                return
+                holder = self.holder(row)
+                assert holder is not None
+                if holder.protected:
+                    following = (owner, rows, position, call, argument)
+                    self.force(owner, row, self._force_from, following)
+                    return
+                self._rob(holder, owner, row)
         call(argument)
+
+    def _rob(self, victim: Owner, owner: Owner, row: Hashable) -> None:
+        """The victim loses a row, and its place in any queue."""
+        self._holders[row] = owner
+        self._held.setdefault(owner, []).append(row)
+        if isinstance(row, int) and self._ranges.at(row) is not None:
+            # So that it does not fall back to the victim if that is the last to leave.
+            self._ranges.put(range(row, row + 1), owner)
+        self._abort(victim)
+
+    def _abort(self, victim: Owner) -> None:
+        self.aborts += 1
+        self._cancel(victim)
+        victim.abort()
 
     def force_range(self, owner: Owner, rows: range, call: Call, argument: Any = None) -> None:
         """Lock neighbouring rows by brute force, then ``call(argument)``."""
@@ -193,31 +206,54 @@ class LockTable:
 
     def _force_on(self, step: tuple[Owner, range, Call, Any]) -> None:
         owner, rows, call, argument = step
-        rest = self.take_range(owner, rows)
-        if rest:
-            self.force(owner, rest[0], self._force_on, (owner, rest[1:], call, argument))
-        else:
-            call(argument)
+        while rows := self.take_range(owner, rows):
+            holder = self.holder(rows[0])
+            assert holder is not None
+            if holder.protected:
+                self.force(owner, rows[0], self._force_on, (owner, rows[1:], call, argument))
+                return
+            if rows[0] in self._holders:
+                self._rob(holder, owner, rows[0])
+                rows = rows[1:]
+            else:
+                rows = self._rob_range(holder, owner, rows)
+        call(argument)
+
+    def _rob_range(self, victim: Owner, owner: Owner, rows: range) -> range:
+        """The victim loses the first of these rows and what it has after it; returns the rest."""
+        part, _ = next(iter(self._ranges.over(rows)))
+        end = min((row for row, _ in points_in(part, self._holders)), default=part.stop)
+        self._ranges.put(range(part.start, end), owner)
+        self._abort(victim)
+        return range(end, rows.stop)
 
     def release_all(self, owner: Owner) -> None:
         """The owner ends: its rows go to the next in line, and it waits no longer."""
         self._cancel(owner)
-        granted: list[_Wait] = []
+        wanted: list[Hashable] = []
         for row in self._held.pop(owner, ()):
             if self._holders.get(row) is owner:  # else: lost to brute force
                 del self._holders[row]
                 if row in self._queues:
-                    self._hand_on(row, granted)
+                    wanted.append(row)
         if self._ranges.starts:
             gone = self._ranges.remove(lambda holder: holder is owner)
-            for row in list(self._queues) if gone else ():
-                free = isinstance(row, int) and row not in self._holders
-                if free and any(row in rows for rows in gone):
-                    self._hand_on(row, granted)
+            if gone and self._queues:
+                wanted = self._in_order(wanted, gone)
+        granted: list[_Wait] = []
+        for row in wanted:
+            self._hand_on(row, granted)
         for wait in granted:  # only now, so that whoever is called sees a consistent table
             if self._granted.get(wait.owner) is wait:  # else those before it have aborted it
                 del self._granted[wait.owner]
                 wait.call(wait.argument)
+
+    def _in_order(self, wanted: list[Hashable], gone: list[range]) -> list[Hashable]:
+        """Free rows that others wait for, those of ranges too, in the order of a scan."""
+        numbers = {row for row in wanted if isinstance(row, int)}
+        free = [row for row in self._queues if isinstance(row, int) and row not in self._holders]
+        numbers.update(row for row in free if any(row in rows for rows in gone))
+        return [*(row for row in wanted if not isinstance(row, int)), *sorted(numbers)]
 
     def _hand_on(self, row: Hashable, granted: list[_Wait]) -> None:
         """Give a free row to the first who waits for it."""

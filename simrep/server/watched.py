@@ -56,7 +56,7 @@ class WatchedLocks(LockTable):
                 self._watch,
                 self._node,
                 ROW_LOCKS,
-                lambda: self._describe(self._holders[row]),
+                lambda: self._describe(self.holder(row)),
                 who=self._who,
                 detail=str(row),
             )
@@ -72,7 +72,8 @@ class WatchedLocks(LockTable):
     def force(self, owner: Owner, row: Hashable, call: Call, argument: Any = None) -> Owner | None:
         """See ``LockTable.force``; who loses the row is no longer waited for."""
         line = self._lines.get(row)
-        if line is not None and not self._holders[row].protected:
+        holder = self.holder(row)
+        if line is not None and holder is not None and not holder.protected:
             line.cut()
         return super().force(owner, row, call, argument)
 
@@ -80,7 +81,7 @@ class WatchedLocks(LockTable):
         """See ``LockTable.release_all``."""
         if self._lines:
             for row, line in self._lines.items():
-                if self._holders.get(row) is owner:
+                if self.holder(row) is owner:
                     line.cut()
         super().release_all(owner)
         for one in self._who(owner):

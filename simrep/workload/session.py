@@ -315,7 +315,9 @@ class Sessions(Generic[T]):
             if not left:
                 break
         if streaming is not None:
-            if statement.rows_written and streaming.statement_ended():
+            # An autocommit statement is committed before anybody asks whether it has ended.
+            ended = statement.rows_written and not transaction.autocommit
+            if ended and streaming.statement_ended():
                 return (yield from streaming.replicate())
         elif transaction.autocommit and self._prepare is not None:
             yield self._host.work(self._prepare(transaction))

@@ -255,7 +255,7 @@ class Table:
             [[_number(owner) for owner in table.waiting(row)] for row in range(ROWS)],
             [owner.aborted for owner in self.owners],
             sorted(self.done),
-            (table.waits, table.deadlocks, table.aborts),
+            (table.waits, table.deadlocks),
         )
 
 

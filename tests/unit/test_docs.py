@@ -214,8 +214,8 @@ def test_public_names_exist_are_few_and_in_order():
 
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
-    for command in ("run", "explain", "reproduce", "models", "fit", "schema"):
+    for command in ("run", "explain", "reproduce", "models", "fit", "fragment-size", "schema"):
         result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
         section = text.partition(f"## simrep {command}")[2].partition("\n## ")[0]
-        for option in set(re.findall(r"--[a-z]+", result.output)) - {"--help"}:
+        for option in set(re.findall(r"--[a-z]+(?:-[a-z]+)*", result.output)) - {"--help"}:
             assert option in section, f"simrep {command} {option}"

@@ -1,5 +1,6 @@
 """Fitting costs: what a fit finds, what it may look at, and what it refuses."""
 
+from math import isnan
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from simrep.calibrate.fit import CalibrationError, fit
 from simrep.errors import ScenarioError
 from simrep.experiment.run import run
 from simrep.scenario import load, with_value, with_values
+from tests.small_streaming import write_study as write_streaming_study
 from tests.small_study import change, write_rows, write_study
 
 
@@ -96,3 +98,40 @@ def test_an_interrupted_fit_hands_over_the_best_so_far(folder):
     with pytest.raises(CalibrationError, match="interrupted") as caught:
         fit(folder, seed=1, progress=stop)
     assert caught.value.best["statement_us"] > 0.0
+
+
+def test_a_difference_is_fitted_where_a_ratio_has_no_meaning(tmp_path):
+    """A stall of 0 is an observation, and an empty cell is none."""
+    study = write_streaming_study(tmp_path / "streaming")
+    result = fit(study, replications=1)
+    assert [residual.label for residual in result.residuals] == [
+        "execution_s at fragment_bytes 0",
+        "stall_s at fragment_bytes 0",
+    ]
+    change(study, "study.toml", "fragment_bytes = [0]", "fragment_bytes = [100000, 1000000]")
+    result = fit(study, replications=1, max_steps=1)
+    seen = {residual.label: residual for residual in result.residuals}
+    assert seen.keys() == {
+        "execution_s at fragment_bytes 100000",
+        "stall_s at fragment_bytes 100000",
+        "stall_s at fragment_bytes 1000000",
+    }
+    nothing = seen["stall_s at fragment_bytes 100000"]
+    assert nothing.measured == 0.0
+    assert isnan(nothing.relative_error)
+
+
+def test_the_absolute_noise_says_how_much_a_difference_weighs(tmp_path):
+    """Appliers that take longer make the stall longer, and nothing else tells what they take."""
+    study = write_streaming_study(tmp_path / "streaming")
+    change(
+        study, "study.toml", 'name = "row_us"\nprior = 20.0', 'name = "apply_row_us"\nprior = 6.0'
+    )
+    change(study, "cluster.toml", "interval_s = 0.02", "interval_s = 0.002")
+    change(study, "study.toml", "absolute = 0.02", "absolute = 0.001\nnoise = 0.001")
+    trusted = fit(study, replications=1)
+    assert trusted.residuals[1].fitted == pytest.approx(0.18, abs=0.01)
+    change(study, "study.toml", "absolute = 0.001", "absolute = 100.0")
+    [estimate] = fit(study, replications=1).estimates
+    assert estimate.value == pytest.approx(6.0, rel=0.01)
+    assert trusted.estimates[0].value > 7.0
