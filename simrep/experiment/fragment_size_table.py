@@ -51,9 +51,9 @@ def _table(found: FragmentSizes) -> Table:
 
 
 def _cells(one: FragmentSize) -> Iterator[str]:
-    yield size_text(one.size) if one.size else "no streaming"
+    yield size_text(one.size) if one.size else "none"
     yield number(one.fragments)
-    yield duration(one.duration_s) + _half(one, "duration_s")
+    yield duration(one.duration_s)
     yield number(one.slowdown) + _half(one, "slowdown")
     yield _percent(one.payload_share) + _half(one, "payload_share", 100.0)
     yield duration(one.stall_s)
@@ -80,7 +80,8 @@ def verdict(found: FragmentSizes) -> list[str]:
     chosen = found.recommended
     if chosen:
         ends = list(dict.fromkeys(size_text(one.size) for one in (chosen[0], chosen[-1])))
-        lines.append(f"Recommended: {' to '.join(ends)} {found.unit}. From the middle:")
+        middle = " From the middle:" if len(chosen) > 1 else ""
+        lines.append(f"Recommended: {' to '.join(ends)} {found.unit}.{middle}")
         lines.append(_setting(found, chosen[(len(chosen) - 1) // 2]))
     elif found.sizes:
         lines += _why_none(found)
@@ -153,7 +154,5 @@ def _percent(share: float) -> str:
 
 
 def _half(one: FragmentSize, name: str, scale: float = 1.0) -> str:
-    if name not in one.intervals:
-        return ""
-    low, high = one.intervals[name]
-    return f" ± {number(scale * (high - low) / 2.0, 2)}"
+    low, high = one.intervals.get(name, (0.0, 0.0))
+    return f" ± {number(scale * (high - low) / 2.0, 2)}" if high > low else ""

@@ -96,8 +96,11 @@ class Bands(_Table):
     """Which metrics are drawn beside the time series, by the names of their columns."""
 
     before: str | None = Field(None, description="a rate before the scheduled transaction")
-    during: str | None = Field(None, description="a rate while it is executed")
+    during: str | None = Field(None, description="a rate while it is executed, or until `until`")
     execution: str | None = Field(None, description="how long that takes, in seconds")
+    until: str | None = Field(
+        None, description="where the level `during` ends, in seconds; default: `execution`"
+    )
     stall: str | None = Field(None, description="the longest stall, in seconds")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_fragment_sizes"]
 
 _LINE, _LIMIT, _GOOD = PALETTE[0], PALETTE[1], PALETTE[2]
+_FAR_APART = 8.0  # times whose range is wider are on a logarithmic axis
 _MARGIN = 1.6  # of the size axis beyond the outermost sizes, as a factor
 
 
@@ -47,10 +48,8 @@ def plot_fragment_sizes(found: FragmentSizes, path: str | Path | None = None) ->
     with styled():
         figure = Sheet(9.0, 9.6)
         time, payload, stall = figure.subplots(3, 1, sharex=True)
-        criteria, without = found.criteria, found.without
-        # Relative to each other, time and slowdown are one panel; the limit is a time as well.
-        reference_s = without.duration_s / without.slowdown
-        limit_s = criteria.largest_slowdown * reference_s
+        criteria = found.criteria
+        limit_s = criteria.largest_slowdown * _reference_s(found)
         _panel(time, found, lambda one: one.duration_s, limit_s, "duration_s")
         _panel(payload, found, lambda one: one.payload_share, criteria.least_payload,
                "payload_share")  # fmt: skip
@@ -73,6 +72,12 @@ def plot_fragment_sizes(found: FragmentSizes, path: str | Path | None = None) ->
     return figure
 
 
+def _reference_s(found: FragmentSizes) -> float:
+    """The time that slowdowns refer to; it has none of its own where no streaming fails."""
+    times = (one.duration_s / one.slowdown for one in (found.without, *found.sizes))
+    return next((time for time in times if isfinite(time)), nan)
+
+
 def _panel(
     axes: Axes,
     found: FragmentSizes,
@@ -83,7 +88,9 @@ def _panel(
     """One figure over the size; hollow points are sizes that fail somewhere."""
     at = [one.size for one in found.sizes]
     values = [figure(one) for one in found.sizes]
-    axes.axhline(limit, color=_LIMIT, linewidth=1.2, linestyle=(0, (2, 2)), label="limit", zorder=1)
+    if isfinite(limit):
+        axes.axhline(limit, color=_LIMIT, linewidth=1.2, linestyle=(0, (2, 2)), label="limit",
+                     zorder=1)  # fmt: skip
     level = figure(found.without)
     if isfinite(level):
         axes.axhline(level, color=GREY, linewidth=1.4, linestyle=(0, (6, 3)),
@@ -105,8 +112,15 @@ def _panel(
 
 
 def _times(axes: Axes, found: FragmentSizes, limit_s: float) -> None:
-    known = [one.duration_s for one in (found.without, *found.sizes) if one.duration_s > 0.0]
-    low, high = min(*known, limit_s) / 1.4, max(*known, limit_s) * 1.4
+    """Logarithmic where sizes differ by a lot."""
+    times = [limit_s, *(one.duration_s for one in (found.without, *found.sizes))]
+    known = [time for time in times if time > 0.0]
+    if not known:
+        return
+    low, high = min(known) / 1.4, max(known) * 1.4
+    if high < _FAR_APART * low:
+        axes.set_ylim(0, high)
+        return
     axes.set_yscale("log")
     axes.set_ylim(low, high)
     decade_ticks(axes, low, high)

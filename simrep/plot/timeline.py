@@ -32,6 +32,7 @@ _SHARE = 0.10  # half the height of a band, of its level
 _BURST = 1.6  # what is higher over the highest level is cut off
 _ROOM = 1.4  # height of the axes over the highest level: names of marks stand above the curve
 _TOP = 0.97
+_FAR_RIGHT = 0.7  # of the width
 _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _BLACK = PALETTE
 
 Floats = NDArray[np.float64]
@@ -137,7 +138,8 @@ def _panel(
     execution = measured.get("execution")
     if before is not None:
         _band(axes, edges[0], 0.0, before, _GREEN)
-    until = record.execution_s if execution is None else execution
+    executed = record.execution_s if execution is None else execution
+    until = measured.get("until", executed)
     if during is not None and isfinite(until):
         _band(axes, 0.0, until, during, _ORANGE)
     axes.stairs(rates, edges, baseline=None, color=_BLUE, linewidth=1.4, zorder=3)
@@ -146,7 +148,7 @@ def _panel(
     if stall := measured.get("stall"):
         began_s = record.stall_began_s - record.begin_s
         if not isfinite(began_s):
-            began_s = max(until, 0.0) if isfinite(until) else 0.0
+            began_s = executed if isfinite(executed) else 0.0
         axes.axvspan(began_s, began_s + stall, ymax=0.74, color=_PINK, alpha=0.22, linewidth=0)
         _bracket(axes, began_s, began_s + stall, 0.025, f"measured stall {number(stall)} s")
 
@@ -190,8 +192,11 @@ def _bracket(axes: Axes, start: float, end: float, height: float, label: str) ->
         arrowprops={"arrowstyle": "|-|, widthA=0.3, widthB=0.3", "color": INK, "shrinkA": 0,
                     "shrinkB": 0, "linewidth": 1.2},
     )  # fmt: skip
+    low, high = axes.get_xlim()
+    left = start > low + _FAR_RIGHT * (high - low)  # its label would reach over the edge
     axes.text(
-        start, height + 0.012, f" {label}", transform=place, ha="left", va="bottom", fontsize=9.0,
+        end if left else start, height + 0.012, f"{label} " if left else f" {label}",
+        transform=place, ha="right" if left else "left", va="bottom", fontsize=9.0,
         color=INK, zorder=5,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
     )  # fmt: skip

@@ -299,8 +299,8 @@ def test_a_file_is_whole_or_as_it_was(tmp_path):
 INTERRUPTED_WITHIN_THE_SECOND_CELL = """
 import os, signal
 from simrep.cli import main
-from simrep.experiment import reproduce
-original, calls = reproduce.simulate, []
+from simrep.experiment import simulated
+original, calls = simulated.simulate, []
 
 def simulate(*arguments):
     calls.append(arguments)
@@ -308,7 +308,7 @@ def simulate(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
     return original(*arguments)
 
-reproduce.simulate = simulate
+simulated.simulate = simulate
 main()
 """
 
