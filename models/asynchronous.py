@@ -34,9 +34,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import BaseModel
-
 from simrep.experiment.cluster import Cluster
+from simrep.experiment.model import SessionTable
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
 from .asynchronous_replica import Replica
@@ -60,8 +59,7 @@ class Asynchronous(SourceAndReplicas):
     name: ClassVar[str] = "asynchronous"
     Options: ClassVar[type[AsynchronousOptions]] = AsynchronousOptions
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
-    Session: ClassVar[type[BaseModel] | None] = None
-    xa: ClassVar[bool] = False
+    Session: ClassVar[type[SessionTable] | None] = None
     changes: ClassVar[bool] = False
 
     def __init__(

@@ -62,7 +62,6 @@ class Galera:
     Options: ClassVar[type[GaleraOptions]] = GaleraOptions
     Costs: ClassVar[type[GaleraCosts]] = GaleraCosts
     Session: ClassVar[type[GaleraSession]] = GaleraSession
-    xa: ClassVar[bool] = True
     changes: ClassVar[bool] = True
 
     def __init__(self, cluster: Cluster, options: GaleraOptions, costs: GaleraCosts) -> None:
@@ -82,6 +81,11 @@ class Galera:
         self._changes: Changes | None = None
         if cluster.changes:
             self._changes = Changes(cluster, options, self._members, self._servers, self._server)
+
+    @staticmethod
+    def has_xa(options: Any) -> bool:
+        """See ``Model.has_xa``."""
+        return bool(options.streaming_replication)
 
     @property
     def nodes(self) -> list[GaleraNode]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from .client_costs import ClientCosts
-from .galera_session import FragmentUnit
+from .galera_session import FragmentUnit, check_streaming
 
 __all__ = ["GaleraCosts", "GaleraOptions"]
 
@@ -155,6 +155,9 @@ class GaleraOptions(BaseModel):
         description="version trait: the commit monitor is held until the redo log is flushed "
         "(Galera 3; there is no group commit then)",
     )
+    streaming_replication: bool = Field(
+        True, description="version trait: there is streaming replication (Galera 4)"
+    )
     gap_when_blocked: bool = Field(
         True,
         description="version trait: a node whose window is exhausted still acknowledges",
@@ -164,6 +167,11 @@ class GaleraOptions(BaseModel):
         ge=0,
         description="version trait: output queue limit in messages (0: 1 MiB instead)",
     )
+
+    @model_validator(mode="after")
+    def _known_to_this_version(self) -> Self:
+        check_streaming(self, self.fragment_size)
+        return self
 
 
 class GaleraCosts(ClientCosts):

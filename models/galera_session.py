@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-__all__ = ["FragmentUnit", "GaleraSession"]
+from simrep.errors import ScenarioError
+from simrep.experiment.model import SessionTable
+
+__all__ = ["FragmentUnit", "GaleraSession", "check_streaming"]
 
 FragmentUnit = Literal["bytes", "rows", "statements"]
 
 
-class GaleraSession(BaseModel):
-    """What is not set has the value of the server's option."""
+def check_streaming(options: Any, size: int) -> None:
+    """Streaming replication came with Galera 4.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Raises
+    ------
+    ScenarioError
+        If fragments are asked for, and the version has none.
+    """
+    if size and not options.streaming_replication:
+        raise ScenarioError(
+            "wsrep_trx_fragment_size",
+            f"this version has no streaming replication, given {size}",
+            "Galera 4 has it: MariaDB 10.4 and later, PXC 8.0",
+        )
+
+
+class GaleraSession(SessionTable):
+    """What is not set has the value of the server's option."""
 
     fragment_unit: FragmentUnit | None = Field(
         None, alias="wsrep_trx_fragment_unit", description="bytes, rows or statements"
@@ -26,3 +43,7 @@ class GaleraSession(BaseModel):
         le=2147483647,
         description="units after which a fragment is replicated; 0: no streaming replication",
     )
+
+    def check(self, options: Any) -> None:
+        """See ``SessionTable.check``."""
+        check_streaming(options, self.fragment_size or 0)

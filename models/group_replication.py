@@ -36,11 +36,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any, ClassVar
 
-from pydantic import BaseModel
 from simpy.events import Event
 
 from simrep.errors import ScenarioError
 from simrep.experiment.cluster import Cluster
+from simrep.experiment.model import SessionTable
 from simrep.measure.stations import Station
 from simrep.workload.transaction import Transaction
 
@@ -72,8 +72,7 @@ class GroupReplication:
     name: ClassVar[str] = "group_replication"
     Options: ClassVar[type[GroupReplicationOptions]] = GroupReplicationOptions
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
-    Session: ClassVar[type[BaseModel] | None] = None
-    xa: ClassVar[bool] = False
+    Session: ClassVar[type[SessionTable] | None] = None
     changes: ClassVar[bool] = False
 
     def __init__(
@@ -93,6 +92,11 @@ class GroupReplication:
             make(cluster, index, options, costs, LOOP_S * uniform())
             for index in range(cluster.size)
         ]
+
+    @staticmethod
+    def has_xa(options: Any) -> bool:
+        """See ``Model.has_xa``."""
+        return False
 
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a connection to one member."""

@@ -56,6 +56,11 @@ class SourceAndReplicas:
         ]
         self.replicas: list[Replica] = []
 
+    @staticmethod
+    def has_xa(options: Any) -> bool:
+        """See ``Model.has_xa``."""
+        return False
+
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a connection to one server."""
         return self.servers[node].sessions.connect()

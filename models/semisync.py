@@ -48,9 +48,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pydantic import BaseModel
-
 from simrep.experiment.cluster import Cluster
+from simrep.experiment.model import SessionTable
 
 from .mysql_source_replicas import SOURCE, SourceAndReplicas
 from .semisync_options import SemisyncCosts, SemisyncOptions
@@ -74,8 +73,7 @@ class Semisync(SourceAndReplicas):
     name: ClassVar[str] = "semisync"
     Options: ClassVar[type[SemisyncOptions]] = SemisyncOptions
     Costs: ClassVar[type[SemisyncCosts]] = SemisyncCosts
-    Session: ClassVar[type[BaseModel] | None] = None
-    xa: ClassVar[bool] = False
+    Session: ClassVar[type[SessionTable] | None] = None
     changes: ClassVar[bool] = False
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:

@@ -32,10 +32,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 from simpy.events import Event
 
 from simrep.experiment.cluster import Cluster
+from simrep.experiment.model import SessionTable
 from simrep.measure.stations import Station
 from simrep.workload.transaction import Transaction
 
@@ -65,8 +66,7 @@ class Standalone:
     name: ClassVar[str] = "standalone"
     Options: ClassVar[type[StandaloneOptions]] = StandaloneOptions
     Costs: ClassVar[type[ServerCosts]] = ServerCosts
-    Session: ClassVar[type[BaseModel] | None] = None
-    xa: ClassVar[bool] = False
+    Session: ClassVar[type[SessionTable] | None] = None
     changes: ClassVar[bool] = False
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
@@ -74,6 +74,11 @@ class Standalone:
             MysqlServer(cluster, index, options, costs, log_bin=options.log_bin)
             for index in range(cluster.size)
         ]
+
+    @staticmethod
+    def has_xa(options: Any) -> bool:
+        """See ``Model.has_xa``."""
+        return False
 
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a connection to one server."""

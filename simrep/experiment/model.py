@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Literal, Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from simpy.events import Event
 
 from simrep.errors import ScenarioError, nearest
@@ -42,6 +42,15 @@ class Change:
     transfer_s: float = 0.0
 
 
+class SessionTable(BaseModel):
+    """Session variables that a class of transactions may set."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def check(self, options: Any) -> None:
+        """Raise ScenarioError, with the name of the variable, for what the server does not allow."""
+
+
 class Model(Protocol):
     """One replication product.
 
@@ -53,14 +62,17 @@ class Model(Protocol):
     """Product options in the product's own spelling (field aliases)."""
     Costs: ClassVar[type[BaseModel]]
     """Physical parameters, which a calibrated pack gives values to."""
-    Session: ClassVar[type[BaseModel] | None]
+    Session: ClassVar[type[SessionTable] | None]
     """Session variables that a class of transactions may set; None if there are none."""
-    xa: ClassVar[bool]
-    """Whether it knows XA transactions."""
     changes: ClassVar[bool]
     """Whether its servers may come and go."""
 
     def __init__(self, cluster: Cluster, options: Any, costs: Any) -> None: ...
+
+    @staticmethod
+    def has_xa(options: Any) -> bool:
+        """Whether it knows XA transactions with these options."""
+        ...
 
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a client connection to ``node``."""

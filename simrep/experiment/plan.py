@@ -133,20 +133,22 @@ def plan(scenario: Scenario) -> Plan:
         },
         placement=placement,
         paths=paths(network, nodes, rtt_ms, relayed=relay_us > 0),
-        workload=_workload(scenario, model),
+        workload=_workload(scenario, model, options),
         changes=_changes(scenario, model),
         versions=_versions(scenario, pack),
     )
 
 
-def _workload(scenario: Scenario, model: type[Model]) -> Workload:
+def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Workload:
     """The load, with the session variables of its classes as the model understands them."""
     workload = scenario.workload.workload(scenario.node_names)
 
     def understood(one: TransactionClass, path: str) -> TransactionClass:
-        if one.xa_hold_s is not None and not model.xa:
+        if one.xa_hold_s is not None and not model.has_xa(options):
             raise ScenarioError(
-                f"{path}.xa_hold_ms", f"model {model.name!r} has no XA transactions", "galera has"
+                f"{path}.xa_hold_ms",
+                f"model {model.name!r} has no XA transactions in this version",
+                "galera has, from Galera 4 on",
             )
         if one.session is None:
             return one
@@ -155,7 +157,13 @@ def _workload(scenario: Scenario, model: type[Model]) -> Workload:
             raise ScenarioError(
                 f"{path}.session", f"model {model.name!r} knows no session variables", "remove them"
             )
-        return replace(one, session=resolve(table, f"{path}.session", {}, one.session))
+        session = resolve(table, f"{path}.session", {}, one.session)
+        try:
+            session.check(options)
+        except ScenarioError as error:
+            where = f"{path}.session.{error.path}"
+            raise ScenarioError(where, error.problem, error.hint) from None
+        return replace(one, session=session)
 
     return replace(
         workload,
