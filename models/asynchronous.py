@@ -11,10 +11,11 @@ Assumptions
 Conservative
     A replica with ``DATABASE`` parallelism has one worker at work, as a workload has one schema.
     With MariaDB's conservative mode a group starts when the one before it has committed, not
-    when it begins to.
+    when it begins to. A replica begins to apply a transaction when it has received all of it.
 Optimistic
-    MariaDB's optimistic mode never has to roll back; the coordinator assigns whole transactions;
-    replicas never lose the connection; otherwise as in ``simrep.models.standalone``.
+    MariaDB's optimistic mode never has to roll back; the coordinator assigns whole transactions,
+    however large; a dump thread pays per transaction, not per byte; replicas never lose the
+    connection; otherwise as in ``simrep.models.standalone``.
 Left out
     Replicas of replicas; compression; statement format (the sizes of the events are those of the
     workload); ``WRITESET_SESSION``; MariaDB's ``domain_id``; what it costs to record the position

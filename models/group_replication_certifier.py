@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import NamedTuple
 
-from simrep.server.ranges import Ranges, points_in
+from simrep.server.latest import Latest
 
 __all__ = ["Certifier", "Executed", "Snapshot"]
 
@@ -91,9 +91,7 @@ class Certifier:
 
     def __init__(self, *, detects_conflicts: bool) -> None:
         self._detects_conflicts = detects_conflicts
-        # (order, position in the channel); a row is in one of the two.
-        self._writers: dict[Hashable, tuple[int, int]] = {}
-        self._ranges: Ranges[tuple[int, int]] = Ranges()
+        self._writers: Latest[tuple[int, int]] = Latest()  # (order, position in the channel)
         self._barrier = 0
         self.conflicts = 0
         self.collected = 0
@@ -125,9 +123,9 @@ class Certifier:
         int
             Position in the channel of the latest transaction that it depends on; -1 if it fails.
         """
-        if ranges or self._ranges.starts:
+        if ranges or self._writers.ranges.starts:
             return self._certify_among_ranges((order, seqno), snapshot, items, ranges)
-        writers = self._writers
+        writers = self._writers.points
         parent = self._barrier
         for item in items:
             writer = writers.get(item)
@@ -151,38 +149,14 @@ class Certifier:
     ) -> int:
         """The same where ranges are involved."""
         parent = self._barrier
-        for order, seqno in self._last_writers(items, ranges):
+        for order, seqno in self._writers.of(items, ranges):
             if self._detects_conflicts and not snapshot.has(order):
                 self.conflicts += 1
                 return -1
             if seqno > parent:
                 parent = seqno
-        writers = self._writers
-        for rows in ranges:
-            for row, _ in list(points_in(rows, writers)):
-                del writers[row]
-            self._ranges.put(rows, mark)
-        for item in items:
-            if isinstance(item, int) and self._ranges.at(item) is not None:
-                self._ranges.put(range(item, item + 1), mark)
-            else:
-                writers[item] = mark
+        self._writers.note(items, ranges, mark)
         return parent
-
-    def _last_writers(
-        self, items: tuple[Hashable, ...], ranges: tuple[range, ...]
-    ) -> Iterator[tuple[int, int]]:
-        for item in items:
-            writer = self._writers.get(item)
-            if writer is None:
-                writer = self._ranges.at(item)
-            if writer is not None:
-                yield writer
-        for rows in ranges:
-            for _, writer in points_in(rows, self._writers):
-                yield writer
-            for _, writer in self._ranges.over(rows):
-                yield writer
 
     def collect(self, stable: int, seqno: int) -> None:
         """Forget rows whose last writer is committed on every member.
@@ -190,10 +164,7 @@ class Certifier:
         What comes later depends on everything before: nobody knows any more who wrote its rows.
         """
         before = len(self)
-        self._ranges.remove(lambda writer: writer[0] <= stable)
-        self._writers = {
-            item: writer for item, writer in self._writers.items() if writer[0] > stable
-        }
+        self._writers.remove(lambda writer: writer[0] <= stable)
         self.collected += before - len(self)
         self._barrier = seqno
 
@@ -201,9 +172,8 @@ class Certifier:
         """Forget all rows (preemptive garbage collection, when no conflicts are looked for)."""
         self.collected += len(self)
         self._writers.clear()
-        self._ranges = Ranges()
         self._barrier = seqno
 
     def __len__(self) -> int:
         """Rows in the certification info (COUNT_TRANSACTIONS_ROWS_VALIDATING)."""
-        return len(self._writers) + self._ranges.rows
+        return len(self._writers)

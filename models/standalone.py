@@ -16,7 +16,8 @@ Optimistic
     takes the same time.
 Left out
     Gap locks; checkpoints and full redo logs; ``innodb_support_xa=0``; MariaDB's
-    ``innodb_flush_log_at_trx_commit=3``; binary log rotation.
+    ``innodb_flush_log_at_trx_commit=3`` and ``binlog_large_commit_threshold``; binary log rotation.
+    A lock wait that times out fails the whole transaction, as with ``innodb_rollback_on_timeout``.
 Validated
     Not against measurements, beyond one published table of throughput by threads with and
     without group commit (its shape); default costs are typical figures.

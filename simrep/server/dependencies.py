@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
-from simrep.server.ranges import Ranges, points_in
+from simrep.server.latest import Latest
 
 __all__ = ["CommitOrder", "CommitParents", "GroupOrder", "RowOrder", "WritesetOrder"]
 
@@ -80,9 +80,7 @@ class RowOrder:
 
     def __init__(self, history_size: int) -> None:
         self._size = history_size
-        # A row is in one of them: in the ranges since it was first written as one of many.
-        self._last: dict[Hashable, int] = {}
-        self._ranges: Ranges[int] = Ranges()
+        self._writers: Latest[int] = Latest()
         self._start = 0
 
     def parent(
@@ -93,9 +91,10 @@ class RowOrder:
         ranges: Sequence[range] = (),
     ) -> int:
         """See ``CommitParents.parent``."""
-        if ranges or self._ranges.starts:
+        writers = self._writers
+        if ranges or writers.ranges.starts:
             return self._parent_among_ranges(seqno, rows, ranges)
-        last = self._last
+        last = writers.points
         full = len(last) + len(rows) > self._size
         parent = self._start
         for row in rows:
@@ -114,52 +113,29 @@ class RowOrder:
     def end_group(self, last: int) -> None:
         """Groups do not matter."""
 
+    def _parent_among_ranges(
+        self, seqno: int, rows: Sequence[Hashable], ranges: Sequence[range]
+    ) -> int:
+        """The same where ranges are involved: what it depends on, then what is remembered."""
+        writers = self._writers
+        parent = max(writers.of(rows, ranges), default=0)
+        parent = max(parent, self._start)
+        if self._remembered() + len(rows) + self._size_of(ranges) > self._size:
+            self._forget(seqno)
+        else:
+            writers.note(rows, ranges, seqno)
+        return parent
+
     def _remembered(self) -> int:
-        return len(self._last) + len(self._ranges)
+        return len(self._writers.points) + len(self._writers.ranges)
 
     def _size_of(self, ranges: Sequence[range]) -> int:
         """How much of the history they take."""
         return len(ranges)
 
-    def _parent_among_ranges(
-        self, seqno: int, rows: Sequence[Hashable], ranges: Sequence[range]
-    ) -> int:
-        """The same where ranges are involved: what it depends on, then what is remembered."""
-        full = self._remembered() + len(rows) + self._size_of(ranges) > self._size
-        parent = max(self._writers(rows, ranges))
-        if full:
-            self._forget(seqno)
-            return parent
-        for neighbours in ranges:
-            for row, _ in list(points_in(neighbours, self._last)):
-                del self._last[row]
-            self._ranges.put(neighbours, seqno)
-        for one in rows:
-            if isinstance(one, int) and self._ranges.at(one) is not None:
-                self._ranges.put(range(one, one + 1), seqno)
-            else:
-                self._last[one] = seqno
-        return parent
-
-    def _writers(self, rows: Sequence[Hashable], ranges: Sequence[range]) -> Iterator[int]:
-        """The last transactions that wrote any of these, and the start of the history."""
-        yield self._start
-        for row in rows:
-            known = self._last.get(row)
-            if known is None:
-                known = self._ranges.at(row)
-            if known is not None:
-                yield known
-        for neighbours in ranges:
-            for _, known in points_in(neighbours, self._last):
-                yield known
-            for _, known in self._ranges.over(neighbours):
-                yield known
-
     def _forget(self, seqno: int) -> None:
         self._start = seqno
-        self._last.clear()
-        self._ranges = Ranges()
+        self._writers.clear()
 
 
 class WritesetOrder(RowOrder):
@@ -197,7 +173,7 @@ class WritesetOrder(RowOrder):
         return min(super().parent(seqno, prepared_after, rows, ranges), prepared_after)
 
     def _remembered(self) -> int:
-        return len(self._last) + self._ranges.rows
+        return len(self._writers)
 
     def _size_of(self, ranges: Sequence[range]) -> int:
         return sum(map(len, ranges))

@@ -78,15 +78,27 @@ def test_dependencies_by_rows_alone(history: list[tuple[Write, int]]) -> None:
 # -- certification in a group ----------------------------------------------------------------------
 
 
-@st.composite
-def snapshots(draw: st.DrawFn) -> Snapshot:
-    low = draw(st.integers(0, 10))
-    return Snapshot(low, frozenset(draw(st.sets(st.integers(low + 1, 14), max_size=3))))
+# How much a member has committed, as a share of what is ordered, and what it has beyond that.
+snapshots = st.tuples(st.floats(0, 1), st.sets(st.integers(1, 6), max_size=3))
+
+
+def snapshot_of(drawn: tuple[float, set[int]], seen: list[Snapshot]) -> Snapshot:
+    """What a member may have committed: with a transaction also what that one had seen."""
+    share, beyond = drawn
+    low = int(share * len(seen))
+    above = {low + more for more in beyond if low + more <= len(seen)}
+    while True:
+        had = [seen[order - 1] for order in [*range(1, low + 1), *above]]
+        more_low = max([low, *(snapshot.low for snapshot in had)])
+        more_above = above.union(*(snapshot.above for snapshot in had))
+        if (more_low, more_above) == (low, above):
+            return Snapshot(low, frozenset(order for order in above if order > low))
+        low, above = more_low, more_above
 
 
 group_steps = st.lists(
     st.one_of(
-        st.tuples(st.just("certify"), writes(), snapshots()),
+        st.tuples(st.just("certify"), writes(), snapshots),
         st.tuples(st.just("collect"), st.integers(0, 12), st.none()),
         st.tuples(st.just("forget"), st.none(), st.none()),
     ),
@@ -97,12 +109,14 @@ group_steps = st.lists(
 def certified(steps: list[Any], *, detects: bool, listed: bool) -> list[Any]:
     certifier = Certifier(detects_conflicts=detects)
     found: list[Any] = []
-    order = 0
+    seen: list[Snapshot] = []  # of those that have passed
     for position, (what, first, second) in enumerate(steps):
         if what == "certify":
             items, ranges = (first.listed, ()) if listed else (first.points, first.ranges)
-            parent = certifier.certify(order + 1, position // 2, second, items, ranges)
-            order += parent >= 0
+            snapshot = snapshot_of(second, seen)
+            parent = certifier.certify(len(seen) + 1, position // 2, snapshot, items, ranges)
+            if parent >= 0:
+                seen.append(snapshot)
             found.append(parent)
         elif what == "collect":
             certifier.collect(first, position // 2)
