@@ -83,9 +83,9 @@ class Galera:
             self._changes = Changes(cluster, options, self._members, self._servers, self._server)
 
     @staticmethod
-    def has_xa(options: Any) -> bool:
+    def has_xa(_options: Any) -> bool:
         """See ``Model.has_xa``."""
-        return bool(options.streaming_replication)
+        return bool(_options.streaming_replication)
 
     @property
     def nodes(self) -> list[GaleraNode]:

@@ -184,6 +184,12 @@ class GaleraCosts(ClientCosts):
     action_us: float = Field(8.0, ge=0, description="CPU of the receive thread per writeset")
     certify_us: float = Field(5.0, ge=0, description="CPU to certify a writeset, without its keys")
     certify_key_us: float = Field(1.0, ge=0, description="CPU to certify a key")
+    key_miss_us: float = Field(
+        0.4,
+        ge=0,
+        description="more CPU for every key beyond 10,000 of a writeset, whose tables do not fit "
+        "the caches: to build it, and to certify it",
+    )
     apply_us: float = Field(40.0, ge=0, description="CPU to apply a writeset, without its rows")
     apply_row_us: float = Field(5.0, ge=0, description="CPU to apply a row")
     commit_us: float = Field(20.0, ge=0, description="CPU to commit, in commit order")

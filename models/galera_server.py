@@ -87,7 +87,8 @@ class GaleraServer:
 
     def _prepare(self, transaction: Transaction) -> float:
         """CPU to build the writeset, which copies its rows."""
-        return self.node.preparation(transaction.size_bytes)
+        keys = transaction.key_count if transaction.ranges else 0  # else they are few
+        return self.node.preparation(transaction.size_bytes, keys)
 
     def _commit(
         self, transaction: Transaction, local: LocalTransaction

@@ -155,7 +155,9 @@ class Stream:
         if writeset.size_bytes > streams.most_bytes:
             return self._too_large()
         more_s = streams.log_byte_s * writeset.size_bytes
-        yield node.host.work(streams.storage.cost(more_s) + node.preparation(writeset.size_bytes))
+        yield node.host.work(
+            streams.storage.cost(more_s) + node.preparation(writeset.size_bytes, writeset.key_count)
+        )
         if local.lost():
             return False
         local.mark(Lap.EXECUTE)
@@ -179,7 +181,8 @@ class Stream:
         if writeset.size_bytes > streams.most_bytes:
             return self._too_large()
         seconds = streams.removal.cost(streams.log_row_s * self.fragments)
-        yield node.host.work(seconds + node.preparation(writeset.size_bytes))
+        seconds += node.preparation(writeset.size_bytes, writeset.key_count)
+        yield node.host.work(seconds)
         if local.lost():
             return False
         local.mark(Lap.EXECUTE)

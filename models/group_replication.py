@@ -94,7 +94,7 @@ class GroupReplication:
         ]
 
     @staticmethod
-    def has_xa(options: Any) -> bool:
+    def has_xa(_options: Any) -> bool:
         """See ``Model.has_xa``."""
         return False
 

@@ -57,7 +57,7 @@ class SourceAndReplicas:
         self.replicas: list[Replica] = []
 
     @staticmethod
-    def has_xa(options: Any) -> bool:
+    def has_xa(_options: Any) -> bool:
         """See ``Model.has_xa``."""
         return False
 

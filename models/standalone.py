@@ -77,7 +77,7 @@ class Standalone:
         ]
 
     @staticmethod
-    def has_xa(options: Any) -> bool:
+    def has_xa(_options: Any) -> bool:
         """See ``Model.has_xa``."""
         return False
 

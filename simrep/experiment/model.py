@@ -48,7 +48,7 @@ class SessionTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def check(self, options: Any) -> None:
-        """Raise ScenarioError, with the name of the variable, for what the server does not allow."""
+        """Raise ScenarioError, with the name of the variable, for what the server refuses."""
 
 
 class Model(Protocol):
@@ -70,7 +70,7 @@ class Model(Protocol):
     def __init__(self, cluster: Cluster, options: Any, costs: Any) -> None: ...
 
     @staticmethod
-    def has_xa(options: Any) -> bool:
+    def has_xa(_options: Any) -> bool:
         """Whether it knows XA transactions with these options."""
         ...
 
