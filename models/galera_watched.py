@@ -26,6 +26,7 @@ from .watched import HELD, Silences, describe, named, watch_stage, who
 __all__ = ["WatchedNode"]
 
 _RECEIVE_QUEUE = "receive queue"
+_PARTS = ("fragment", "XA prepare", "commit fragment", "rollback fragment")  # by ``Part``
 
 
 def _who(item: Any) -> tuple[Hashable, ...]:
@@ -149,7 +150,7 @@ class WatchedNode(GaleraNode):
         if seqno is None:
             return ""
         part = self._writesets[seqno].part
-        return f"{'writeset' if part is None else 'fragment'} {seqno}"
+        return f"{'writeset' if part is None else _PARTS[part.what]} {seqno}"
 
     def _holder(self, one: Hashable, verb: str, doing: str = "") -> Holder:
         return Holder(named(one, self._title(one)), ((self.name, one),), verb, doing)
@@ -269,7 +270,11 @@ class WatchedNode(GaleraNode):
         super()._wake_dependent(ordered)
 
     def _write_rows(self, ordered: Ordered) -> None:
-        self._does(ordered.writeset, "being applied")
+        part = ordered.writeset.part
+        what = "being applied"
+        if part is not None and part.last:
+            what = f"removing {amount(part.fragments)} stored fragments"
+        self._does(ordered.writeset, what)
         super()._write_rows(ordered)
 
     # -- commit --------------------------------------------------------------------------------

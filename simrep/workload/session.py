@@ -226,6 +226,7 @@ class Sessions(Generic[T]):
             if self._delay_s:
                 yield clock.until(clock._now + self._delay_s)
         pause_s, first = transaction.pause_s, True
+        always_long = streaming is not None or self._refuse is not None
         for statement in transaction.statements:
             if pause_s and not first:
                 yield clock.timeout(pause_s)
@@ -242,7 +243,7 @@ class Sessions(Generic[T]):
                 owner.mark(Lap.CONSISTENCY)
             if owner.lost():  # while its client thought or the answer travelled
                 return False
-            if streaming is not None or statement.rows_written > _STEP_ROWS:
+            if always_long or statement.rows_written > _STEP_ROWS:
                 if not (
                     yield from self._execute_long(
                         transaction, statement, owner, streaming, client_s
