@@ -365,7 +365,8 @@ class GaleraNode:
             self.local_commits += 1
             if self._redo is not None:
                 local.mark(Lap.FLUSH)
-            self.clock.fire(local.done, True)
+            if not local.done.triggered:  # else its client was told that nobody knows
+                self.clock.fire(local.done, True)
         else:
             if writeset.part is not None:
                 if writeset.part.last:

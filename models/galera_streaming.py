@@ -17,8 +17,7 @@ the names of the tables, not the keys of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable
-from itertools import count
+from collections.abc import Generator, Hashable, Iterator
 from math import ceil
 from typing import Any
 
@@ -46,6 +45,8 @@ class Streams:
     node : GaleraNode
     options : GaleraOptions
     costs : GaleraCosts
+    numbers : iterator of int
+        Numbers that no other streaming transaction of the cluster gets.
 
     Attributes
     ----------
@@ -53,13 +54,19 @@ class Streams:
         Fragments that were replicated, and streaming transactions that were rolled back.
     """
 
-    def __init__(self, node: GaleraNode, options: GaleraOptions, costs: GaleraCosts) -> None:
+    def __init__(
+        self,
+        node: GaleraNode,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        numbers: Iterator[int],
+    ) -> None:
         self.node = node
         self.annotate = options.annotate_rows
         self.most_bytes = options.max_ws_size
         self._unit = options.fragment_unit
         self._size = options.fragment_size
-        self._numbers = count()
+        self._numbers = numbers
         routine = node.host.routine
         self.storage = routine(costs.log_row_us * _US)
         self.removal = routine(0.0)

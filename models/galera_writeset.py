@@ -22,6 +22,7 @@ __all__ = [
     "StreamPart",
     "ViewChange",
     "Writeset",
+    "is_prepare",
     "is_rollback",
     "is_whole",
 ]
@@ -200,6 +201,11 @@ class Ordered:
 def is_rollback(writeset: Writeset) -> bool:
     """Whether it ends a streaming transaction that was rolled back."""
     return writeset.part is not None and writeset.part.what == Part.ROLLBACK
+
+
+def is_prepare(writeset: Writeset) -> bool:
+    """Whether it prepares an XA transaction."""
+    return writeset.part is not None and writeset.part.what == Part.PREPARE
 
 
 def is_whole(writeset: Writeset) -> bool:
