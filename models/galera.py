@@ -6,22 +6,28 @@ nodes in one order, when all nodes have reported receipt. Every node certifies i
 two concurrent transactions that touch a row, the first ordered wins. The origin then commits in
 that order and answers its client; the others apply in parallel and commit in order.
 
+With streaming replication (``galera_streaming``) a transaction is replicated in fragments while
+it is executed. Servers may crash, leave in order and come back (``galera_changes``).
+
 Assumptions
 -----------
 Conservative
     One run queue per machine in order of arrival; no preemption.
 Optimistic
-    No state transfer, no membership changes, no crashes; reads of data pages cost no I/O; the
-    background flush of the redo log costs nothing; a lock wait never times out.
+    Reads and writes of data pages cost no I/O, nor does the file that a large writeset is kept in;
+    the background flush of the redo log costs nothing, and the log never runs full. A donor serves
+    its clients during a state transfer. Nobody is suspected without a crash.
 Left out
     Gap locks, hence replay of victims that pass certification; causal reads
     (``wsrep_sync_wait``); schema changes; the one-millisecond retry of a commit that meets flow
-    control between the two checks of it; streaming replication; the binary log.
+    control between the two checks of it; partitions of the network; what an incremental state
+    transfer sends; the purge of old row versions; the binary log.
 
 References
 ----------
 codership/galera 25.3.37 and 26.4: ``gcomm/src/evs_proto.cpp``, ``gcs/src/gcs.cpp``,
-``galera/src/replicator_smm.cpp``, ``certification.cpp``; percona/galera (PXC 5.7, 8.0).
+``galera/src/replicator_smm.cpp``, ``certification.cpp``; percona/galera (PXC 5.7, 8.0);
+codership/wsrep-lib ``src/transaction.cpp``, ``src/server_state.cpp``.
 """
 
 from __future__ import annotations
