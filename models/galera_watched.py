@@ -260,9 +260,9 @@ class WatchedNode(GaleraNode):
     def _fetch(self, _: None) -> None:
         if self._recv_q:
             ordered = self._recv_q[0]
+            self._in_hand[_who(ordered)[0]] = None
             self._queue_line.cut()
             self._queue_line.go(ordered)
-            self._in_hand[_who(ordered)[0]] = None
         super()._fetch(_)
 
     def _wake_dependent(self, ordered: Ordered) -> None:

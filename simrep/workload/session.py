@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Generic, TypeVar
@@ -292,12 +292,15 @@ class Sessions(Generic[T]):
         owner.written = owner.written or 0
         while True:
             rows = min(left, _STEP_ROWS if streaming is None else min(_STEP_ROWS, streaming.room()))
+            locked: Sequence[Hashable] = ()
             if scan is not None:
-                if not (yield from self._lock_range(owner, scan[:rows])):
+                locked = part = scan[:rows]
+                if not (yield from self._lock_range(owner, part)):
                     return False
                 scan = scan[rows:]
             elif listed:
-                if not (yield from self._lock(owner, listed[:rows])):
+                locked = single = listed[:rows]
+                if not (yield from self._lock(owner, single)):
                     return False
                 listed = listed[rows:]
             yield self._host.work(seconds + self._step.cost(self._row_s * rows))
@@ -310,7 +313,7 @@ class Sessions(Generic[T]):
             if self._refuse is not None and (error := self._refuse(owner.written)):
                 owner.error = error
                 return False
-            due = streaming is not None and streaming.written(rows)
+            due = streaming is not None and streaming.written(rows, locked)
             if due and streaming is not None and not (yield from streaming.replicate()):
                 return False
             if not left:
