@@ -281,13 +281,17 @@ class GaleraNode:
         ordered, scans = work
         if scans:
             following = (ordered, scans[1:])
-            self.locks.force_range(ordered.owner, scans[0], self._force_scans, following)
+            self.locks.force_range(
+                ordered.stream or ordered, scans[0], self._force_scans, following
+            )
         else:
-            self.locks.force_all(ordered.owner, ordered.writeset.locks, self._write_rows, ordered)
+            self.locks.force_all(
+                ordered.stream or ordered, ordered.writeset.locks, self._write_rows, ordered
+            )
 
     def _apply_part(self, ordered: Ordered) -> None:
         """In the open transaction of its stream, which keeps the locks."""
-        ordered.owner = self.streams.applier(ordered)
+        ordered.stream = self.streams.applier(ordered)
         self._force_scans((ordered, ordered.writeset.scans))
 
     def _write_rows(self, ordered: Ordered) -> None:
@@ -311,7 +315,7 @@ class GaleraNode:
 
     def _applied(self, ordered: Ordered) -> None:
         if ordered.writeset.part is not None:
-            self.streams.applied(ordered, ordered.owner)
+            self.streams.applied(ordered, ordered.stream)
         self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
 
     # -- commit, in order ----------------------------------------------------------------------
@@ -365,13 +369,13 @@ class GaleraNode:
             self.local_commits += 1
             if self._redo is not None:
                 local.mark(Lap.FLUSH)
-            if not local.done.triggered:  # else its client was told that nobody knows
+            if local.done.callbacks is not None:  # else its client was told that nobody knows
                 self.clock.fire(local.done, True)
         else:
             if writeset.part is not None:
                 if writeset.part.last:
                     self.streams.close(writeset.part.stream)
-                    self.locks.release_all(ordered.owner)
+                    self.locks.release_all(ordered.stream)
             elif writeset.locks or writeset.scans:
                 self.locks.release_all(ordered)
             self._next_writeset()
