@@ -7,6 +7,7 @@ from typing import Any
 
 from simrep.models.galera_session import GaleraSession
 from simrep.models.galera_writeset import Part
+from simrep.network.link import Tcp
 from simrep.workload.transaction import LongTransaction, Statement
 from tests.clusters import GaleraCluster
 
@@ -14,6 +15,7 @@ __all__ = ["HOP_S", "MS", "equidistant", "large", "parts", "quiet_cluster"]
 
 HOP_S = 0.01
 MS = 1e3  # microseconds
+_LISTED = 1000  # rows of a statement; more are a range, as in the classes of a workload
 
 
 def equidistant(size: int, hop_s: float = HOP_S) -> list[list[float]]:
@@ -31,7 +33,8 @@ def quiet_cluster(
     """Equidistant nodes on which nothing takes time, without keepalives that come in between."""
     chosen = {"evs.keepalive_period": 1e6, "wsrep_retry_autocommit": 0} | dict(options or {})
     delays_s = equidistant(size, how.pop("hop_s", HOP_S))
-    return GaleraCluster(delays_s, options=chosen, costs=costs, **{"cores": 8} | how)
+    wide = Tcp(initial_window_segments=1 << 20)  # connections that have carried much before
+    return GaleraCluster(delays_s, options=chosen, costs=costs, **{"cores": 8, "tcp": wide} | how)
 
 
 def large(
@@ -43,7 +46,6 @@ def large(
     statements: int = 1,
     row_bytes: int = 100,
     autocommit: bool = True,
-    inserts: bool = False,
     unit: str | None = None,
     size: int | None = None,
     hold_s: float | None = None,
@@ -56,13 +58,18 @@ def large(
     starts = range(first, first + statements * rows, rows)
     scans = [range(start, start + rows) for start in starts]
     total = statements * rows
+    listed = rows <= _LISTED
     transaction = LongTransaction(
         client, node, "large",
-        tuple(Statement(0, rows, scan=None if inserts else scan) for scan in scans),
-        (), total, total * row_bytes,
+        tuple(
+            Statement(0, rows, tuple(scan) if listed else (), None if listed else scan)
+            for scan in scans
+        ),
+        tuple(row for scan in scans for row in scan) if listed else (), total, total * row_bytes,
         autocommit=autocommit and statements == 1 and hold_s is None,
     )  # fmt: skip
-    transaction.ranges = tuple(scans)
+    if not listed:
+        transaction.ranges = tuple(scans)
     transaction.xa_hold_s = hold_s
     if unit is not None or size is not None:
         transaction.session = GaleraSession(
