@@ -6,14 +6,9 @@ from typing import Any
 
 import pytest
 
-import simrep
-from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
-from simrep.scenario import load
 from simrep.workload.journal import Journal
 from simrep.workload.transaction import LongTransaction, Statement
 from tests.clusters import GaleraCluster, updates
-from tests.small_scenario import problem, small
 from tests.streams import HOP_S, MS, large, parts, quiet_cluster
 
 COMMIT_S = 3 * HOP_S  # three equidistant nodes on which nothing else takes time
@@ -369,77 +364,3 @@ def test_what_is_prepared_keeps_its_rows_locked_everywhere() -> None:
     end_s = 2 * COMMIT_S + 1.0
     ends = ended_s(cluster)
     assert (ends[1], ends[2]) == pytest.approx((end_s + COMMIT_S, end_s + COMMIT_S), abs=EXACT)
-
-
-# -- who has it ------------------------------------------------------------------------------------
-
-LARGE = {"name": "large", "rows": 5000, "at_s": 0.1}
-
-
-@pytest.mark.parametrize("version", ["pxc-5.7.16", "galera-3"])
-def test_galera_3_has_no_streaming_replication(version: str) -> None:
-    cluster = {"model": "galera", "version": version}
-    option = problem(small(cluster=cluster | {"options": {"wsrep_trx_fragment_size": 1000}}))
-    assert "this version has no streaming replication" in str(option)
-    assert "wsrep_trx_fragment_size" in str(option.path)
-    session = {"session": {"wsrep_trx_fragment_size": 1000}}
-    one = problem(small(cluster=cluster, workload={"class": [session]}))
-    assert one.path == "workload.class.0.session.wsrep_trx_fragment_size"
-    other = problem(small(cluster=cluster, workload={"scheduled": [LARGE | session]}))
-    assert other.path == "workload.scheduled.0.session.wsrep_trx_fragment_size"
-    for error in (option, one, other):
-        assert "Galera 4 has it" in str(error)
-
-
-def test_no_fragments_are_all_right_in_galera_3() -> None:
-    session = {"session": {"wsrep_trx_fragment_size": 0}}
-    planned = plan(
-        load(
-            small(
-                cluster={"model": "galera", "version": "pxc-5.7.16"},
-                workload={"class": [session]},
-            )
-        )
-    )
-    assert planned.workload.classes[0].session.fragment_size == 0
-
-
-@pytest.mark.parametrize(
-    "cluster",
-    [
-        {"model": "galera", "version": "pxc-5.7.16"},
-        {"model": "group_replication"},
-        {"model": "semisync"},
-        {"model": "asynchronous"},
-        {"model": "standalone"},
-    ],
-    ids=lambda cluster: cluster["model"],
-)
-def test_only_galera_4_has_xa_transactions(cluster: dict[str, Any]) -> None:
-    error = problem(small(cluster=cluster, workload={"class": [{"xa_hold_ms": 5}]}))
-    assert error.path == "workload.class.0.xa_hold_ms"
-    assert "no XA transactions" in str(error)
-
-
-@pytest.mark.parametrize("model", ["group_replication", "semisync", "asynchronous", "standalone"])
-def test_other_models_know_no_session_variables(model: str) -> None:
-    session = {"session": {"wsrep_trx_fragment_size": 1000}}
-    error = problem(small(cluster={"model": model}, workload={"class": [session]}))
-    assert error.path == "workload.class.0.session"
-
-
-def test_a_wrong_session_variable_is_named() -> None:
-    session = {"session": {"wsrep_trx_fragment_sice": 1000}}
-    error = problem(small(workload={"class": [session]}))
-    assert "did you mean 'wsrep_trx_fragment_size'?" in str(error)
-
-
-def test_a_scheduled_transaction_is_streamed_as_its_session_says() -> None:
-    session = {"session": {"wsrep_trx_fragment_unit": "rows", "wsrep_trx_fragment_size": 1000}}
-    result = simrep.run(
-        small(workload={"scheduled": [LARGE | session], "queries": None, "threads": 1})
-        | {"run": {"settle_s": 0.1}},
-    )
-    assert result.scheduled["large"].fragments == 5
-    with pytest.raises(ScenarioError):
-        simrep.run(small(cluster={"options": {"wsrep_trx_fragment_unit": "pages"}}))
