@@ -7,9 +7,9 @@ from typing import Any
 
 from simrep.kernel.order import OrderedGate
 
-__all__ = ["LooseCommitMonitor", "commit_monitor"]
+__all__ = ["IN_ORDER", "LooseCommitMonitor", "commit_monitor"]
 
-_BYPASS, _OUT_OF_ORDER, _LOCAL_OUT_OF_ORDER, _IN_ORDER = range(4)
+_BYPASS, _OUT_OF_ORDER, _LOCAL_OUT_OF_ORDER, IN_ORDER = range(4)
 
 
 class LooseCommitMonitor(OrderedGate):
@@ -57,17 +57,28 @@ class LooseCommitMonitor(OrderedGate):
         """The transaction at ``position`` leaves."""
         if position != self.next:
             self.out_of_order += 1
+        self.skip(position)
+
+    def skip(self, position: int = 0) -> None:
+        """What is at ``position`` leaves without a commit, which nobody can see."""
+        if position != self.next:
             self._left.add(position)
             return
+        self._advance()
+        if self._draining:  # the loop below goes on
+            return
+        self._draining = True
+        while (waiting := self._waiting.pop(self.next, None)) is not None:
+            waiting[0](waiting[1])
+        self._draining = False
+
+    def _advance(self) -> None:
         self.next += 1
         while self.next in self._left:
             self._left.discard(self.next)
             self.next += 1
-        waiting = self._waiting.pop(self.next, None)
-        if waiting is not None:
-            waiting[0](waiting[1])
 
 
 def commit_monitor(mode: int) -> OrderedGate:
     """The monitor of a mode of ``repl.commit_order``; 3 is the safe default."""
-    return OrderedGate() if mode == _IN_ORDER else LooseCommitMonitor(mode)
+    return OrderedGate() if mode == IN_ORDER else LooseCommitMonitor(mode)

@@ -382,7 +382,7 @@ class GaleraNode:
 
     def _cancel(self, ordered: Ordered) -> None:
         """A writeset that failed certification only passes through the monitors."""
-        self._commit_monitor.leave(ordered.seqno)
+        self._commit_monitor.skip(ordered.seqno)
         self.apply_monitor.leave(ordered)
         if ordered.writeset.origin == self.index:
             self.host.run(self.switch_s, self.sender.fail, ordered.writeset.local)

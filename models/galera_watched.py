@@ -14,6 +14,7 @@ from simrep.measure.units import amount
 from simrep.server.watched import WatchedLocks
 
 from .galera_apply_monitor import ApplyMonitor
+from .galera_commit_monitor import IN_ORDER
 from .galera_flow_control import FlowControl
 from .galera_group import GroupMember
 from .galera_node import GaleraNode
@@ -128,7 +129,9 @@ class WatchedNode(GaleraNode):
         )
         commit_line = line("commit order", lambda: self._at(commit.next), who=place)
         self._local_monitor = local = WatchedGate(local_line)
-        self._commit_monitor = commit = WatchedGate(commit_line)
+        commit = self._commit_monitor
+        if options.commit_order == IN_ORDER:  # the others are not watched
+            self._commit_monitor = commit = WatchedGate(commit_line)
         self.apply_monitor = monitor = _WatchedApplyMonitor(
             self._wake_dependent, partial(sender.report_committed, index)
         )

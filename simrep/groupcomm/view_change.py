@@ -80,6 +80,11 @@ class _Install(_MembershipMessage):
     members: tuple[int, ...]
     joins: tuple[_Join, ...]  # of those who come from the old view
 
+    @property
+    def source(self) -> int:
+        """The first of the members proposes the view."""
+        return self.members[0]
+
 
 @dataclass(frozen=True, slots=True)
 class _Recovery(_MembershipMessage):

@@ -78,7 +78,7 @@ class Journal:
 
     def alone(self) -> None:
         """No other node will have it."""
-        self._missing = 1
+        self._excused.update(node for node in range(self._nodes) if node != self.node)
 
     def executed(self) -> None:
         """Its statements are executed."""
