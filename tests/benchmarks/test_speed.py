@@ -14,12 +14,18 @@ from time import process_time
 import pytest
 
 from simrep.kernel.clock import Clock
+from simrep.models.galera_options import GaleraCosts
 from tests.benchmarks.insert_load import (
     CLIENTS,
+    CORES,
+    DELAYS_S,
+    OPTIONS,
     run_group_replication,
     run_model,
     run_naive,
 )
+from tests.clusters import GaleraCluster
+from tests.streams import large
 
 
 @pytest.fixture
@@ -114,4 +120,42 @@ def test_speed_of_group_replication(timed: bool) -> None:
             f"  group replication {group:9,.0f} committed transactions per CPU second\n"
             f"  beside Galera     {group / galera:9.2f}\n"
             f"  one of them takes {callbacks / group:9.0f} bare callbacks of the clock"
+        )
+
+
+FRAGMENT_ROWS = 100
+
+
+def run_streaming(fragments: int) -> GaleraCluster:
+    """A client that updates so many rows in as many fragments, of a range of the table."""
+    cluster = GaleraCluster(
+        DELAYS_S, options=OPTIONS, costs=GaleraCosts().model_dump(), cores=CORES, traced=False
+    )
+    rows = max(FRAGMENT_ROWS * fragments, 1001)
+    cluster.client([large(rows, unit="rows", size=rows // fragments)])
+    return cluster.run(limit_s=600.0)
+
+
+def run_ordinary(transactions: int) -> GaleraCluster:
+    """A client that updates as many rows in each of so many transactions."""
+    cluster = GaleraCluster(
+        DELAYS_S, options=OPTIONS, costs=GaleraCosts().model_dump(), cores=CORES, traced=False
+    )
+    starts = range(0, FRAGMENT_ROWS * transactions, FRAGMENT_ROWS)
+    cluster.client([large(FRAGMENT_ROWS, first=start) for start in starts])
+    return cluster.run(limit_s=600.0)
+
+
+def test_speed_of_fragments(timed: bool) -> None:
+    number, rounds = (500, 3) if timed else (20, 1)
+    assert run_streaming(number).status(0, "fragments_replicated") == number
+    assert run_ordinary(number).status(0, "wsrep_local_commits") == number
+    if timed:
+        fragment = fastest_s(run_streaming, number, rounds) / number
+        ordinary = fastest_s(run_ordinary, number, rounds) / number
+        print(
+            f"\n{number} fragments of {FRAGMENT_ROWS} rows, 3 nodes, one 50 ms away, "
+            f"best of {rounds}\n"
+            f"  a fragment takes {fragment / ordinary:.2f} of what a transaction of as many rows "
+            f"takes, {fragment * 1e6:.0f} us of CPU"
         )

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+from simrep.experiment.model import Change
 from tests.clusters import GaleraCluster
 from tests.group_clusters import GroupReplicationCluster, multi_primary
 from tests.semisync_clusters import SemisyncCluster
+from tests.streams import large
 from tests.wired import Wired, reads, updates
 
 __all__ = ["CLUSTERS", "Golden", "pin"]
@@ -187,6 +189,63 @@ def commits_one_by_one_through_the_flush() -> GaleraCluster:
     return cluster
 
 
+def fragments_among_writers_on_their_rows() -> GaleraCluster:
+    """Streams that commit, lose and are prepared, between writers that want the same rows."""
+    cluster = GaleraCluster(
+        TRIANGLE,
+        options={"wsrep_slave_threads": 3, "innodb_lock_wait_timeout": 1},
+        costs=COSTS | {"row_us": 900.0, "log_row_us": 30.0, "log_byte_ns": 3.0},
+    )
+    for client, (unit, size, hold_s) in enumerate(
+        [("rows", 7, None), ("bytes", 900, None), ("statements", 1, None), ("rows", 30, 0.05)]
+    ):
+        streams = [
+            large(
+                20, client=client, node=client % 3, first=50 * number + 500 * (client == 3),
+                statements=2, unit=unit, size=size, hold_s=hold_s,
+            )
+            for number in range(4)
+        ]  # fmt: skip
+        cluster.client(streams, begin_s=0.15 * client)
+    for client in range(4, 8):
+        rows = range(5 * client, 200, 37)
+        cluster.client(
+            [updates(client, client % 3, number, [row]) for number, row in enumerate(rows)],
+            begin_s=0.02 * client,
+            pause_s=0.03,
+        )
+    return cluster
+
+
+class _Changing(GaleraCluster):
+    """A server that comes back counts from its start, so that only the order can be compared."""
+
+    @property
+    def quiet(self) -> bool:
+        committed = {one["wsrep_last_committed"] for one in self.model.counters().values()}
+        return len(committed) == 1
+
+
+def a_crash_and_a_join_under_a_stream() -> GaleraCluster:
+    """A writer dies with an open stream, and comes back while another one is under way."""
+    cluster = _Changing(
+        TRIANGLE,
+        options={"wsrep_slave_threads": 2, "evs.suspect_timeout": 0.4},
+        costs=COSTS | {"row_us": 2000.0, "log_row_us": 30.0, "log_byte_ns": 3.0},
+        changes=True,
+    )
+    for at_s, what in ((0.3, "crash"), (1.5, "join")):
+        cluster.clock.at(at_s, cluster.model.change, Change(at_s, 0, what, 0.1))
+    cluster.client([large(200, unit="rows", size=20)])
+    cluster.client([large(400, client=1, node=1, unit="rows", size=30)], begin_s=1.1)
+    for client in range(2, 6):
+        cluster.client(
+            [updates(client, client % 3, number, ROWS[: number % 2]) for number in range(12)],
+            pause_s=0.1,
+        )
+    return cluster
+
+
 def a_primary_with_a_far_secondary() -> GroupReplicationCluster:
     """More clients than the event horizon has slots, and statistics of the far member."""
     cluster = GroupReplicationCluster(
@@ -301,6 +360,8 @@ CLUSTERS: dict[str, Callable[[], Wired]] = {
         a_slow_replica_under_flow_control,
         large_writesets_between_segments,
         commits_one_by_one_through_the_flush,
+        fragments_among_writers_on_their_rows,
+        a_crash_and_a_join_under_a_stream,
         a_primary_with_a_far_secondary,
         a_group_of_writers_on_two_hot_rows,
         reads_and_writes_that_wait_for_each_other,

@@ -226,6 +226,11 @@ def test_who_comes_back_has_the_state_before_it_serves_anybody() -> None:
     first = min(at for at in commits_s(built, 0) if at > 1.5)
     ready_s = 5.0 + transfer_s
     assert ready_s < first <= ready_s + CHANGE_S + RECONNECT_S + 2 * COMMIT_S + 0.1
+    turned_away = [
+        one for one in built.attempts if one.transaction.node == 0 and 1.1 < one.began_s < ready_s
+    ]
+    assert not any(one.committed for one in turned_away)
+    assert [one.ended_s - one.began_s for one in turned_away] == [pytest.approx(RECONNECT_S)] * 6
     last = [built.status(node, "wsrep_last_committed") for node in range(3)]
     assert max(last) - min(last) <= 5  # some are under way
     assert last[0] > 300
@@ -298,6 +303,28 @@ def test_recovery_costs_the_rows_and_bytes_that_are_applied_again() -> None:
 def test_who_crashes_while_it_gets_its_state_does_no_harm() -> None:
     built = cluster(Change(1.0, 2, "crash"), Change(5.0, 2, "join", 3.0), Change(6.0, 2, "crash"))
     built.client(all_the_time(0, 0), pause_s=0.01)
+    built.client(all_the_time(1, 2), pause_s=0.01)
     built.clock.run(END_S)
     assert max(commits_s(built, 0)) > END_S - 0.1
     assert event_s(built, 2, "commit")[-1] < 1.1
+    # Its clients are turned away to the end.
+    ends = [one.ended_s for one in built.attempts if one.transaction.client == 1]
+    assert max(commits_s(built, 1)) < 1.1
+    assert max(ends) > END_S - 2 * RECONNECT_S
+
+
+@pytest.mark.parametrize("gone", [1, 2])
+def test_a_stop_of_a_node_that_goes_ends_with_it(gone: int) -> None:
+    built = cluster(
+        Change(2.0, gone, "crash"),
+        costs={"apply_us": 30_000.0},
+        **{"gcs.fc_limit": 1, "wsrep_slave_threads": 1},
+    )
+    for client in range(6):
+        built.client(all_the_time(client, 0))
+    built.clock.run(2.0)
+    stops = built.status(0, "wsrep_flow_control_recv")
+    assert stops > 3
+    built.clock.run(END_S)
+    assert built.status(0, "wsrep_flow_control_recv") > stops + 3
+    assert max(commits_s(built, 0)) > END_S - 1.0

@@ -71,6 +71,7 @@ def test_fragments_of_one_statement(unit: str, size: int, fragments: int) -> Non
         ("statements", 6, 0),
         ("rows", 10, 2),  # not with the end of a statement of four rows
         ("bytes", 800, 2),
+        ("bytes", 1000, 2),
     ],
 )
 def test_fragments_of_several_statements(unit: str, size: int, fragments: int) -> None:
@@ -318,6 +319,24 @@ def test_the_commit_of_a_stream_is_a_barrier() -> None:
     removal_s = fragments * log_row_us * 1e-6
     assert commit_s[commit] - ordered_s[commit] == pytest.approx(removal_s, abs=EXACT)
     assert commit_s[commit + 1] == pytest.approx(commit_s[commit], abs=EXACT)
+
+
+def test_the_commit_of_a_stream_waits_for_all_before_it() -> None:
+    # What is ordered before it is about other rows, and takes half a second to apply.
+    log_row_us, fragments, apply_row_us = 50 * MS, 2, 10 * MS
+    cluster = quiet_cluster(
+        options={"wsrep_slave_threads": 8},
+        costs={"log_row_us": log_row_us, "apply_row_us": apply_row_us},
+    )
+    cluster.client([large(fragments, unit="rows", size=1)])
+    storing_s = fragments * (2 * log_row_us * 1e-6 + COMMIT_S) + fragments * log_row_us * 1e-6
+    before = large(50, client=1, node=0, first=100, size=0)
+    cluster.client([before], begin_s=storing_s - 0.001)
+    cluster.run()
+    earlier_s, commit_s = commits_s(cluster, 1)[-2:]
+    assert parts(cluster, 1) == "ffC"
+    assert earlier_s == pytest.approx(storing_s - 0.001 + COMMIT_S + 0.5, abs=EXACT)
+    assert commit_s == pytest.approx(earlier_s + fragments * log_row_us * 1e-6, abs=EXACT)
 
 
 def test_nothing_after_the_commit_of_a_stream_is_applied_before_it() -> None:

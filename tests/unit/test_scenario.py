@@ -173,6 +173,38 @@ def test_the_schema_has_the_names_that_files_use() -> None:
             "workload.class.0.keys.distribution",
             ["is required when rows is given"],
         ),
+        ({"workload": {"connections": 3}}, "workload.connections", ["open loop", "threads"]),
+        (
+            {"workload": {"group": [{"node": "n1", "threads": 2, "connections": 2}]}},
+            "workload.group.0.connections",
+            ["open loop"],
+        ),
+        (
+            {"workload": {"class": [{"load_data": True, "statements": 2}]}},
+            "workload.class.0.load_data",
+            ["one statement that inserts"],
+        ),
+        (
+            {"workload": {"class": [{"xa_hold_ms": 5, "autocommit": True}]}},
+            "workload.class.0.xa_hold_ms",
+            ["not an autocommit statement"],
+        ),
+        ({"workload": {"class": [{"pause_ms": -1}]}}, "workload.class.0.pause_ms", ["at least 0"]),
+        (
+            {"workload": {"scheduled": [{"node": "n9"}]}},
+            "workload.scheduled.0.node",
+            ["no node 'n9'"],
+        ),
+        (
+            {"workload": {"scheduled": [{"name": "write"}]}},
+            "workload.scheduled.0.name",
+            ["'write' already"],
+        ),
+        (
+            {"workload": {"scheduled": [{"rows": 7, "keys": {"distribution": "scan", "rows": 6}}]}},
+            "workload.scheduled.0.rows",
+            ["at most keys.rows = 6", "given 7"],
+        ),
         ({"run": {"duration_s": 5}}, "run.duration_s", ["fixed number of transactions"]),
         ({"workload": {}, "run": {"seed": -1}}, "run.seed", ["at least 0"]),
     ],

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
-from simpy.events import Event
 
-from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.scenario import load
 from simrep.workload.classes import Mix, TransactionClass
-from simrep.workload.clients import Arrivals, Clients, Think, Workload
+from simrep.workload.clients import Arrivals, Think, Workload
 from simrep.workload.keys import Keys
-from simrep.workload.transaction import Statement, Transaction
-
-
-def transactions(one: TransactionClass, number: int = 1, client: str = "0") -> list[Transaction]:
-    make = Mix([one], Streams(1)).client(client, 0, 0)
-    return [make(0.0) for _ in range(number)]
+from simrep.workload.transaction import Statement
+from tests.stand_in import INSERT, played, transactions, workload_of
 
 
 # --------------------------------------------------------------------- rows --
@@ -160,63 +153,6 @@ def test_presets_submit_what_the_tools_do(
 
 
 # ------------------------------------------------------------------ clients --
-class Server:
-    """Answers after a fixed time; ``verdict`` says whether an attempt commits."""
-
-    def __init__(
-        self,
-        clock: Clock,
-        service_s: float = 0.1,
-        verdict: Callable[[int], bool] = lambda _: True,
-    ) -> None:
-        self.clock = clock
-        self.service_s = service_s
-        self.verdict = verdict
-        self.connected: list[int] = []
-        self.starts: list[tuple[float, int, int]] = []
-
-    def connect(self, node: int) -> Generator[Event, Any, None]:
-        yield self.clock.timeout(1.0)
-        self.connected.append(node)
-
-    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        self.starts.append((self.clock.now, transaction.client, transaction.node))
-        committed = self.verdict(len(self.starts))
-        yield self.clock.timeout(self.service_s)
-        return committed
-
-
-class Recorder:
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-        self.opens: list[float] = []
-        self.commits: list[tuple[float, float, str, int]] = []
-        self.aborts: list[tuple[float, float, str, int]] = []
-
-    def opened(self) -> None:
-        self.opens.append(self.clock.now)
-
-    def committed(self, started_s: float, kind: str, client: int) -> None:
-        self.commits.append((started_s, self.clock.now, kind, client))
-
-    def aborted(self, started_s: float, kind: str, client: int) -> None:
-        self.aborts.append((started_s, self.clock.now, kind, client))
-
-
-INSERT = (TransactionClass(name="insert"),)
-
-
-def played(
-    workload: Workload, until: float | None = None, **server: Any
-) -> tuple[Clients, Server, Recorder]:
-    clock = Clock()
-    target, recorder = Server(clock, **server), Recorder(clock)
-    clients = Clients(clock, Streams(1), workload, target, recorder)
-    processes = clients.start()
-    clock.run(clock.all_of(processes) if until is None else until)
-    return clients, target, recorder
-
-
 def test_each_client_connects_and_submits_its_number_one_after_the_other() -> None:
     clients, server, recorder = played(Workload(INSERT, nodes=(0, 2), per_client=3))
     assert recorder.opens == [0.0, 0.0]
@@ -278,17 +214,6 @@ def test_an_open_loop_is_not_slowed_by_its_server() -> None:
 
 
 # ------------------------------------------------------- from the scenario --
-def workload_of(table: dict[str, Any], nodes: int = 3) -> Workload:
-    content: dict[str, Any] = {
-        "cluster": {"model": "galera", "nodes": nodes},
-        "workload": table,
-    }
-    if not table.keys() & {"queries", "transactions_per_client"}:
-        content["run"] = {"duration_s": 1.0}
-    scenario = load(content)
-    return scenario.workload.workload(scenario.node_names)
-
-
 def test_queries_are_divided_as_mysqlslap_does() -> None:
     assert workload_of({"queries": 500, "threads": 64}).per_client == 7
     assert workload_of({"queries": 500, "threads": 8}).per_client == 62
