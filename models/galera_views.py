@@ -67,7 +67,7 @@ class NodeViews:
     def _close_orphans(self, stayed: frozenset[int]) -> None:
         node = self._node
         for applier in node.streams.orphans(stayed):
-            seconds = node.apply_row_s * applier.rows + node.log_row_s * applier.fragments
+            seconds = node.writer.undo_s(applier.rows, applier.fragments)
             node.host.run(seconds, self._close_orphan, applier)
 
     def _close_orphan(self, applier: StreamApplier) -> None:
@@ -98,7 +98,7 @@ class NodeViews:
         """
         node = self._node
         node.streams.barrier = state.barrier
-        seconds = 0.0
+        seconds, writer = 0.0, node.writer
         for stream, fragments in state.streams.items():
             applier = node.streams.recover(stream, state.position, fragments)
             for writeset in fragments:
@@ -106,5 +106,5 @@ class NodeViews:
                     node.locks.take_range(applier, scan)
                 for row in writeset.locks:
                     node.locks.take(applier, row)
-            seconds += node.apply_row_s * applier.rows + node.log_byte_s * applier.size_bytes
+            seconds += writer.row_s * applier.rows + writer.log_byte_s * applier.size_bytes
         node.start(state, seconds, started)

@@ -9,7 +9,7 @@ from simrep.groupcomm.mesh import Mesh
 from simrep.kernel.watch import Holder, Line, Watch
 from simrep.measure.units import amount, duration, size
 from simrep.server.commit import Commit
-from simrep.server.storage import Stage
+from simrep.server.stage import Stage
 from simrep.server.watched import WatchedLocks
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.transaction import Transaction

@@ -243,7 +243,7 @@ class Sessions(Generic[T]):
                 owner.mark(Lap.CONSISTENCY)
             if owner.lost():  # while its client thought or the answer travelled
                 return False
-            if always_long or statement.rows_written > _STEP_ROWS:
+            if always_long or statement.scan is not None or statement.rows_written > _STEP_ROWS:
                 if not (
                     yield from self._execute_long(
                         transaction, statement, owner, streaming, client_s
