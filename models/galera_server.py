@@ -75,6 +75,7 @@ class GaleraServer:
             commit=self._commit,
             prepare=self._prepare,
             streaming=self._streams.of,
+            streams_all=options.fragment_size > 0,
             refuse=partial(_refuse, options.max_ws_rows) if options.max_ws_rows else None,
             lock_wait_timeout_s=options.lock_wait_timeout_s,
             retries=options.retry_autocommit,

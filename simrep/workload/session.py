@@ -80,6 +80,8 @@ class Sessions(Generic[T]):
     streaming : callable, optional
         ``streaming(transaction, owner)``: how the transaction is replicated while it is executed,
         or None.
+    streams_all : bool
+        Whether any transaction may be; else only those with session variables or XA.
     refuse : callable, optional
         ``refuse(rows)``: the error of a long transaction that has written so many; empty if it
         may go on.
@@ -115,6 +117,7 @@ class Sessions(Generic[T]):
         prepare: Callable[[Transaction], float] | None = None,
         before_begin: Callable[[Transaction], Generator[Event, Any, None]] | None = None,
         streaming: Callable[[Transaction, T], Streaming | None] | None = None,
+        streams_all: bool = True,
         refuse: Callable[[int], str] | None = None,
         lock_wait_timeout_s: float = inf,
         retries: int = 0,
@@ -129,6 +132,7 @@ class Sessions(Generic[T]):
         self._prepare = prepare
         self._before_begin = before_begin
         self._streaming = streaming
+        self._streams_all = streams_all
         self._refuse = refuse
         self._lock_waits = LockWaits(clock, lock_wait_timeout_s, locks)
         self._retries = retries
@@ -167,7 +171,7 @@ class Sessions(Generic[T]):
                 owner.seconds[_CLIENT] = transaction.queued_s
                 owner.seconds[Lap.RETRIES] = began_s - transaction.started_s - transaction.queued_s
             streaming = None
-            if self._streaming is not None:
+            if self._streaming is not None and (self._streams_all or transaction.special):
                 streaming = self._streaming(transaction, owner)
             if (yield from self._execute(transaction, owner, streaming, again=again)):
                 if transaction.journal is not None:
