@@ -23,23 +23,32 @@ class NodeState:
     ----------
     position : int
         Everything up to this sequence number is in it.
+    view : int
+        It is the state at the place of this view.
+    lacking : frozenset of int
+        Nodes that have no state at this place.
     index : CertificationIndex
     reported : tuple of int
         Up to where every node had told that it has committed.
     cuts : tuple of (int, int)
         See ``Certifier``.
-    streams : mapping of stream to tuple of Writeset
+    streams : mapping of stream to tuple of Ordered
         Open streaming transactions, with the fragments in ``mysql.wsrep_streaming_log``.
     barrier : int
         See ``StreamAppliers``.
     """
 
     position: int
+    view: int
+    lacking: frozenset[int]
     index: CertificationIndex
     reported: tuple[int, ...]
     cuts: tuple[tuple[int, int], ...]
-    streams: dict[tuple[int, int], tuple[Writeset, ...]]
+    streams: dict[tuple[int, int], tuple[Ordered, ...]]
     barrier: int
+
+
+Copied = Callable[[NodeState], object]
 
 
 class Certifier:
@@ -69,7 +78,7 @@ class Certifier:
         self._members: Collection[int] = range(size)
         self._reported = [0] * size
         self._cuts: deque[tuple[int, int]] = deque()  # (ordered before it, purge up to)
-        self._copy: tuple[int, tuple[int, ...], Callable[[NodeState], object]] | None = None
+        self._copies: list[tuple[int, tuple[int, ...], Copied]] = []  # asked for
         self._done = 0
         self.index = CertificationIndex()
         self.ordered = 0
@@ -114,7 +123,7 @@ class Certifier:
                 self._streams.order(ordered)
             self.passed += 1
             self.distance_sum += seqno - ordered.depends
-        if self._copy is not None:
+        if self._copies:
             self._copy_if_due()
         return depends >= 0
 
@@ -127,20 +136,27 @@ class Certifier:
             self._reported[node] = self.ordered
         self._cut()
 
-    def copy(self, call: Callable[[NodeState], object]) -> None:
+    def copy(self, call: Copied) -> None:
         """``call(state)`` when everything that is ordered by now is certified."""
-        self._copy = (self.ordered, tuple(self._reported), call)
+        self._copies.append((self.ordered, tuple(self._reported), call))
         self._copy_if_due()
 
     def _copy_if_due(self) -> None:
-        assert self._copy is not None
-        position, reported, call = self._copy
-        if self._done < position:
-            return
-        self._copy = None
-        cuts = tuple(cut for cut in self._cuts if cut[0] <= position)
-        index, streams = self.index.copy(), self._streams
-        call(NodeState(position, index, reported, cuts, streams.stored(), streams.barrier))
+        while self._copies and self._done >= self._copies[0][0]:
+            position, reported, call = self._copies.pop(0)
+            cuts = tuple(cut for cut in self._cuts if cut[0] <= position)
+            call(
+                NodeState(
+                    position=position,
+                    view=0,
+                    lacking=frozenset(),
+                    index=self.index.copy(),
+                    reported=reported,
+                    cuts=cuts,
+                    streams=self._streams.stored(),
+                    barrier=self._streams.barrier,
+                )
+            )
 
     def adopt(self, state: NodeState) -> None:
         """Begin from the state of another node."""

@@ -13,6 +13,7 @@ from .galera_certifier import NodeState
 from .galera_group import GroupMember
 from .galera_options import GaleraOptions
 from .galera_server import GaleraServer
+from .galera_writeset import Control, Kind
 
 __all__ = ["Changes"]
 
@@ -20,13 +21,13 @@ __all__ = ["Changes"]
 class Changes:
     """Membership of the servers of a cluster.
 
-    A server that comes back gets the state of the lowest node that stayed: as of the view in which
-    it is there, and after the time that the transfer takes. It re-applies the fragments of open
-    streaming transactions, then everything that was ordered meanwhile.
+    A server that comes back gets the state of the first node that has it: as of the view in which
+    it is there, and after the time that the transfer takes; of another one, if that goes before.
+    It re-applies the fragments of open streaming transactions, then everything that was ordered
+    meanwhile; when it has caught up it serves clients.
 
-    Simplified: the donor serves its clients during the transfer; a donor that crashes before it
-    has handed over leaves the joining node without state; nothing is known of an incremental
-    transfer but its time.
+    Simplified: the donor serves its clients during the transfer, and is not chosen by segment;
+    nothing is known of an incremental transfer but its time.
 
     Parameters
     ----------
@@ -84,8 +85,10 @@ class Changes:
             self._clock.at(at, partial(self._arrive, state), self._servers[index])
 
     def _arrive(self, state: NodeState, server: GaleraServer) -> None:
-        if server.node.alive:
+        if server.node.waits_for_state:
             server.node.views.adopt(state, partial(self._synced, server))
 
     def _synced(self, server: GaleraServer) -> None:
         server.synced = True
+        node = server.node
+        node.sender.control(Control(Kind.SYNCED, node.index))

@@ -31,8 +31,8 @@ class FlowControl:
     """
 
     __slots__ = (
-        "_options", "_own", "_send", "_send_monitor", "_stops", "lower", "received", "sent",
-        "upper",
+        "_caught_up", "_offset", "_options", "_own", "_send", "_send_monitor", "_stops", "_view",
+        "lower", "received", "sent", "upper",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +48,9 @@ class FlowControl:
         self.received = 0
         self._own = False  # this node's stop is not yet taken back
         self._stops = 0
+        self._view = 0
+        self._offset = 0  # what a node that has just joined may have in its queue beside
+        self._caught_up: Callable[[], object] | None = None
         self._send_monitor = send_monitor
         self._send = send
 
@@ -59,28 +62,51 @@ class FlowControl:
 
     def grown(self, queue: int) -> None:
         """The receive queue has grown to ``queue`` writesets."""
-        if queue > self.upper and self._stops <= 0 and not self._own:
+        if queue > self.upper + self._offset and self._stops <= 0 and not self._own:
             self._own = True
             self.sent += 1
-            self._send(Control(Kind.STOP))
+            self._send(Control(Kind.STOP, seqno=self._view))
 
     def shrunk(self, queue: int) -> None:
         """The receive queue has shrunk to ``queue`` writesets."""
-        if self._own and queue <= self.lower:
-            self._own = False
-            self._send(Control(Kind.CONTINUE))
+        if self._offset > queue:
+            self._offset = queue
+        if queue <= self.lower:
+            if self._own:
+                self._own = False
+                self._send(Control(Kind.CONTINUE, seqno=self._view))
+            if self._caught_up is not None:
+                caught_up, self._caught_up = self._caught_up, None
+                caught_up()
 
-    def reset(self, size: int) -> None:
-        """The group has changed: whatever was stopped goes on, and the limit follows its size."""
+    def catch_up(self, queue: int, caught_up: Callable[[], object]) -> None:
+        """A node has joined with so much in its queue, which it may have until ``caught_up()``."""
+        self._offset = queue
+        self._caught_up = caught_up
+        if queue <= self.lower:
+            self.shrunk(queue)
+
+    def reset(self, view: int, size: int) -> None:
+        """The group has changed: whatever was stopped goes on, and the limit follows its size.
+
+        Stops and continues that were sent in an earlier view count no more (``conf_id``).
+        """
+        self._view = view
         self._set_limits(size)
         self._own = False
         if self._stops > 0:
             self._send_monitor.resume()
         self._stops = 0
 
-    def deliver(self, kind: int) -> None:
+    def counts(self, message: Control) -> bool:
+        """Whether a stop or continue is of the present view."""
+        return message.seqno == self._view
+
+    def deliver(self, message: Control) -> None:
         """A stop or continue of any node was delivered."""
-        if kind == Kind.STOP:
+        if not self.counts(message):
+            return
+        if message.kind == Kind.STOP:
             self.received += 1
             self._stops += 1
             if self._stops == 1:

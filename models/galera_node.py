@@ -113,11 +113,14 @@ class GaleraNode:
 
         self._recv_q: deque[Ordered] = deque()
         self._appliers = self._idle_appliers = options.applier_threads
+        self._appliers_started = True
         self.apply_monitor = ApplyMonitor(
             self._wake_dependent, partial(sender.report_committed, index)
         )
         self.views = NodeViews(self)
         self.alive = True
+        self.started_s = clock.now
+        self.died_s: float | None = None
         self._early: list[Any] = []
 
         self.received = self.received_bytes = 0
@@ -184,8 +187,10 @@ class GaleraNode:
             self.certifier.hear(message.node, message.seqno)
         elif kind == Kind.VIEW:
             self.views.change(message.view)
+        elif kind == Kind.SYNCED:
+            self.views.synced(message.node)
         elif kind != Kind.FRAGMENT:
-            self.flow_control.deliver(kind)
+            self.flow_control.deliver(message)
 
     def _certify_local(self, ordered: Ordered) -> None:
         keys = ordered.writeset.key_count
@@ -341,28 +346,40 @@ class GaleraNode:
     def die(self) -> None:
         """The server's process is gone: what it still has under way has no effect any more."""
         self.alive = False
+        self.died_s = self.clock.now
         self.trace = None
         self.sender.disconnect()
 
     def wait_for_state(self) -> None:
         """A node that joins keeps what is ordered until it has the state before it."""
         self._idle_appliers = 0
+        self._appliers_started = False
         self._receive = self._early.append  # type: ignore[method-assign, assignment]
+
+    @property
+    def waits_for_state(self) -> bool:
+        """Whether it has joined, and nothing to begin from."""
+        return self.alive and not self._appliers_started
 
     def start(self, state: NodeState, seconds: float, started: Callable[[], object]) -> None:
         """Go on from a state, after so many seconds of work on it, with all that has come since."""
+        self._appliers_started = True
         self.certifier.adopt(state)
         self._local_monitor.next = self._commit_monitor.next = state.position + 1
         self.apply_monitor.start_after(state.position)
-        self.host.run(seconds, self._start, started)
+        self.host.run(seconds, self._start, (state.view, started))
 
-    def _start(self, started: Callable[[], object]) -> None:
+    def _start(self, work: tuple[int, Callable[[], object]]) -> None:
+        view, started = work
         del self._receive  # the method again
-        for message in self._early:
+        early, self._early = self._early, []
+        first = next(
+            i for i, m in enumerate(early) if m.kind == Kind.VIEW and m.view.number == view
+        )
+        for message in early[first:]:  # what came before is in the state
             self._receive(message)
-        self._early.clear()
         self._idle_appliers = self._appliers
         for _one in range(min(self._appliers, len(self._recv_q))):
             self._idle_appliers -= 1
             self.host.run(self._certification.cost(), self._fetch)
-        started()
+        self.flow_control.catch_up(len(self._recv_q), started)

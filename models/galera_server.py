@@ -169,7 +169,8 @@ class GaleraServer:
 
     def _fail_all(self, error: str) -> None:
         for local in list(self._open or ()):
-            if local.protected and self.node.alive:  # it is ordered, and will commit
+            ordered = local.protected and self.node.alive
+            if ordered and (local.stream is None or local.stream.final):  # it will commit
                 continue
             local.error = error
             local.withdraw = None
@@ -178,7 +179,7 @@ class GaleraServer:
             if local.lock_granted is not None:
                 if not local.lock_granted.triggered:
                     self._clock.fire(local.lock_granted)
-            elif not local.done.triggered and local.done.callbacks:
+            elif not ordered and not local.done.triggered and local.done.callbacks:
                 self._clock.fire(local.done, False)
 
 

@@ -15,8 +15,8 @@ __all__ = ["status"]
 
 def status(node: GaleraNode, sessions: Sessions[Any], streams: Streams) -> dict[str, float]:
     """By their names in ``SHOW STATUS``, and what the product does not count, in small letters."""
-    elapsed = node.clock.now
-    paused = node.sender.monitor.paused_until_now_s()
+    elapsed = (node.clock.now if node.died_s is None else node.died_s) - node.started_s
+    paused = min(node.sender.monitor.paused_until_now_s(), elapsed)
     latency, certifier = node.repl_latency, node.certifier
     return {
         "wsrep_last_committed": node.last_committed,

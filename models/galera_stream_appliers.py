@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Mapping, Sequence
 
-from .galera_writeset import Ordered, Part, Writeset
+from .galera_writeset import Ordered, Part
 
 __all__ = ["StreamApplier", "StreamAppliers"]
 
@@ -20,15 +20,21 @@ class StreamApplier:
         Rows that it has written, and fragments stored for it.
     size_bytes : int
         Size of the fragments stored.
+    first : int
+        Sequence number of its first part.
     prepared : bool
         It has seen an ``XA PREPARE``, which outlives its origin.
+    closing : bool
+        It is being rolled back, as its origin has gone.
     """
 
-    __slots__ = ("fragments", "prepared", "rows", "size_bytes", "stream")
+    __slots__ = ("closing", "first", "fragments", "prepared", "rows", "size_bytes", "stream")
     protected = True
 
-    def __init__(self, stream: tuple[int, int]) -> None:
+    def __init__(self, stream: tuple[int, int], first: int) -> None:
         self.stream = stream
+        self.first = first
+        self.closing = False
         self.rows = 0
         self.fragments = 0
         self.size_bytes = 0
@@ -83,7 +89,7 @@ class StreamAppliers:
         assert part is not None
         applier = self._open.get(part.stream)
         if applier is None:
-            applier = self._open[part.stream] = StreamApplier(part.stream)
+            applier = self._open[part.stream] = StreamApplier(part.stream, ordered.seqno)
         return applier
 
     def applied(self, ordered: Ordered, applier: StreamApplier) -> None:
@@ -101,31 +107,29 @@ class StreamAppliers:
         self._parts.pop(stream, None)
         return self._open.pop(stream, None)
 
-    def stored(self) -> dict[tuple[int, int], tuple[Writeset, ...]]:
+    def stored(self) -> dict[tuple[int, int], tuple[Ordered, ...]]:
         """The fragments of open streams, as ``mysql.wsrep_streaming_log`` has them."""
-        return {
-            stream: tuple(ordered.writeset for ordered in parts)
-            for stream, parts in self._parts.items()
-        }
+        return {stream: tuple(parts) for stream, parts in self._parts.items()}
 
-    def recover(
-        self, stream: tuple[int, int], position: int, fragments: Iterable[Writeset]
-    ) -> StreamApplier:
+    def recover(self, stream: tuple[int, int], fragments: Sequence[Ordered]) -> StreamApplier:
         """Open the applier of a stream from its stored fragments."""
-        applier = self._open[stream] = StreamApplier(stream)
-        self._parts[stream] = []
-        for writeset in fragments:
-            ordered = Ordered(writeset, position)
-            self._parts[stream].append(ordered)
+        applier = self._open[stream] = StreamApplier(stream, fragments[0].seqno)
+        self._parts[stream] = list(fragments)
+        for ordered in fragments:
             self.applied(ordered, applier)
         return applier
 
-    def orphans(self, stayed: Collection[int]) -> list[StreamApplier]:
-        """Open streams whose origin is not among the nodes that stayed; the prepared are kept."""
+    def orphans(self, since: Mapping[int, int], position: int) -> list[StreamApplier]:
+        """Streams that began up to ``position`` and whose origin is gone; prepared ones are kept.
+
+        ``since`` says from which place of the order on a node is there; one that is not in it is
+        not there.
+        """
         return [
             applier
             for applier in self._open.values()
-            if applier.stream[0] not in stayed and not applier.prepared
+            if applier.first <= min(position, since.get(applier.stream[0], position))
+            and not (applier.prepared or applier.closing)
         ]
 
     def open(self) -> tuple[StreamApplier, ...]:

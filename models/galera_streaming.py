@@ -106,6 +106,9 @@ class Stream:
     ----------
     fragments : int
         Fragments that were sent.
+    final : bool
+        It is prepared, or its commit is sent: it ends as the order says, whatever becomes of its
+        client.
     """
 
     def __init__(
@@ -135,7 +138,7 @@ class Stream:
         scanned = any(statement.scan for statement in transaction.statements)
         self._new_keys = [key for key in transaction.keys if key not in existing]
         self._new_ranges = [] if scanned else list(transaction.ranges)
-        self._prepared = False
+        self.final = False
         self.fragments = 0
 
     # -- what a session asks while it executes -----------------------------------------------
@@ -184,7 +187,7 @@ class Stream:
             writeset.journal.fragments += 1
         stored: bool = yield from self._order(writeset)
         local.protected = what == Part.PREPARE
-        self._prepared = local.protected
+        self.final = local.protected
         if stored and node.redo_stage is None:
             local.mark(Lap.COMMIT)
         return stored and not local.aborted
@@ -203,6 +206,7 @@ class Stream:
         if local.lost():
             return False
         local.mark(Lap.EXECUTE)
+        self.final = True
         committed: bool = yield from self._order(writeset)
         return committed
 

@@ -48,8 +48,8 @@ class _Stopped(Control):
 
     __slots__ = ("queue", "upper")
 
-    def __init__(self, kind: int, node: int, queue: int, upper: int) -> None:
-        super().__init__(kind, node)
+    def __init__(self, kind: int, node: int, seqno: int, queue: int, upper: int) -> None:
+        super().__init__(kind, node, seqno)
         self.queue = queue
         self.upper = upper
 
@@ -82,7 +82,9 @@ class _WatchedSender(Sender):
         super()._begin(writeset)
 
     def control(self, message: Control) -> None:
-        super().control(message if isinstance(message, _Stopped) else self.node.stops(message))
+        if message.kind in {Kind.STOP, Kind.CONTINUE} and not isinstance(message, _Stopped):
+            message = self.node.stops(message)
+        super().control(message)
 
     def fail(self, local: LocalTransaction) -> None:
         self.node.fails(local)
@@ -237,7 +239,8 @@ class WatchedNode(GaleraNode):
 
     def stops(self, message: Control) -> _Stopped:
         """A stop or continue, with the reason."""
-        return _Stopped(message.kind, self.index, len(self._recv_q), self.flow_control.upper)
+        queue, upper = len(self._recv_q), self.flow_control.upper
+        return _Stopped(message.kind, self.index, message.seqno, queue, upper)
 
     def fails(self, local: LocalTransaction) -> None:
         """A local transaction has failed."""
@@ -257,8 +260,10 @@ class WatchedNode(GaleraNode):
             seqno = self.certifier.ordered + 1
             self._writesets[seqno] = message
             self._places[_who(message)[0]] = seqno
-        elif kind == Kind.STOP:
+        elif kind == Kind.STOP and self.flow_control.counts(message):
             self._stops[message.node] = message
+        elif kind == Kind.VIEW:
+            self._stops.clear()
         super()._receive(message)
         if kind == Kind.CONTINUE:
             self._stops.pop(message.node, None)

@@ -37,11 +37,14 @@ _ROW_BYTES = 8
 class Kind:
     """What a message of the group is."""
 
-    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW = range(6)
+    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW, SYNCED = range(7)
 
 
 class Control:
-    """A message of the group communication layer itself."""
+    """A message of the group communication layer itself.
+
+    ``seqno`` is up to where its node has committed, or the view in which it was sent.
+    """
 
     __slots__ = ("kind", "node", "seqno")
     size_bytes = 48

@@ -69,7 +69,7 @@ def paused_after(node: Node, kinds: list[int]) -> list[bool]:
     """Whether the node's send monitor is paused after each of the messages."""
     states = []
     for kind in kinds:
-        node.flow_control.deliver(kind)
+        node.flow_control.deliver(Control(kind))
         states.append(node.send_monitor.paused)
     return states
 
@@ -89,10 +89,10 @@ def test_the_cluster_continues_when_the_last_node_does() -> None:
 
 def test_nobody_stops_a_cluster_that_is_stopped() -> None:
     node = Node(fc_limit=0)
-    node.flow_control.deliver(Kind.STOP)  # of another node
+    node.flow_control.deliver(Control(Kind.STOP))  # of another node
     node.flow_control.grown(5)
     assert node.messages == []
-    node.flow_control.deliver(Kind.CONTINUE)
+    node.flow_control.deliver(Control(Kind.CONTINUE))
     node.flow_control.grown(6)
     assert node.messages == [Kind.STOP]
 
