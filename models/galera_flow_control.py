@@ -69,12 +69,13 @@ class FlowControl:
 
     def shrunk(self, queue: int) -> None:
         """The receive queue has shrunk to ``queue`` writesets."""
-        if self._offset > queue:
+        decreased = self._offset > queue
+        if decreased:
             self._offset = queue
+        if self._own and (decreased or queue <= self.lower):
+            self._own = False
+            self._send(Control(Kind.CONTINUE, seqno=self._view))
         if queue <= self.lower:
-            if self._own:
-                self._own = False
-                self._send(Control(Kind.CONTINUE, seqno=self._view))
             if self._caught_up is not None:
                 caught_up, self._caught_up = self._caught_up, None
                 caught_up()

@@ -138,7 +138,11 @@ class GaleraServer:
     def _begin(self, clock: Clock) -> LocalTransaction:
         assert self._open is not None
         local = LocalTransaction(clock)
-        self._open[local] = None
+        if self.node.alive:
+            self._open[local] = None
+        else:  # the rest of what a dead server was asked to do
+            local.error = CONNECTION_LOST
+            local.aborted = True
         return local
 
     def _follow(
@@ -175,6 +179,7 @@ class GaleraServer:
             local.error = error
             local.withdraw = None
             local.aborted = True
+            local.retry = False
             self.node.locks.give_up(local)
             if local.lock_granted is not None:
                 if not local.lock_granted.triggered:
