@@ -28,7 +28,7 @@ __all__ = ["printed", "refreshed", "table"]
 DOCS = Path(__file__).parent
 TABLES = [DOCS.parent / "README.md", DOCS / "explanation" / "accuracy.md"]
 TABLE = re.compile(r"(<!-- studies:[^\n]*-->\n\n).*?(\n<!-- end of studies -->)", re.DOTALL)
-PICTURED = "wan-concurrency"
+PICTURED = {"wan-concurrency", "streaming-large-transaction"}
 SIMREP = [sys.executable, "-m", "simrep"]
 NAMED = re.compile(r"^```\w+\n(# (\S+\.toml)\n.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ simrep (.*)\n((?:(?!\$ |```).*\n)*)", re.MULTILINE)
@@ -148,8 +148,8 @@ def refresh_studies() -> None:
         text = file.read_text(encoding="utf-8")
         file.write_text(TABLE.sub(rf"\g<1>{table(results)}\g<2>", text), encoding="utf-8")
     for result in results:
-        if result.study.name == PICTURED:
-            result.plot(DOCS / "images" / f"{PICTURED}.png")
+        if result.study.name in PICTURED:
+            result.plot(DOCS / "images" / f"{result.study.name}.png")
 
 
 def refresh_printed(files: Iterable[Path]) -> None:

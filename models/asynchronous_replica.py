@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from simrep.measure.stations import Station
-from simrep.server.storage import Stage
+from simrep.server.stage import Stage
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
 from .mysql_channel import Change, Channel

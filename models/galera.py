@@ -33,6 +33,7 @@ codership/wsrep-lib ``src/transaction.cpp``, ``src/server_state.cpp``.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
+from itertools import count
 from typing import Any, ClassVar
 
 from simpy.events import Event
@@ -83,6 +84,7 @@ class Galera:
             GroupMember(cluster, index, options, costs, phase + spread * uniform())
             for index in range(cluster.size)
         ]
+        self._stream_numbers = count()
         self._servers = [self._server(index) for index in range(cluster.size)]
         self._changes: Changes | None = None
         if cluster.changes:
@@ -124,4 +126,4 @@ class Galera:
         cluster, options, costs = self._cluster, self._options, self._costs
         make = GaleraNode if cluster.watch is None else WatchedNode
         node = make(cluster, index, options, costs, self._members[index])
-        return GaleraServer(cluster, node, options, costs)
+        return GaleraServer(cluster, node, options, costs, self._stream_numbers)

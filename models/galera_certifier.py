@@ -145,6 +145,6 @@ class Certifier:
     def adopt(self, state: NodeState) -> None:
         """Begin from the state of another node."""
         self.ordered = self._done = state.position
-        self.index = state.index
+        self.index = state.index.copy()  # the state may be for several nodes
         self._reported = list(state.reported)
         self._cuts = deque(state.cuts)

@@ -63,7 +63,7 @@ class Changes:
         if change.what == "join":
             self._transfer_s[change.node] = change.transfer_s
             server = self._servers[change.node] = self._start(change.node)
-            server.ready = False
+            server.synced = False
             server.node.wait_for_state()
             self._listen(server)
             self._membership.join(change.node)
@@ -88,4 +88,4 @@ class Changes:
             server.node.views.adopt(state, partial(self._synced, server))
 
     def _synced(self, server: GaleraServer) -> None:
-        server.ready = True
+        server.synced = True

@@ -12,7 +12,8 @@ from simrep.groupcomm.view import View
 from simrep.kernel.order import OrderedGate
 from simrep.measure.moments import Moments
 from simrep.server.locks import LockTable
-from simrep.server.storage import Disk, RedoLog, Stage
+from simrep.server.stage import Stage
+from simrep.server.storage import Disk, RedoLog
 from simrep.server.thread import Thread
 from simrep.workload.laps import Lap
 
@@ -22,14 +23,13 @@ from .galera_commit_monitor import LooseCommitMonitor, commit_monitor
 from .galera_flow_control import FlowControl
 from .galera_group import GroupMember
 from .galera_options import GaleraCosts, GaleraOptions
+from .galera_row_writer import RowWriter
 from .galera_sender import Sender
 from .galera_stream_appliers import StreamAppliers
 from .galera_views import NodeViews
 from .galera_writeset import (
     Kind,
     Ordered,
-    Part,
-    StreamPart,
     ViewChange,
     Writeset,
     is_rollback,
@@ -80,7 +80,6 @@ class GaleraNode:
         self._replication = routine(costs.replicate_us * _US)
         self._action = routine(costs.action_us * _US)
         self._certification = routine(costs.certify_us * _US)
-        self._application = routine(costs.apply_us * _US)
         log_write_us = costs.log_write_us if options.flush_log_at_trx_commit else 0.0
         self._commitment = routine((costs.commit_us + log_write_us) * _US)
         self.switch_s = costs.switch_us * _US
@@ -88,10 +87,7 @@ class GaleraNode:
         self._miss_s = costs.key_miss_us * _US
         # So many keys are certified in a time that is charged to the thread outside the monitor.
         self._few_keys = _SHORT_CERTIFICATION_S / self._key_s if self._key_s else float("inf")
-        self.apply_row_s = costs.apply_row_us * _US
         self.byte_s = costs.byte_ns * 1e-9
-        self.log_row_s = costs.log_row_us * _US
-        self.log_byte_s = costs.log_byte_ns * 1e-9
 
         self._receiver = Thread(host)
         self.mesh = member.mesh
@@ -103,6 +99,9 @@ class GaleraNode:
         self.flow_control = FlowControl(options, cluster.size, sender.monitor, sender.control)
 
         self.streams = StreamAppliers()
+        self.writer = RowWriter(
+            host, self.locks, self.streams, costs, self._few_keys, self._applied
+        )
         self.certifier = Certifier(index, cluster.size, self.streams, self.trace)
         self._local_monitor = OrderedGate()
         self._commit_monitor = commit_monitor(options.commit_order)
@@ -211,7 +210,7 @@ class GaleraNode:
         elif ordered.writeset.part is None or ordered.writeset.part.last:
             self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
         else:  # its stored row gets the sequence number
-            self.host.run(self.log_row_s, self._stored_local, ordered)
+            self.host.run(self.writer.log_row_s, self._stored_local, ordered)
 
     def _stored_local(self, ordered: Ordered) -> None:
         self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
@@ -260,58 +259,12 @@ class GaleraNode:
             self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
             self._next_writeset()
         elif self.apply_monitor.may_enter(ordered):
-            self._apply(ordered)
+            self.writer.apply(ordered)
 
     def _wake_dependent(self, ordered: Ordered) -> None:
-        self.host.run(self.switch_s, self._apply, ordered)
-
-    def _apply(self, ordered: Ordered) -> None:
-        """Take the row locks, by force where a local transaction holds them, and apply."""
-        writeset = ordered.writeset
-        if writeset.part is not None:
-            self._apply_part(ordered)
-        elif writeset.scans:
-            self._force_scans((ordered, writeset.scans))
-        elif writeset.locks:
-            self.locks.force_all(ordered, writeset.locks, self._write_rows, ordered)
-        else:
-            self._write_rows(ordered)
-
-    def _force_scans(self, work: tuple[Ordered, tuple[range, ...]]) -> None:
-        ordered, scans = work
-        if scans:
-            following = (ordered, scans[1:])
-            self.locks.force_range(ordered.owner, scans[0], self._force_scans, following)
-        else:
-            self.locks.force_all(ordered.owner, ordered.writeset.locks, self._write_rows, ordered)
-
-    def _apply_part(self, ordered: Ordered) -> None:
-        """In the open transaction of its stream, which keeps the locks."""
-        ordered.owner = self.streams.applier(ordered)
-        self._force_scans((ordered, ordered.writeset.scans))
-
-    def _write_rows(self, ordered: Ordered) -> None:
-        writeset = ordered.writeset
-        more_s = self.apply_row_s * writeset.rows
-        if writeset.key_count <= self._few_keys:
-            more_s += self._key_s * writeset.key_count
-        if writeset.part is not None:
-            more_s += self._log_s(ordered, writeset.part)
-        seconds = self._application.cost(more_s)
-        self.host.go_on(seconds, self._applied, ordered)
-
-    def _log_s(self, ordered: Ordered, part: StreamPart) -> float:
-        """What a part has a node do beside writing its rows, in seconds."""
-        if not part.last:  # store it
-            return self.log_row_s + self.log_byte_s * ordered.writeset.size_bytes
-        seconds = self.log_row_s * part.fragments  # remove what was stored
-        if part.what == Part.ROLLBACK:
-            seconds += self.apply_row_s * self.streams.applier(ordered).rows
-        return seconds
+        self.host.run(self.switch_s, self.writer.apply, ordered)
 
     def _applied(self, ordered: Ordered) -> None:
-        if ordered.writeset.part is not None:
-            self.streams.applied(ordered, ordered.owner)
         self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
 
     # -- commit, in order ----------------------------------------------------------------------
@@ -365,12 +318,13 @@ class GaleraNode:
             self.local_commits += 1
             if self._redo is not None:
                 local.mark(Lap.FLUSH)
-            self.clock.fire(local.done, True)
+            if local.done.callbacks is not None:  # else its client was told that nobody knows
+                self.clock.fire(local.done, True)
         else:
             if writeset.part is not None:
                 if writeset.part.last:
                     self.streams.close(writeset.part.stream)
-                    self.locks.release_all(ordered.owner)
+                    self.locks.release_all(ordered.stream)
             elif writeset.locks or writeset.scans:
                 self.locks.release_all(ordered)
             self._next_writeset()

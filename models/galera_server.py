@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -39,20 +39,29 @@ class GaleraServer:
     options : GaleraOptions
     costs : GaleraCosts
 
+    numbers : iterator of int
+        Numbers for streaming transactions.
+
     Attributes
     ----------
-    ready : bool
-        Whether it serves clients: it is synced, and in the primary component.
+    synced : bool
+        Whether it has the state of the cluster.
     """
 
     def __init__(
-        self, cluster: Cluster, node: GaleraNode, options: GaleraOptions, costs: GaleraCosts
+        self,
+        cluster: Cluster,
+        node: GaleraNode,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        numbers: Iterator[int],
     ) -> None:
         self.node = node
-        self.ready = True
+        self.synced = True
+        self._primary = True
         self._clock = cluster.clock
         self._options = options
-        self._streams = Streams(node, options, costs)
+        self._streams = Streams(node, options, costs, numbers)
         # Only where servers come and go must they know whom they serve.
         self._open: dict[LocalTransaction, None] | None = {} if cluster.changes else None
         self._sessions = Sessions(
@@ -66,6 +75,7 @@ class GaleraServer:
             commit=self._commit,
             prepare=self._prepare,
             streaming=self._streams.of,
+            streams_all=options.fragment_size > 0,
             refuse=partial(_refuse, options.max_ws_rows) if options.max_ws_rows else None,
             lock_wait_timeout_s=options.lock_wait_timeout_s,
             retries=options.retry_autocommit,
@@ -77,7 +87,7 @@ class GaleraServer:
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; autocommit statements are retried as the server does."""
-        if not self.ready:
+        if not (self.node.alive and self.synced and self._primary):
             return self._turn_away(transaction)
         if transaction.load_data and self._options.load_data_splitting:
             return split_load_data(self._sessions, transaction)
@@ -148,13 +158,12 @@ class GaleraServer:
 
     def see(self, view: View) -> None:
         """A view: outside the primary component nothing can commit."""
-        self.ready = view.primary and self.ready
+        self._primary = view.primary
         if not view.primary:
             self._fail_all(NOT_PREPARED)
 
     def die(self) -> None:
         """The process is gone, and all connections with it."""
-        self.ready = False
         self.node.die()
         self._fail_all(CONNECTION_LOST)
 
@@ -165,6 +174,7 @@ class GaleraServer:
             local.error = error
             local.withdraw = None
             local.aborted = True
+            self.node.locks.give_up(local)
             if local.lock_granted is not None:
                 if not local.lock_granted.triggered:
                     self._clock.fire(local.lock_granted)

@@ -5,8 +5,8 @@ The client's thread executes rows until a fragment is due; then it stores the fr
 certified, and commits the stored row at its place in the commit order. Only then it goes on: one
 fragment of a transaction is under way at a time.
 
-Simplified: a row that a transaction writes twice is certified once, with the first fragment that
-has it. The locks of a fragment's rows are kept until the transaction ends; gap locks are left out.
+Simplified: the locks of a fragment's rows are kept until the transaction ends; there are no gap
+locks.
 
 References
 ----------
@@ -17,8 +17,7 @@ the names of the tables, not the keys of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable
-from itertools import count
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from math import ceil
 from typing import Any
 
@@ -46,6 +45,8 @@ class Streams:
     node : GaleraNode
     options : GaleraOptions
     costs : GaleraCosts
+    numbers : iterator of int
+        Numbers that no other streaming transaction of the cluster gets.
 
     Attributes
     ----------
@@ -53,13 +54,19 @@ class Streams:
         Fragments that were replicated, and streaming transactions that were rolled back.
     """
 
-    def __init__(self, node: GaleraNode, options: GaleraOptions, costs: GaleraCosts) -> None:
+    def __init__(
+        self,
+        node: GaleraNode,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        numbers: Iterator[int],
+    ) -> None:
         self.node = node
         self.annotate = options.annotate_rows
         self.most_bytes = options.max_ws_size
         self._unit = options.fragment_unit
         self._size = options.fragment_size
-        self._numbers = count()
+        self._numbers = numbers
         routine = node.host.routine
         self.storage = routine(costs.log_row_us * _US)
         self.removal = routine(0.0)
@@ -118,11 +125,16 @@ class Stream:
         self._size = size or _ANY_NUMBER
         self._row_bytes = transaction.size_bytes / transaction.rows
         self._rows = 0  # written, but not replicated
+        self._new_rows = 0  # of these, which did not exist
         self._statements = 0
         self._text_bytes = transaction.text_bytes if streams.annotate else 0
-        self._unsent_keys: list[Hashable] = list(transaction.keys)
-        self._unsent_ranges: list[range] = list(transaction.ranges)
-        self._locked = any(s.locks or s.scan for s in transaction.statements)
+        # Rows that are written and not replicated; and all that do not exist yet.
+        self._keys: list[Hashable] = []
+        self._ranges: list[range] = []
+        existing = {row for statement in transaction.statements for row in statement.locks}
+        scanned = any(statement.scan for statement in transaction.statements)
+        self._new_keys = [key for key in transaction.keys if key not in existing]
+        self._new_ranges = [] if scanned else list(transaction.ranges)
         self._prepared = False
         self.fragments = 0
 
@@ -136,9 +148,14 @@ class Stream:
             return max(1, self._size - self._rows)
         return _ANY_NUMBER
 
-    def written(self, rows: int) -> bool:
+    def written(self, rows: int, locked: Sequence[Hashable]) -> bool:
         """See ``Streaming.written``."""
         self._rows += rows
+        if isinstance(locked, range):
+            self._ranges.append(locked)
+        else:
+            self._keys += locked
+        self._new_rows += rows - len(locked)
         if self._unit == "bytes":
             return self._rows * self._row_bytes >= self._size
         return self._unit == "rows" and self._rows >= self._size
@@ -218,35 +235,32 @@ class Stream:
         whole = self._transaction
         rows, self._rows = self._rows, 0
         self._statements = 0
-        keys = self._take_keys(rows)
-        ranges = self._take_ranges(rows - len(keys))
+        locked, scans = tuple(self._keys), tuple(self._ranges)
+        self._keys, self._ranges = [], []
+        new = self._take_new()
         part = LongTransaction(
-            whole.client, whole.node, whole.kind,
-            (Statement(0, rows, keys if self._locked else ()),), keys, rows,
+            whole.client, whole.node, whole.kind, (Statement(0, rows, locked),),
+            (*locked, *(key for key in new if not isinstance(key, range))), rows,
             int(rows * self._row_bytes), text_bytes=self._text_bytes,
         )  # fmt: skip
-        part.ranges = ranges
+        part.ranges = (*scans, *(key for key in new if isinstance(key, range)))
         part.journal = whole.journal
         self._text_bytes = 0  # the first fragment carries it
         writeset = Writeset(part, self._local, annotate=True)
-        if self._locked:
-            writeset.scans = ranges
+        writeset.scans = scans
         writeset.part = StreamPart(self._identity, what, self.fragments)
         return writeset
 
-    def _take_keys(self, rows: int) -> tuple[Hashable, ...]:
-        taken = tuple(self._unsent_keys[:rows])
-        del self._unsent_keys[:rows]
+    def _take_new(self) -> list[Hashable]:
+        """Keys of the rows that did not exist before, single ones and ranges."""
+        rows, self._new_rows = self._new_rows, 0
+        taken: list[Hashable] = list(self._new_keys[:rows])
+        del self._new_keys[:rows]
+        rows -= len(taken)
+        while rows > 0 and self._new_ranges:
+            first = self._new_ranges[0]
+            part, rest = first[:rows], first[rows:]
+            taken.append(part)
+            rows -= len(part)
+            self._new_ranges[:1] = [rest] if rest else []
         return taken
-
-    def _take_ranges(self, rows: int) -> tuple[range, ...]:
-        taken: list[range] = []
-        while rows > 0 and self._unsent_ranges:
-            first = self._unsent_ranges[0]
-            taken.append(first[:rows])
-            rows -= len(taken[-1])
-            if len(taken[-1]) == len(first):
-                del self._unsent_ranges[0]
-            else:
-                self._unsent_ranges[0] = first[len(taken[-1]) :]
-        return tuple(taken)

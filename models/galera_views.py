@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from simrep.groupcomm.view import View
 
 from .galera_certifier import NodeState
 from .galera_stream_appliers import StreamApplier
+from .galera_writeset import is_prepare
 
 if TYPE_CHECKING:
     from .galera_node import GaleraNode
@@ -41,6 +43,7 @@ class NodeViews:
 
     def __init__(self, node: GaleraNode) -> None:
         self._node = node
+        self._came: set[int] = set()  # since the last primary view, in others too
         self.told: Callable[[View], object] | None = None
         self.donated: Callable[[NodeState, Joined], object] | None = None
 
@@ -50,18 +53,21 @@ class NodeViews:
         if self.told is not None:
             self.told(view)
         node.flow_control.reset(len(view.members))
+        self._came |= set(view.joined)
         if not view.primary:
             return
-        node.certifier.change(view.members, view.joined)
-        stayed = frozenset(view.members) - frozenset(view.joined)
+        joined = tuple(member for member in view.members if member in self._came)
+        self._came.clear()
+        node.certifier.change(view.members, joined)
+        stayed = frozenset(view.members) - frozenset(joined)
         node.apply_monitor.when_left(node.certifier.ordered, self._close_orphans, stayed)
-        if view.joined and stayed and min(stayed) == node.index:
-            node.certifier.copy(partial(self._donate, view.joined))
+        if joined and stayed and min(stayed) == node.index:
+            node.certifier.copy(partial(self._donate, joined, stayed))
 
     def _close_orphans(self, stayed: frozenset[int]) -> None:
         node = self._node
         for applier in node.streams.orphans(stayed):
-            seconds = node.apply_row_s * applier.rows + node.log_row_s * applier.fragments
+            seconds = node.writer.undo_s(applier.rows, applier.fragments)
             node.host.run(seconds, self._close_orphan, applier)
 
     def _close_orphan(self, applier: StreamApplier) -> None:
@@ -71,8 +77,14 @@ class NodeViews:
         if node.trace is not None:
             node.trace.record(node.index, "orphan", 0, applier.stream)
 
-    def _donate(self, joined: Joined, state: NodeState) -> None:
-        """What is certified must also be applied before it is copied."""
+    def _donate(self, joined: Joined, stayed: frozenset[int], state: NodeState) -> None:
+        """Without orphans; and what is certified must also be applied before it is copied."""
+        streams = {
+            stream: parts
+            for stream, parts in state.streams.items()
+            if stream[0] in stayed or any(is_prepare(writeset) for writeset in parts)
+        }
+        state = replace(state, streams=streams)
         self._node.apply_monitor.when_left(state.position, self._give, (state, joined))
 
     def _give(self, donation: tuple[NodeState, Joined]) -> None:
@@ -86,7 +98,7 @@ class NodeViews:
         """
         node = self._node
         node.streams.barrier = state.barrier
-        seconds = 0.0
+        seconds, writer = 0.0, node.writer
         for stream, fragments in state.streams.items():
             applier = node.streams.recover(stream, state.position, fragments)
             for writeset in fragments:
@@ -94,5 +106,5 @@ class NodeViews:
                     node.locks.take_range(applier, scan)
                 for row in writeset.locks:
                     node.locks.take(applier, row)
-            seconds += node.apply_row_s * applier.rows + node.log_byte_s * applier.size_bytes
+            seconds += writer.row_s * applier.rows + writer.log_byte_s * applier.size_bytes
         node.start(state, seconds, started)

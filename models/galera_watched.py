@@ -19,6 +19,7 @@ from .galera_flow_control import FlowControl
 from .galera_group import GroupMember
 from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
+from .galera_row_writer import RowWriter
 from .galera_sender import Sender
 from .galera_stream_appliers import StreamApplier
 from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
@@ -27,6 +28,7 @@ from .watched import HELD, Silences, describe, named, watch_stage, who
 __all__ = ["WatchedNode"]
 
 _RECEIVE_QUEUE = "receive queue"
+_PARTS = ("fragment", "XA prepare", "commit fragment", "rollback fragment")  # by ``Part``
 
 
 def _who(item: Any) -> tuple[Hashable, ...]:
@@ -87,6 +89,16 @@ class _WatchedSender(Sender):
         super().fail(local)
 
 
+class _WatchedWriter(RowWriter):
+    """Tells its node what it does."""
+
+    node: WatchedNode
+
+    def _write(self, ordered: Ordered) -> None:
+        self.node.writes(ordered)
+        super()._write(ordered)
+
+
 class WatchedNode(GaleraNode):
     """See ``GaleraNode``; lines for its monitors, its receive queue, its locks and its log."""
 
@@ -141,6 +153,10 @@ class WatchedNode(GaleraNode):
         silences = Silences(watch, self.mesh, self._names)
         self._order_line = order = line("total order", lambda: silences.holder(order.since_s))
         self.locks = WatchedLocks(watch, name, self._owner, _who)
+        self.writer = writer = _WatchedWriter(
+            self.host, self.locks, self.streams, costs, self._few_keys, self._applied
+        )
+        writer.node = self
         if self.redo_stage is not None:
             doing = "writing and syncing the redo log"
             watch_stage(watch, name, self.redo_stage, doing, name="redo log", of=_who_flushes)
@@ -152,7 +168,7 @@ class WatchedNode(GaleraNode):
         if seqno is None:
             return ""
         part = self._writesets[seqno].part
-        return f"{'writeset' if part is None else 'fragment'} {seqno}"
+        return f"{'writeset' if part is None else _PARTS[part.what]} {seqno}"
 
     def _holder(self, one: Hashable, verb: str, doing: str = "") -> Holder:
         return Holder(named(one, self._title(one)), ((self.name, one),), verb, doing)
@@ -196,9 +212,15 @@ class WatchedNode(GaleraNode):
     def _does(self, writeset: Writeset, what: str) -> None:
         self._watch.doing(self.name, _who(writeset)[0], what)
 
+    def _let_go(self, ordered: Ordered) -> None:
+        """An applier is free; whoever waits on, waits for the others."""
+        (one,) = _who(ordered)
+        if one in self._in_hand:
+            self._queue_line.cut()
+            del self._in_hand[one]
+
     def _end(self, ordered: Ordered) -> None:
         (one,) = _who(ordered)
-        self._in_hand.pop(one, None)
         self._writesets.pop(ordered.seqno, None)
         if self._places.get(one) == ordered.seqno:  # else it has been tried again
             del self._places[one]
@@ -262,7 +284,6 @@ class WatchedNode(GaleraNode):
     def _fetch(self, _: None) -> None:
         if self._recv_q:
             ordered = self._recv_q[0]
-            self._queue_line.cut()
             self._queue_line.go(ordered)
             self._in_hand[_who(ordered)[0]] = None
         super()._fetch(_)
@@ -271,9 +292,13 @@ class WatchedNode(GaleraNode):
         self._parent_line.go(ordered)
         super()._wake_dependent(ordered)
 
-    def _write_rows(self, ordered: Ordered) -> None:
-        self._does(ordered.writeset, "being applied")
-        super()._write_rows(ordered)
+    def writes(self, ordered: Ordered) -> None:
+        """An applier has the locks of a writeset, and writes its rows."""
+        part = ordered.writeset.part
+        what = "being applied"
+        if part is not None and part.last:
+            what = f"removing {amount(part.fragments)} stored fragments"
+        self._does(ordered.writeset, what)
 
     # -- commit --------------------------------------------------------------------------------
 
@@ -287,9 +312,11 @@ class WatchedNode(GaleraNode):
         super()._committed(ordered)
 
     def _finish(self, ordered: Ordered) -> None:
+        self._let_go(ordered)
         super()._finish(ordered)
         self._end(ordered)
 
     def _cancel(self, ordered: Ordered) -> None:
+        self._let_go(ordered)
         super()._cancel(ordered)
         self._end(ordered)

@@ -22,6 +22,7 @@ __all__ = [
     "StreamPart",
     "ViewChange",
     "Writeset",
+    "is_prepare",
     "is_rollback",
     "is_whole",
 ]
@@ -178,19 +179,19 @@ class Ordered:
     ----------
     depends : int
         It may be applied when everything up to this sequence number is committed.
-    owner : object
-        Who holds the locks of its rows while it is applied: itself, or the open transaction of
-        its stream.
+    stream : object
+        The open transaction that it is applied in, if it is a part of a stream; None: it holds the
+        locks of its rows itself.
     """
 
-    __slots__ = ("depends", "owner", "seqno", "writeset")
+    __slots__ = ("depends", "seqno", "stream", "writeset")
     protected = True
 
     def __init__(self, writeset: Writeset, seqno: int) -> None:
         self.writeset = writeset
         self.seqno = seqno
         self.depends = 0
-        self.owner: Any = self
+        self.stream: Any = None
 
     def abort(self) -> None:
         """Required of a lock owner; nothing aborts an ordered writeset."""
@@ -200,6 +201,11 @@ class Ordered:
 def is_rollback(writeset: Writeset) -> bool:
     """Whether it ends a streaming transaction that was rolled back."""
     return writeset.part is not None and writeset.part.what == Part.ROLLBACK
+
+
+def is_prepare(writeset: Writeset) -> bool:
+    """Whether it prepares an XA transaction."""
+    return writeset.part is not None and writeset.part.what == Part.PREPARE
 
 
 def is_whole(writeset: Writeset) -> bool:

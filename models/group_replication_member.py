@@ -14,7 +14,7 @@ from simrep.groupcomm.xcom import Xcom, XcomOptions
 from simrep.kernel.trace import Trace
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
-from simrep.server.storage import Stage
+from simrep.server.stage import Stage
 from simrep.server.thread import Thread
 from simrep.workload.laps import Lap
 from simrep.workload.transaction import Transaction

@@ -8,7 +8,7 @@ binary log (``binlog_byte_ns``). So only the limit is modelled.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Hashable, Sequence
 from math import floor
 from typing import Any
 
@@ -43,7 +43,7 @@ class FullCache:
         """See ``Streaming.room``: rows up to the one that does not fit."""
         return max(1, self._left)
 
-    def written(self, rows: int) -> bool:
+    def written(self, rows: int, locked: Sequence[Hashable]) -> bool:
         """See ``Streaming.written``."""
         self._left -= rows
         return self._left <= 0

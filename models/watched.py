@@ -9,7 +9,7 @@ from simrep.groupcomm.mesh import Mesh
 from simrep.kernel.watch import Holder, Line, Watch
 from simrep.measure.units import amount, duration, size
 from simrep.server.commit import Commit
-from simrep.server.storage import Stage
+from simrep.server.stage import Stage
 from simrep.server.watched import WatchedLocks
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.transaction import Transaction
@@ -107,10 +107,11 @@ class Silences:
         mesh.on_message(self._heard)
 
     def _heard(self, message: Any) -> None:
-        now, source = self._watch.clock._now, message.source
-        if now - self._heard_s[source] >= self._watch.longer_than_s:
-            self._silent[source] = (self._heard_s[source], now)
-        self._heard_s[source] = now
+        now, source = self._watch.clock._now, getattr(message, "source", None)
+        if source is not None:  # else it tells of the group itself
+            if now - self._heard_s[source] >= self._watch.longer_than_s:
+                self._silent[source] = (self._heard_s[source], now)
+            self._heard_s[source] = now
         self._handle(message)
 
     def holder(self, since_s: float) -> Holder:

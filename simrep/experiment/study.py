@@ -118,6 +118,9 @@ class Show(_Table):
         "scheduled transaction",
     )
     bands: Bands = Field(Bands(), description="what the timeline shows of the measurement")
+    panels: dict[str, str] = Field(
+        {}, description="what a panel of the timeline is called, by the value of `x`"
+    )
 
 
 class WhatIf(_Table):

@@ -155,7 +155,11 @@ def _panel(
 
 def _title(result: StudyResult, line: Timeline) -> str:
     definition = result.study.definition
-    parts = [_factor(name, line.factors[name]) for name in definition.factors]
+    called = definition.show.panels.get(str(line.factors[definition.show.x]))
+    parts = [
+        called if called and name == definition.show.x else _factor(name, line.factors[name])
+        for name in definition.factors
+    ]
     if len(definition.series) > 1:
         parts.insert(0, line.series)
     return ", ".join(parts)

@@ -18,7 +18,8 @@ from typing import Any
 
 from simrep.kernel.clock import Clock
 from simrep.server.commit import Call, Commit, CommitHooks, Engine, Group, total_bytes
-from simrep.server.storage import Binlog, Stage
+from simrep.server.stage import Stage
+from simrep.server.storage import Binlog
 
 __all__ = ["GroupCommit", "MariadbCommit", "RedoCommit", "SerialCommit"]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from simrep.server.host import Host
-from simrep.server.storage import RedoLog, Stage
+from simrep.server.stage import Stage
+from simrep.server.storage import RedoLog
 
 __all__ = [
     "Call",

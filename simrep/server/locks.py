@@ -72,6 +72,7 @@ class LockTable:
         self._clock = clock
         self._holders: dict[Hashable, Owner] = {}  # goes before the ranges, if a row is in both
         self._ranges: Ranges[Owner] = Ranges()
+        self._range_owners: set[Owner] = set()
         self._queues: dict[Hashable, deque[_Wait]] = {}  # contended rows only, never empty
         self._held: dict[Owner, list[Hashable]] = {}
         self._waits: dict[Owner, _Wait] = {}
@@ -109,7 +110,7 @@ class LockTable:
         taken = [row for row, holder in points_in(rows, self._holders) if holder is not owner]
         taken += [part.start for part, holder in self._ranges.over(rows) if holder is not owner]
         end = min(taken, default=rows.stop)
-        self._ranges.put(range(rows.start, end), owner)
+        self._put(range(rows.start, end), owner)
         return range(end, rows.stop)
 
     def acquire(self, owner: Owner, row: Hashable, call: Call, argument: Any = None) -> bool:
@@ -192,7 +193,7 @@ class LockTable:
         self._held.setdefault(owner, []).append(row)
         if isinstance(row, int) and self._ranges.at(row) is not None:
             # So that it does not fall back to the victim if that is the last to leave.
-            self._ranges.put(range(row, row + 1), owner)
+            self._put(range(row, row + 1), owner)
         self._abort(victim)
 
     def _abort(self, victim: Owner) -> None:
@@ -223,7 +224,7 @@ class LockTable:
         """The victim loses the first of these rows and what it has after it; returns the rest."""
         part, _ = next(iter(self._ranges.over(rows)))
         end = min((row for row, _ in points_in(part, self._holders)), default=part.stop)
-        self._ranges.put(range(part.start, end), owner)
+        self._put(range(part.start, end), owner)
         self._abort(victim)
         return range(end, rows.stop)
 
@@ -236,7 +237,8 @@ class LockTable:
                 del self._holders[row]
                 if row in self._queues:
                     wanted.append(row)
-        if self._ranges.starts:
+        if owner in self._range_owners:
+            self._range_owners.discard(owner)
             gone = self._ranges.remove(lambda holder: holder is owner)
             if gone and self._queues:
                 wanted = self._in_order(wanted, gone)
@@ -247,6 +249,11 @@ class LockTable:
             if self._granted.get(wait.owner) is wait:  # else those before it have aborted it
                 del self._granted[wait.owner]
                 wait.call(wait.argument)
+
+    def _put(self, rows: range, owner: Owner) -> None:
+        """The owner has all of these rows."""
+        self._range_owners.add(owner)
+        self._ranges.put(rows, owner)
 
     def _in_order(self, wanted: list[Hashable], gone: list[range]) -> list[Hashable]:
         """Free rows that others wait for, those of ranges too, in the order of a scan."""

@@ -244,7 +244,7 @@ class Mix:
                 text_bytes=one.text_bytes, autocommit=one.autocommit, started_s=now,
             )  # fmt: skip
             if not listed:
-                transaction.ranges = tuple(dict.fromkeys(scans))
+                transaction.ranges = _disjoint(scans)
             transaction.load_data = one.load_data
             transaction.pause_s = one.pause_s
             transaction.xa_hold_s = one.xa_hold_s
@@ -270,6 +270,19 @@ class Mix:
     def _fresh_range(self, rows: int) -> range:
         self._fresh_ranges -= rows
         return range(self._fresh_ranges, self._fresh_ranges + rows)
+
+
+def _disjoint(scans: Sequence[range]) -> tuple[range, ...]:
+    """The rows of all scans, each once; in the order of the scans if none meet."""
+    if len(scans) == 1:
+        return tuple(scans)
+    found: list[range] = []
+    for scan in scans:
+        for other in [one for one in found if one.start <= scan.stop and scan.start <= one.stop]:
+            found.remove(other)
+            scan = range(min(scan.start, other.start), max(scan.stop, other.stop))  # noqa: PLW2901
+        found.append(scan)
+    return tuple(found)
 
 
 def _reads(one: TransactionClass) -> tuple[Statement, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Hashable, Sequence
 from typing import Any, Protocol
 
 from simpy.events import Event
@@ -80,8 +80,11 @@ class Streaming(Protocol):
     def room(self) -> int:
         """How many more rows may be written before a fragment is due, at least 1."""
 
-    def written(self, rows: int) -> bool:
-        """So many more rows are written; whether a fragment is due."""
+    def written(self, rows: int, locked: Sequence[Hashable]) -> bool:
+        """So many more rows are written; whether a fragment is due.
+
+        ``locked`` are those of them that existed: a range, or a tuple of single rows.
+        """
 
     def statement_ended(self) -> bool:
         """A statement that writes has ended; whether a fragment is due."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Generic, TypeVar
@@ -80,6 +80,8 @@ class Sessions(Generic[T]):
     streaming : callable, optional
         ``streaming(transaction, owner)``: how the transaction is replicated while it is executed,
         or None.
+    streams_all : bool
+        Whether any transaction may be; else only those with session variables or XA.
     refuse : callable, optional
         ``refuse(rows)``: the error of a long transaction that has written so many; empty if it
         may go on.
@@ -115,6 +117,7 @@ class Sessions(Generic[T]):
         prepare: Callable[[Transaction], float] | None = None,
         before_begin: Callable[[Transaction], Generator[Event, Any, None]] | None = None,
         streaming: Callable[[Transaction, T], Streaming | None] | None = None,
+        streams_all: bool = True,
         refuse: Callable[[int], str] | None = None,
         lock_wait_timeout_s: float = inf,
         retries: int = 0,
@@ -129,6 +132,7 @@ class Sessions(Generic[T]):
         self._prepare = prepare
         self._before_begin = before_begin
         self._streaming = streaming
+        self._streams_all = streams_all
         self._refuse = refuse
         self._lock_waits = LockWaits(clock, lock_wait_timeout_s, locks)
         self._retries = retries
@@ -167,7 +171,7 @@ class Sessions(Generic[T]):
                 owner.seconds[_CLIENT] = transaction.queued_s
                 owner.seconds[Lap.RETRIES] = began_s - transaction.started_s - transaction.queued_s
             streaming = None
-            if self._streaming is not None:
+            if self._streaming is not None and (self._streams_all or transaction.special):
                 streaming = self._streaming(transaction, owner)
             if (yield from self._execute(transaction, owner, streaming, again=again)):
                 if transaction.journal is not None:
@@ -226,6 +230,7 @@ class Sessions(Generic[T]):
             if self._delay_s:
                 yield clock.until(clock._now + self._delay_s)
         pause_s, first = transaction.pause_s, True
+        always_long = streaming is not None or self._refuse is not None
         for statement in transaction.statements:
             if pause_s and not first:
                 yield clock.timeout(pause_s)
@@ -242,7 +247,7 @@ class Sessions(Generic[T]):
                 owner.mark(Lap.CONSISTENCY)
             if owner.lost():  # while its client thought or the answer travelled
                 return False
-            if streaming is not None or statement.rows_written > _STEP_ROWS:
+            if always_long or statement.scan is not None or statement.rows_written > _STEP_ROWS:
                 if not (
                     yield from self._execute_long(
                         transaction, statement, owner, streaming, client_s
@@ -291,12 +296,15 @@ class Sessions(Generic[T]):
         owner.written = owner.written or 0
         while True:
             rows = min(left, _STEP_ROWS if streaming is None else min(_STEP_ROWS, streaming.room()))
+            locked: Sequence[Hashable] = ()
             if scan is not None:
-                if not (yield from self._lock_range(owner, scan[:rows])):
+                locked = part = scan[:rows]
+                if not (yield from self._lock_range(owner, part)):
                     return False
                 scan = scan[rows:]
             elif listed:
-                if not (yield from self._lock(owner, listed[:rows])):
+                locked = single = listed[:rows]
+                if not (yield from self._lock(owner, single)):
                     return False
                 listed = listed[rows:]
             yield self._host.work(seconds + self._step.cost(self._row_s * rows))
@@ -309,7 +317,7 @@ class Sessions(Generic[T]):
             if self._refuse is not None and (error := self._refuse(owner.written)):
                 owner.error = error
                 return False
-            due = streaming is not None and streaming.written(rows)
+            due = streaming is not None and streaming.written(rows, locked)
             if due and streaming is not None and not (yield from streaming.replicate()):
                 return False
             if not left:

@@ -78,6 +78,7 @@ class Transaction:
     )
 
     # What only a LongTransaction has otherwise: class attributes cost nothing to the others.
+    special = False
     ranges: tuple[range, ...] = ()
     load_data = False
     pause_s = 0.0
@@ -139,3 +140,4 @@ class LongTransaction(Transaction):
     """
 
     # No slots: there are few of them.
+    special = True

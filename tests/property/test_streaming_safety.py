@@ -183,3 +183,97 @@ def test_a_node_that_comes_back_has_what_the_others_have(case: Case) -> None:
     event("came back")
     for variable in ("wsrep_last_committed", "streams_open", "rows_locked"):
         assert status["n1"][variable] == status["n2"][variable] == status["n3"][variable]
+
+
+# -- several servers come and go -------------------------------------------------------------------
+
+HOT = 12
+ENOUGH_S = 30.0
+
+
+@dataclass(frozen=True)
+class Comings:
+    """A cluster of three that writes a few rows, while its servers come and go."""
+
+    hop_s: float
+    appliers: int
+    changes: tuple[tuple[int, float, float, str], ...]  # node, away from, for so long, how
+    clients: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]  # node; first row and fragment
+
+    def run(self) -> GaleraCluster:
+        hop = self.hop_s
+        cluster = GaleraCluster(
+            [[0.0 if i == j else hop for j in range(3)] for i in range(3)],
+            options={
+                "wsrep_slave_threads": self.appliers,
+                "innodb_flush_log_at_trx_commit": 2,
+                "evs.suspect_timeout": SUSPECT_S,
+            },
+            costs=COSTS,
+            changes=True,
+        )
+        for client, (node, work) in enumerate(self.clients):
+            cluster.client(_writes(client, node, work), begin_s=0.01 * client)
+        free_s = [0.0] * 3
+        for node, after_s, away_s, how in self.changes:
+            at_s = free_s[node] + after_s
+            free_s[node] = at_s + away_s + 0.01
+            for change in (
+                Change(at_s, node, how),  # type: ignore[arg-type]
+                Change(at_s + away_s, node, "join", 0.02),
+            ):
+                cluster.clock.at(change.at_s, cluster.model.change, change)
+        cluster.clock.run(ENOUGH_S)
+        return cluster
+
+
+def _writes(client: int, node: int, work: tuple[tuple[int, int], ...]) -> Iterator[Transaction]:
+    for number, (first, fragment) in enumerate(work):
+        rows = tuple(range(first, first + 4))
+        keys = (("own", client, number), *rows)
+        one = LongTransaction(client, node, "write", (Statement(0, 5, rows),), keys, 5, 500)
+        one.session = GaleraSession(
+            wsrep_trx_fragment_unit="rows", wsrep_trx_fragment_size=fragment
+        )
+        yield one
+
+
+comings = st.builds(
+    Comings,
+    hop_s=st.sampled_from([0.0, 0.0005, 0.003]),
+    appliers=st.sampled_from([1, 3]),
+    changes=st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.floats(0.0, 0.6),
+            st.floats(0.001, 0.9),
+            st.sampled_from(["crash", "leave"]),
+        ),
+        max_size=5,
+    ).map(tuple),
+    clients=st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.lists(
+                st.tuples(st.integers(0, HOT - 1), st.sampled_from([0, 1, 2])),
+                min_size=1,
+                max_size=10,
+            ).map(tuple),
+        ),
+        min_size=1,
+        max_size=6,
+    ).map(tuple),
+)
+
+
+@settings(derandomize=True, max_examples=200, deadline=None)
+@given(comings)
+def test_when_all_are_back_they_have_the_same_and_nothing_is_left_over(case: Comings) -> None:
+    cluster = case.run()
+    assert len(cluster.attempts) == sum(len(work) for _, work in case.clients)  # nobody hangs
+    status = cluster.model.counters()
+    event(f"primary at the end: {status['n1']['wsrep_last_committed'] > 0}")
+    for variable in ("wsrep_last_committed", "streams_open", "rows_locked"):
+        values = {of_node[variable] for of_node in status.values()}
+        assert len(values) == 1, (variable, values)
+    assert status["n1"]["streams_open"] == status["n1"]["rows_locked"] == 0

@@ -7,6 +7,7 @@ to be off, see docs/explanation/accuracy.md; better would have to be told, too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from statistics import median
 
@@ -89,3 +90,30 @@ def test_semi_synchronous_replication_of_our_own() -> None:
 def test_semi_synchronous_replication_as_published() -> None:
     for study in ("semisync-wan", "semisync-wan-single", "semisync-wan-p95"):
         assert max(abs(cell.relative_error) for cell in cells(study)) <= 0.07
+
+
+def test_a_large_transaction_as_published() -> None:
+    found = {
+        (cell.metric, cell.factors["fragment_bytes"]): cell.relative_error
+        for cell in reproduce(load_study("streaming-large-transaction"), replications=1).cells
+    }
+    for size in (10_000, 1_000_000):  # not fitted
+        assert abs(found["execution_s", size]) <= 0.15
+        assert abs(found["payload_tps_during", size]) <= 0.20
+        assert abs(found["fragments", size]) <= 0.01
+
+
+def test_a_large_transaction_of_our_own() -> None:
+    study = load_study("streaming-rig-repeated")
+    chosen = [
+        cell
+        for cell in study.cells["galera"]
+        if cell.factors["payload"] == "n1"
+        and (cell.factors["egress_delay_ms"], cell.factors["fragment_size"])
+        in {(0, 10_240), (0, 1_048_576), (10, 1_048_576)}
+    ]
+    assert len(chosen) == 3
+    few = replace(study, cells={"galera": tuple(chosen)})
+    for cell in reproduce(few, replications=1).cells:
+        if cell.metric in {"update_s", "visible_n2_s"}:
+            assert abs(cell.relative_error) <= 0.15

@@ -10,7 +10,8 @@ import pytest
 from simrep.kernel.clock import Clock
 from simrep.kernel.fifo import Fifo
 from simrep.server.host import Host
-from simrep.server.storage import Binlog, Disk, RedoLog, Stage
+from simrep.server.stage import Stage
+from simrep.server.storage import Binlog, Disk, RedoLog
 
 MS = 1e-3
 

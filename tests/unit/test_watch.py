@@ -10,7 +10,7 @@ from simrep.kernel.order import WatchedGate
 from simrep.kernel.watch import Holder, Line, Waited, Watch
 from simrep.measure.blockage import blockages, causes
 from simrep.measure.series import Stall
-from simrep.server.storage import Stage
+from simrep.server.stage import Stage
 from simrep.server.watched import WatchedLocks
 
 

@@ -1,0 +1,177 @@
+"""A batch server: how those who wait for an expensive step share it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from simrep.kernel.clock import Clock
+from simrep.kernel.watch import Line
+
+__all__ = ["Stage"]
+
+Call = Callable[[Any], object]
+Item = TypeVar("Item")
+
+
+class Stage(Generic[Item]):
+    """A batch server: when it becomes free, everything that waits is served together.
+
+    This is how databases share an expensive step: the first to arrive leads, and those who arrive
+    while it works form the next group. With ``largest=1`` it is a first-come-first-served mutex.
+
+    Parameters
+    ----------
+    clock : Clock
+    serve : callable
+        ``serve(group)`` starts the service of a list of items, in the order of their arrival;
+        the server must call ``leave()`` when it is over, now or later.
+    name : str
+        Name under which the stage is reported.
+    largest : int, optional
+        Largest group; all who wait if not given.
+    gather_s : callable, optional
+        How long (seconds) the leader waits for others before its group is closed; asked once per
+        group. The stage is taken meanwhile.
+    gather_count : int
+        The leader stops waiting when so many are in the queue; 0: never early.
+    wake : callable, optional
+        ``wake(call, argument)`` calls when a sleeping thread has been woken: a leader that has
+        waited for the stage to become free must be. Its group is closed when it runs.
+
+    Attributes
+    ----------
+    groups, visits : int
+        Groups served and items in them.
+    busy_s : float
+        Time in service in seconds, without the gathering.
+    wait_s, wait_max_s : float
+        Total and longest time in seconds from arrival to the start of service.
+    """
+
+    servers = 1
+    _line: Line | None = None
+
+    def __init__(
+        self,
+        clock: Clock,
+        serve: Callable[[list[Item]], object],
+        name: str = "",
+        *,
+        largest: int | None = None,
+        gather_s: Callable[[], float] | None = None,
+        gather_count: int = 0,
+        wake: Callable[[Call, Any], object] | None = None,
+    ) -> None:
+        if largest is not None and largest < 1:
+            raise ValueError(f"largest must be at least 1, given {largest}")
+        self._clock = clock
+        self._serve = serve
+        self._queue: deque[tuple[float, Item]] = deque()
+        self._largest = largest
+        self._gather_s = gather_s
+        self._gather_count = gather_count
+        self._wake = wake
+        self._gathering = 0  # number of the group that gathers now, 0: none
+        self._taken = False
+        self._since = 0.0
+        self.name = name
+        self.groups = 0
+        self.visits = 0
+        self.busy_s = 0.0
+        self.wait_s = 0.0
+        self.wait_max_s = 0.0
+
+    def join(self, *items: Item) -> None:
+        """Queue the items; they are served at once if the stage is free."""
+        now = self._clock._now
+        if not self._taken and self._gather_s is None and len(items) == 1:  # the queue is empty
+            self._taken = True
+            self._since = now
+            self.groups += 1
+            self.visits += 1
+            self._serve(list(items))
+            return
+        for item in items:
+            self._queue.append((now, item))
+            if self._line is not None:
+                self._line.wait(item)
+        if not self._taken:
+            if items:
+                self._open()
+        elif self._gathering and self._full():
+            self._close(self._gathering)
+
+    def leave(self) -> None:
+        """The group in service leaves; the next one starts."""
+        self.busy_s += self._clock._now - self._since
+        if not self._queue:
+            self._taken = False
+            return
+        if self._line is not None:
+            self._line.leave()
+        if self._wake is None:
+            self._open()
+        else:
+            self._wake(self._open, None)
+
+    def watch(self, line: Line) -> None:
+        """Tell a line who waits, and which group is in service."""
+        serve = self._serve
+
+        def told(group: list[Item]) -> None:
+            line.serve(group)
+            serve(group)
+
+        self._serve = told
+        self._line = line
+
+    @property
+    def mean_group(self) -> float:
+        """Mean number of items per group, 0 before the first one."""
+        return self.visits / self.groups if self.groups else 0.0
+
+    def __len__(self) -> int:
+        """How many are waiting."""
+        return len(self._queue)
+
+    def _open(self, _: None = None) -> None:
+        self._taken = True
+        gather = self._gather_s() if self._gather_s is not None else 0.0
+        if gather <= 0.0 or self._full():
+            self._start()
+        else:
+            self._gathering = self.groups + 1
+            if self._line is not None:
+                self._line.leave()
+            self._clock.at(self._clock.now + gather, self._close, self._gathering)
+
+    def _full(self) -> bool:
+        return 0 < self._gather_count <= len(self._queue)
+
+    def _close(self, group: int) -> None:
+        if self._gathering == group:  # else: it was full before its time
+            self._gathering = 0
+            self._start()
+
+    def _start(self) -> None:
+        now = self._since = self._clock._now
+        queue = self._queue
+        self.groups += 1
+        longest = now - queue[0][0]
+        if longest > self.wait_max_s:
+            self.wait_max_s = longest
+        if self._largest == 1 or len(queue) == 1:
+            self.wait_s += longest
+            self.visits += 1
+            self._serve([queue.popleft()[1]])
+            return
+        size = len(queue) if self._largest is None else min(self._largest, len(queue))
+        group = []
+        for _ in range(size):
+            arrived, item = queue.popleft()
+            self.wait_s += now - arrived
+            group.append(item)
+        self.visits += size
+        self._serve(group)
