@@ -41,13 +41,15 @@ def _parts(whole: Transaction) -> Generator[Transaction, None, None]:
     done = 0
     while done < whole.rows:
         number = min(_ROWS, whole.rows - done)
+        keys = whole.keys if whole.same_content else whole.keys[done : done + number]
         part = LongTransaction(
             whole.client, whole.node, whole.kind, (Statement(0, number),),
-            whole.keys[done : done + number], number, int(number * row_bytes),
+            keys, number, int(number * row_bytes),
             text_bytes=int(number * text_bytes), started_s=whole.started_s,
         )  # fmt: skip
         if whole.ranges:
             part.ranges = (whole.ranges[0][done : done + number],)
+        part.same_content = whole.same_content
         part.session = whole.session
         part.journal = whole.journal
         yield part

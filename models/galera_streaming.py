@@ -258,6 +258,8 @@ class Stream:
     def _take_new(self) -> list[Hashable]:
         """Keys of the rows that did not exist before, single ones and ranges."""
         rows, self._new_rows = self._new_rows, 0
+        if self._transaction.same_content:
+            return list(self._new_keys) if rows else []
         taken: list[Hashable] = list(self._new_keys[:rows])
         del self._new_keys[:rows]
         rows -= len(taken)

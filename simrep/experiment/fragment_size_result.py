@@ -135,7 +135,8 @@ class FragmentSizes:
     sizes : tuple of FragmentSize
         What was simulated, from the smallest on.
     skipped : tuple of int
-        Sizes of the grid that were not simulated, as larger ones are far too slow already.
+        Sizes of the grid that were not simulated, as larger ones are far too slow already, and
+        became slower the smaller they were.
     interval_s : float
         Resolution of the stalls, in seconds.
     seed, replications : int

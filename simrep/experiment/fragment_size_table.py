@@ -87,8 +87,7 @@ def verdict(found: FragmentSizes) -> list[str]:
         lines += _why_none(found)
     if found.skipped:
         lines.append(
-            f"Not simulated: {', '.join(map(size_text, found.skipped))}; smaller fragments are "
-            "only slower."
+            f"Not simulated: {', '.join(map(size_text, found.skipped))}; the slowdown was rising."
         )
     return lines
 

@@ -41,7 +41,7 @@ __all__ = ["fragment_sizes"]
 Progress = Callable[[int, int], None]
 
 _FEWEST = 10  # commits of the payload in that time, so that silence tells a stall from chance
-_HOPELESS = 2.0  # times the largest slowdown: smaller fragments are only slower
+_HOPELESS = 2.0  # times the largest slowdown: what is slower than that is not looked at closely
 _CHEAP = 10_000  # sizes with so many fragments are simulated at once where there are processes
 
 
@@ -82,8 +82,8 @@ def fragment_sizes(
         ``run.interval_s`` is.
     sizes : sequence of int, optional
         Fragment sizes. Default: powers of the root of ten from one row to all of the
-        transaction, begun with the largest, and ended where one takes twice as long as is
-        allowed: smaller ones would only take longer.
+        transaction, begun with the largest. It ends when the time has risen twice in a row, from
+        one size to the next smaller, to more than twice what is allowed.
     unit : {"bytes", "rows", "statements"}, optional
         What sizes count; default: what the scenario sets, else bytes.
     transaction : str, optional
@@ -149,7 +149,7 @@ def fragment_sizes(
         for size, own in zip((0, *grid), samples, strict=True):
             without = without or _references(own, table, base, criteria, position)
             found.append(_row(size, own, without, criteria))
-            stop = sizes is None and found[-1].slowdown > _HOPELESS * criteria.largest_slowdown
+            stop = sizes is None and _hopeless(found[1:], criteria)
             if progress is not None:
                 progress(len(plans) if stop else len(found), len(plans))
             if stop:
@@ -314,6 +314,17 @@ def _row(
         intervals=_intervals(columns),
         **figures,
     )
+
+
+def _hopeless(found: Sequence[FragmentSize], criteria: Criteria) -> bool:
+    """Whether ever smaller fragments have become slower twice in a row, far beyond the limit.
+
+    One slow size tells nothing: flow control may hit it, and spare the next smaller one.
+    """
+    if len(found) < 3:
+        return False
+    before, last, smallest = (one.slowdown for one in found[-3:])
+    return max(before, _HOPELESS * criteria.largest_slowdown) < last < smallest
 
 
 def _mean(values: Sequence[float]) -> float:

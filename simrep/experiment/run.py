@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,8 @@ def run(
     Warns
     -----
     ShortRunWarning
-        If it was interrupted and holds fewer replications than asked for, or if nothing
-        committed in the measured time.
+        If it was interrupted and holds fewer replications than asked for, if nothing committed
+        in the measured time, or if it ended before a scheduled transaction or a change.
     """
     loaded = load(scenario)
     settings = loaded.run
@@ -204,7 +205,25 @@ def run(
             ShortRunWarning,
             stacklevel=2,
         )
+    for late in _never_happened(planned, records):
+        warnings.warn(
+            f"{late}, when the run has ended: lengthen it, or let that come earlier",
+            ShortRunWarning,
+            stacklevel=2,
+        )
     return Result.combine(records, scenario=planned.scenario.to_dict(), versions=planned.versions)
+
+
+def _never_happened(planned: Plan, records: list[Replication]) -> Iterator[str]:
+    """What the scenario lets happen at a time that no replication has reached."""
+    for number, one in enumerate(planned.scenario.workload.scheduled):
+        if all(isnan(record.scheduled[number].begin_s) for record in records):
+            yield f"workload.scheduled.{number} ({one.name}) begins at {one.at_s:g} s"
+    ended_s = max(record.measurement.ended_s for record in records)
+    for number, change in enumerate(planned.scenario.cluster.changes):
+        if change.at_s > ended_s:
+            what = f"{change.what} of {change.node}"
+            yield f"cluster.change.{number} ({what}) happens at {change.at_s:g} s"
 
 
 def _run_to_completion(clock: Clock, clients: Clients, limit_s: float) -> None:

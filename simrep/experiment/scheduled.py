@@ -44,8 +44,9 @@ class ScheduledRecord:
         Transactions of all others that committed per second before ``begin_s``, from then to
         ``executed_s``, and from then to ``end_s`` (or the end of the run).
     stall_s : float
-        Longest time after ``begin_s`` in which others committed at less than a tenth of
-        ``before_tps``, in whole intervals of the time series: a shorter one is not seen.
+        Longest time in which others committed at less than a tenth of ``before_tps``, in whole
+        intervals of the time series after ``begin_s``: a shorter one is not seen. It began before
+        ``end_s`` (or the end of the run), and counts to its own end.
     stall_began_s : float
         When that began; NaN if there was none.
     """
@@ -90,7 +91,8 @@ class ScheduledRecord:
         until_s = series.end_s if isnan(journal.end_s) else journal.end_s
         before_tps = _mean_rate(series, series.start_s, begin_s)
         after = edges[1:] > begin_s
-        first, length = _longest(rates[after] < _STALLED * before_tps)
+        began_before = int(np.count_nonzero(after & (edges[:-1] < until_s)))
+        first, length = _longest(rates[after] < _STALLED * before_tps, began_before)
         stall_began_s = float(edges[:-1][after][first]) if length else nan
         return cls(
             name=journal.name,
@@ -143,12 +145,12 @@ def _mean_rate(series: Series, from_s: float, to_s: float) -> float:
     return float(series.commits[inside].sum() / (inside.sum() * series.interval_s))
 
 
-def _longest(flags: np.ndarray) -> tuple[int, int]:
-    """Where the longest run of True begins, and its length."""
+def _longest(flags: np.ndarray, began_before: int) -> tuple[int, int]:
+    """Where the longest run of True begins, and its length, of those that begin in time."""
     began = longest = run = 0
     for position, flag in enumerate(flags):
         run = run + 1 if flag else 0
-        if run > longest:
+        if run > longest and position - run + 1 < began_before:
             began, longest = position - run + 1, run
     return began, longest
 

@@ -114,7 +114,9 @@ def _failures(result: Result) -> Table:
 
 
 def _others(result: Result) -> Table:
-    table = _table("beside", "before (1/s)", "executing (1/s)", "until the end (1/s)", "stall")
+    table = _table(
+        "beside", "before (1/s)", "executing (1/s)", "until the end (1/s)", "longest stall"
+    )
     for name, one in result.scheduled.items():
         rates = (one.before_tps, one.executing_tps, one.during_tps)
         table.add_row(name, *(number(rate) for rate in rates), duration(one.stall_s))

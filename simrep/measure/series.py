@@ -99,8 +99,9 @@ class CommitSeries:
 
     A stall lasts from a commit (or the start of measuring) to the next one, less any part in
     which no transaction is known to have been in flight. What is known are the starts of
-    transactions that have ended, so the figure is exact for clients without think time, whose
-    aborted attempts are repeated at once, and a lower bound otherwise.
+    transactions that have ended: one that was in flight while others failed and paused shows that
+    when it ends itself. So the figure is exact for clients without think time, whose aborted
+    attempts are repeated at once, and a lower bound otherwise.
 
     Parameters
     ----------
@@ -113,6 +114,7 @@ class CommitSeries:
     __slots__ = (
         "_aborts",
         "_commits",
+        "_committed_s",
         "_edge_s",
         "_known_to_s",
         "_silent_from_s",
@@ -132,6 +134,7 @@ class CommitSeries:
         self._edge_s = start_s  # end of the last interval that has been opened
         # Since the last commit, work is known to have been in flight from _silent_from_s to
         # _known_to_s; right after a commit both are its time.
+        self._committed_s = start_s
         self._silent_from_s = start_s
         self._known_to_s = start_s
         self._stall_s = 0.0
@@ -144,11 +147,13 @@ class CommitSeries:
         self._commits[-1] += 1
         if started_s > self._known_to_s:
             self._idle_until(started_s)
+        elif self._silent_from_s > self._committed_s:
+            self._silent_from_s = self._silent_since(started_s)
         silence = now - self._silent_from_s
         if silence > self._stall_s:
             self._stall_s = silence
             self._stall_from_s = self._silent_from_s
-        self._silent_from_s = self._known_to_s = now
+        self._silent_from_s = self._known_to_s = self._committed_s = now
 
     def aborted(self, now: float, started_s: float) -> None:
         """A transaction that started at ``started_s`` gives up now: work, but no commit."""
@@ -157,6 +162,8 @@ class CommitSeries:
         self._aborts[-1] += 1
         if started_s > self._known_to_s:
             self._idle_until(started_s)
+        elif self._silent_from_s > self._committed_s:
+            self._silent_from_s = self._silent_since(started_s)
         self._known_to_s = now
 
     def _idle_until(self, started_s: float) -> None:
@@ -166,6 +173,13 @@ class CommitSeries:
             self._stall_s = silence
             self._stall_from_s = self._silent_from_s
         self._silent_from_s = started_s
+
+    def _silent_since(self, started_s: float) -> float:
+        """Begin of the silence, now that one which started at ``started_s`` is known of.
+
+        It may have been in flight when nothing else was known to be.
+        """
+        return max(self._committed_s, min(self._silent_from_s, started_s))
 
     def _open_intervals(self, now: float) -> None:
         while now >= self._edge_s:
@@ -190,7 +204,7 @@ class CommitSeries:
         ]
         if in_flight_since_s is not None:
             joined = in_flight_since_s <= self._known_to_s
-            began_s = self._silent_from_s if joined else in_flight_since_s
+            began_s = self._silent_since(in_flight_since_s) if joined else in_flight_since_s
             candidates.append(Stall(end_s - began_s, began_s))
         longest = max(candidates, key=lambda stall: stall.seconds)
         return longest if longest.seconds > 0.0 else Stall()

@@ -117,6 +117,12 @@ class KindTable(Table):
             raise ScenarioError("autocommit", f"{total} statements cannot be one autocommit")
         if self.load_data and (self.statements != 1 or self.keys.distribution != "fresh"):
             raise ScenarioError("load_data", "is one statement that inserts new rows")
+        if self.load_data and self.xa_hold_ms is not None:
+            raise ScenarioError(
+                "xa_hold_ms",
+                "a LOAD DATA that is split commits on the way, which an XA transaction cannot",
+                "leave out load_data: the same rows in one statement",
+            )
         if self.xa_hold_ms is not None and self.autocommit:
             raise ScenarioError("xa_hold_ms", "an XA transaction is not an autocommit statement")
         if self.statements and self.keys.distribution != "fresh" and self.rows > self.keys.rows:

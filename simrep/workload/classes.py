@@ -180,7 +180,7 @@ class Mix:
                 number, node, name, statements, tuple([next(fresh) for _ in range(rows)]), rows,
                 size, text_bytes=text, autocommit=autocommit, started_s=now,
             )  # fmt: skip
-        keys: tuple[Hashable, ...] = (("content", one.table, name),) if rows else ()
+        keys = _content(one)
         return lambda now: Transaction(
             number, node, name, statements, keys, rows, size,
             text_bytes=text, autocommit=autocommit, started_s=now,
@@ -225,6 +225,7 @@ class Mix:
         rows = one.statements * one.rows
         size = rows * one.row_bytes
         where = self._scans(one, client)
+        content = _content(one)
 
         def make(now: float) -> LongTransaction:
             scans = [where() for _ in range(one.statements)]
@@ -238,13 +239,16 @@ class Mix:
                 )
                 for scan in scans
             ]  # fmt: skip
-            listed_keys = dict.fromkeys(row for scan in scans for row in scan) if listed else ()
+            keys = content
+            if listed and not content:
+                keys = tuple(dict.fromkeys(row for scan in scans for row in scan))
             transaction = LongTransaction(
-                number, node, one.name, (*reads, *writes), tuple(listed_keys), rows, size,
+                number, node, one.name, (*reads, *writes), keys, rows, size,
                 text_bytes=one.text_bytes, autocommit=one.autocommit, started_s=now,
             )  # fmt: skip
-            if not listed:
+            if not listed and not content:
                 transaction.ranges = _disjoint(scans)
+            transaction.same_content = bool(content)
             transaction.load_data = one.load_data
             transaction.pause_s = one.pause_s
             transaction.xa_hold_s = one.xa_hold_s
@@ -270,6 +274,12 @@ class Mix:
     def _fresh_range(self, rows: int) -> range:
         self._fresh_ranges -= rows
         return range(self._fresh_ranges, self._fresh_ranges + rows)
+
+
+def _content(one: TransactionClass) -> tuple[Hashable, ...]:
+    """The key that all rows share which are inserted without a primary key."""
+    inserts = one.statements and one.keys.distribution == "fresh"
+    return (("content", one.table, one.name),) if inserts and not one.primary_key else ()
 
 
 def _disjoint(scans: Sequence[range]) -> tuple[range, ...]:

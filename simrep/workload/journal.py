@@ -38,7 +38,7 @@ class Journal:
     commit_s : float
         Its client is told that it is committed.
     end_s : float
-        The last node has committed it.
+        The last node has committed it; of one that writes nothing, when its client is told.
     fragments : int
         Parts in which it was replicated before its commit.
     error : str
@@ -68,6 +68,8 @@ class Journal:
 
     def begin(self, rows: int, size_bytes: int) -> None:
         """Its client begins now."""
+        if not rows:  # it only reads: there is nothing that a node could commit
+            self._excused.update(range(self._nodes))
         self.rows = rows
         self.size_bytes = size_bytes
         self.begin_s = self._clock.now
@@ -105,6 +107,8 @@ class Journal:
         self.error = error
         if not error:
             self.commit_s = self._clock.now
+            if not self.rows:
+                self.end_s = self.commit_s
         self._close_if_done()
 
     def _close_if_done(self) -> None:

@@ -98,7 +98,9 @@ class Sessions(Generic[T]):
         Attempts that were rolled back for whatever reason.
     wasted_rows, wasted_s : float
         Rows that were written and rolled back, and the time from the begin of such attempts to
-        the end of their rollback in seconds.
+        the end of their rollback in seconds. A short statement counts when it has been executed;
+        the CPU of the rollback is charged for all rows of a short transaction, however far it
+        came.
     errors : dict of str to int
         How often an attempt failed, by what its client was told.
     """
@@ -173,7 +175,9 @@ class Sessions(Generic[T]):
             streaming = None
             if self._streaming is not None and (self._streams_all or transaction.special):
                 streaming = self._streaming(transaction, owner)
-            if (yield from self._execute(transaction, owner, streaming, again=again)):
+            undone = yield from self._execute(transaction, owner, streaming, again=again)
+            if undone is None:
+                undone = transaction.rows
                 if transaction.journal is not None:
                     transaction.journal.executed()
                 if self._requests_cost and not autocommit:  # COMMIT is a statement of its own
@@ -200,7 +204,7 @@ class Sessions(Generic[T]):
             rows = transaction.rows if owner.written is None else owner.written
             yield self._host.work(self._rollback.cost(self._row_s * rows))
             self._locks.release_all(owner)
-            self.wasted_rows += rows
+            self.wasted_rows += undone
             self.wasted_s += self._clock._now - began_s
             error = owner.error or DEADLOCK
             self.errors[error] = self.errors.get(error, 0) + 1
@@ -215,8 +219,8 @@ class Sessions(Generic[T]):
 
     def _execute(
         self, transaction: Transaction, owner: T, streaming: Streaming | None, *, again: bool
-    ) -> Generator[Event, Any, bool]:
-        """All statements; False if one of them failed, its answer not yet sent.
+    ) -> Generator[Event, Any, int | None]:
+        """All statements; if one of them failed, the rows written, its answer not yet sent.
 
         The server repeats a statement (``again``) without a new request of the client. The way
         of an answer is marked with the next request: both are the client's.
@@ -230,6 +234,7 @@ class Sessions(Generic[T]):
             if self._delay_s:
                 yield clock.until(clock._now + self._delay_s)
         pause_s, first = transaction.pause_s, True
+        written = 0  # by short statements; long ones count as they go
         always_long = streaming is not None or self._refuse is not None
         for statement in transaction.statements:
             if pause_s and not first:
@@ -246,33 +251,35 @@ class Sessions(Generic[T]):
                 yield from self._before_begin(transaction)
                 owner.mark(Lap.CONSISTENCY)
             if owner.lost():  # while its client thought or the answer travelled
-                return False
+                return written + (owner.written or 0)
             if always_long or statement.scan is not None or statement.rows_written > _STEP_ROWS:
                 if not (
                     yield from self._execute_long(
                         transaction, statement, owner, streaming, client_s
                     )
                 ):
-                    return False
+                    return written + (owner.written or 0)
                 if self._delay_s and not autocommit:
                     yield clock.until(clock._now + self._delay_s)
                 continue
             if statement.locks and not (yield from self._lock(owner, statement.locks)):
-                return False
-            rows_s = self._row_s * statement.rows_written + self._row_read_s * statement.rows_read
+                return written + (owner.written or 0)
+            rows = statement.rows_written
+            written += rows
+            rows_s = self._row_s * rows + self._row_read_s * statement.rows_read
             seconds = client_s + self._statement.cost(rows_s)
             if autocommit and self._prepare is not None:
                 seconds += self._prepare(transaction)
             yield host.work(seconds)
             if owner.aborted:
-                return False
+                return written + (owner.written or 0)
             if client_s:
                 owner.seconds[_CLIENT] += client_s
                 owner.marked_s += client_s
             owner.mark(_EXECUTE)
             if self._delay_s and not autocommit:  # else the answer is the commit's
                 yield clock.until(clock._now + self._delay_s)
-        return not owner.aborted
+        return written + (owner.written or 0) if owner.aborted else None
 
     def _request(self, owner: T) -> Generator[Event, Any, None]:
         """The client makes a request, and it reaches the server."""

@@ -84,6 +84,7 @@ class Transaction:
     pause_s = 0.0
     xa_hold_s: float | None = None
     session: Any = None
+    same_content = False
     journal: Journal | None = None
 
     def __init__(
@@ -135,6 +136,8 @@ class LongTransaction(Transaction):
         It is prepared with ``XA PREPARE``, and committed so many seconds later; None: no XA.
     session : object
         Session variables of its client, of a type that the model knows; None for the defaults.
+    same_content : bool
+        Its new rows have no primary key and are identical: every part of it has all ``keys``.
     journal : Journal or None
         Where it notes what happens to it.
     """

@@ -10,9 +10,14 @@ import pytest
 import simrep
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
 from simrep.experiment.fragment_size_result import FragmentSizes, size_text
+from simrep.experiment.fragment_sizes import _Sample
 
 ROWS, ROW_BYTES, RATE = 20_000, 100, 400
 STALL_S = 0.04
+FIGURES = (
+    "fragments", "duration_s", "payload_tps", "payload_share", "stall_s", "lock_hold_s",
+    "remote_lock_hold_s", "paused_s", "wsrep_flow_control_paused",
+)  # fmt: skip
 
 
 def scenario(**changes: Any) -> dict[str, Any]:
@@ -97,10 +102,25 @@ def test_the_grid_ends_where_smaller_fragments_are_hopeless():
     tried = [one.size for one in found.sizes]
     assert tried == sorted(tried)
     assert tried[-1] == 1_000_000  # the largest power within 2 MB
-    assert found.sizes[0].slowdown > 2.4 > found.sizes[1].slowdown
+    assert found.sizes[0].slowdown > found.sizes[1].slowdown > 2.4 > found.sizes[2].slowdown
     assert found.skipped == tuple(s for s in (100, 320, 1000, 3200) if s < tried[0])
     assert found.skipped
     assert f"Not simulated: {size_text(found.skipped[0])}" in str(found)
+
+
+def test_one_hopeless_size_does_not_end_the_grid(monkeypatch):
+    """A size may be slower than the next smaller one; only when it goes on rising is it enough."""
+    times_s = {0: 1.0, 10**6: 3.5, 320_000: 3.01, 100_000: 2.8, 32_000: 3.1, 10_000: 3.3}
+
+    def simulated(planned, seed, replication, position):
+        size = planned.scenario.workload.scheduled[position].session["wsrep_trx_fragment_size"]
+        figures = dict.fromkeys(FIGURES, 1.0) | {"duration_s": times_s[size]}
+        return _Sample(figures, before_tps=1e4, executed_s=0.5, error="")
+
+    monkeypatch.setattr("simrep.experiment.fragment_sizes._simulate", simulated)
+    found = sizes()
+    assert [one.size for one in found.sizes] == sorted(times_s)[1:]
+    assert found.skipped == (100, 320, 1000, 3200)
 
 
 @pytest.mark.parametrize(("unit", "size", "fragments"), [("rows", 5000, 4), ("statements", 1, 0)])

@@ -7,6 +7,9 @@ from math import ceil
 import pytest
 
 import simrep
+from simrep.kernel.streams import Streams
+from simrep.models.galera_session import GaleraSession
+from simrep.workload.classes import Mix, TransactionClass
 from tests.clusters import GaleraCluster, updates
 from tests.large_scenario import ROW_BYTES, ROWS, large_scenario, outcome
 from tests.streams import HOP_S, large, quiet_cluster
@@ -263,3 +266,31 @@ def test_load_data_that_is_split_is_not_atomic() -> None:
         ]  # fmt: skip
         assert history.commits == [1, 2, 3]
     assert cluster.status(0, "rolled_back_rows") == 10_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "fragment_rows", "parts"), [(12, 5, [1, 1]), (5000, 1500, [1, 1, 1])]
+)
+def test_every_fragment_has_the_key_of_identical_rows_once(
+    rows: int, fragment_rows: int, parts: list[int]
+) -> None:
+    cluster = quiet_cluster()
+    session = GaleraSession(wsrep_trx_fragment_unit="rows", wsrep_trx_fragment_size=fragment_rows)
+    logs = TransactionClass("logs", rows=rows, primary_key=False, session=session)
+    one = Mix([], Streams(1)).single(logs, 0, 0)(0.0)
+    cluster.client([one])
+    cluster.run()
+    assert cluster.outcomes == [True]
+    content = [("content", "t1", "logs")]
+    fragments = [order.keys for order in cluster.histories()[1].orders][: len(parts)]
+    assert [list(keys) for keys in fragments] == [content] * len(parts)
+
+
+def test_every_part_of_a_load_has_the_key_of_identical_rows() -> None:
+    cluster = quiet_cluster(options={"wsrep_load_data_splitting": True})
+    logs = TransactionClass("logs", rows=25_000, primary_key=False, load_data=True)
+    cluster.client([Mix([], Streams(1)).single(logs, 0, 0)(0.0)])
+    cluster.run()
+    assert cluster.outcomes == [True]
+    keys = [list(order.keys) for order in cluster.histories()[1].orders]
+    assert keys == [[("content", "t1", "logs")]] * 3

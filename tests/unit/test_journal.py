@@ -116,3 +116,17 @@ def test_a_node_that_has_gone_excuses_no_other() -> None:
     told.committed(0)
     told.answered("")
     assert not closed(told)
+
+
+def test_one_that_only_reads_is_closed_when_its_client_has_the_answer() -> None:
+    clock, told = journal(3)
+    told.begin(0, 0)
+    assert not closed(told)
+    clock.run(1.0)
+    told.answered("")
+    assert closed(told)
+    assert told.commit_s == told.end_s == 1.0
+    _, failed = journal(3)
+    failed.begin(0, 0)
+    failed.answered("1213 deadlock")
+    assert isnan(failed.end_s)

@@ -152,3 +152,19 @@ def test_a_transaction_that_waits_too_long_fails_with_its_error(hold_s: int) -> 
     if not in_time:
         assert ended_s[1] == pytest.approx(2.5)
     assert cluster.status(0, "rows_locked") == 0
+
+
+@pytest.mark.parametrize(("rows", "written"), [(("row", "b"), 0), (("c", "d", "row", "e"), 6)])
+def test_only_statements_that_were_executed_have_been_rolled_back(
+    rows: tuple[str, ...], written: int
+) -> None:
+    cluster = quiet_cluster(
+        2, options={"innodb_lock_wait_timeout": 2}, costs={"row_read_us": 1000 * MS}
+    )
+    cluster.client([update(0, "row", 4)])
+    statements = tuple(Statement(0, 3, (row,)) for row in rows)
+    failing = Transaction(1, 0, "w", statements, rows, 3 * len(rows), 100, autocommit=False)
+    cluster.client([failing], begin_s=0.5)
+    cluster.run()
+    assert cluster.outcomes == [True, False]
+    assert cluster.status(0, "rolled_back_rows") == written

@@ -207,6 +207,29 @@ def test_interrupted_without_an_executor(monkeypatch: pytest.MonkeyPatch) -> Non
         assert run(FIXED, replications=5).replications == 2
 
 
+def test_what_comes_after_the_end_of_the_run_is_named() -> None:
+    content = {
+        **TIMED,
+        "cluster": {
+            **TIMED["cluster"],
+            "change": [
+                {"at_s": 0.3, "node": "n3", "what": "leave"},
+                {"at_s": 9, "node": "n3", "what": "join"},
+            ],
+        },
+        "workload": {
+            **TIMED["workload"],
+            "scheduled": [{"name": "now", "at_s": 0.2}, {"name": "late", "at_s": 7}],
+        },
+    }
+    with pytest.warns(ShortRunWarning) as caught:
+        run(content)
+    told = [str(one.message) for one in caught]
+    assert len(told) == 2
+    assert told[0].startswith("workload.scheduled.1 (late) begins at 7 s")
+    assert told[1].startswith("cluster.change.1 (join of n3) happens at 9 s")
+
+
 # -------------------------------------------------------------------- errors --
 def test_a_run_that_never_ends_is_an_error_that_says_how_far_it_came() -> None:
     stuck = with_value(load(FIXED), "run.limit_s", 0.05)

@@ -189,6 +189,11 @@ def test_the_schema_has_the_names_that_files_use() -> None:
             "workload.class.0.xa_hold_ms",
             ["not an autocommit statement"],
         ),
+        (
+            {"workload": {"class": [{"load_data": True, "xa_hold_ms": 5}]}},
+            "workload.class.0.xa_hold_ms",
+            ["commits on the way"],
+        ),
         ({"workload": {"class": [{"pause_ms": -1}]}}, "workload.class.0.pause_ms", ["at least 0"]),
         (
             {"workload": {"scheduled": [{"node": "n9"}]}},

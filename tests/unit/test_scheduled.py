@@ -57,6 +57,15 @@ def test_the_longest_stall_is_told_with_its_begin():
     assert isnan(quiet.stall_began_s)
 
 
+def test_a_stall_that_began_before_the_end_counts_to_its_own_end_and_a_later_one_does_not():
+    soon = ScheduledRecord.of(journal(**TIMES | {"end_s": 3.75}), COMMITS)
+    assert (soon.stall_s, soon.stall_began_s) == (1.5, 3.5)
+    sooner = ScheduledRecord.of(journal(**TIMES | {"end_s": 3.25}), COMMITS)
+    assert (sooner.stall_s, sooner.stall_began_s) == (1.0, 2.0)
+    failed = ScheduledRecord.of(journal(begin_s=1.0), COMMITS)
+    assert failed.stall_s == 1.5
+
+
 def test_what_never_happened_has_no_figure():
     record = ScheduledRecord.of(journal(begin_s=1.0), COMMITS)
     assert isnan(record.execution_s)

@@ -156,3 +156,27 @@ def test_size_grows_with_time_and_not_with_commits() -> None:
     for time in np.linspace(0.0, 4.999, 50_000).tolist():
         series.committed(time, time)
     assert len(series.series(5.0).commits) == 5
+
+
+def test_one_that_was_in_flight_while_others_failed_and_paused_shows_it() -> None:
+    def failing() -> CommitSeries:
+        series = CommitSeries()
+        series.committed(2.0, 1.0)
+        series.aborted(3.0, 1.5)
+        series.aborted(5.0, 4.5)  # until then nothing seems to have been in flight
+        return series
+
+    ended = failing()
+    ended.committed(7.0, 2.25)
+    assert ended.stall() == Stall(4.75, 2.25)
+    before = failing()
+    before.committed(7.0, 1.75)  # no silence before the last commit
+    assert before.stall() == Stall(5.0, 2.0)
+    failed = failing()
+    failed.aborted(6.0, 2.25)
+    assert failed.stall() == Stall(3.75, 2.25)
+    hanging = failing()
+    assert hanging.stall(end_s=9.0, in_flight_since_s=2.5) == Stall(6.5, 2.5)
+    paused = failing()
+    paused.committed(7.0, 4.75)  # tells nothing new
+    assert paused.stall() == Stall(2.5, 4.5)

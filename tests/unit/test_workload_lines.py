@@ -211,3 +211,40 @@ def test_connections_are_those_of_each_node() -> None:
     assert loaded.arrivals == tuple(Arrivals(node, 3.0, 5) for node in range(3))
     groups = [{"node": "n2", "rate_tps": 5.0, "connections": 2}, {"node": "n1", "rate_tps": 1.0}]
     assert workload_of({"group": groups}).arrivals == (Arrivals(1, 5.0, 2), Arrivals(0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "special",
+    [{}, {"pause_ms": 1}, {"session": {"a": 1}}, {"xa_hold_ms": 1}, {"load_data": True},
+     {"rows": 3000}, {"statements": 3, "rows": 3000}],
+)  # fmt: skip
+def test_rows_without_a_primary_key_share_one_key(special: dict[str, Any]) -> None:
+    table = {"name": "logs", "rows": 2, "primary_key": False} | special
+    loaded = workload_of({"class": [table], "scheduled": [table | {"name": "later"}]})
+    mixed = transactions(loaded.classes[0], 2)
+    single = Mix([], Streams(1)).single(loaded.scheduled[0].transaction_class, 0, 0)(0.0)
+    for one in (*mixed, single):
+        assert one.keys == (("content", "t1", one.kind),)
+        assert one.ranges == ()
+        assert one.key_count == 1
+        assert one.rows == table["rows"] * table.get("statements", 1)
+
+
+def test_rows_that_exist_are_certified_one_by_one_whatever_their_table_has() -> None:
+    keys = {"distribution": "scan", "rows": 3}
+    table = {"rows": 3, "primary_key": False, "pause_ms": 1, "keys": keys}
+    (one,) = transactions(workload_of({"class": [table]}).classes[0])
+    assert one.keys == (0, 1, 2)
+
+
+def test_a_scheduled_transaction_that_only_reads_ends_a_run() -> None:
+    reading = {"name": "report", "at_s": 0.1, "statements": 0, "reads": 3}
+    result = simrep.run(
+        {
+            "cluster": {"model": "galera", "nodes": 2},
+            "workload": {"threads": 1, "think_time_ms": 10, "scheduled": [reading]},
+            "run": {"settle_s": 0.1, "limit_s": 5},
+        }
+    )
+    report = result.scheduled["report"]
+    assert 0.1 < report.commit_s == report.end_s < 0.2
