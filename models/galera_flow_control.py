@@ -75,10 +75,9 @@ class FlowControl:
         if self._own and (decreased or queue <= self.lower):
             self._own = False
             self._send(Control(Kind.CONTINUE, seqno=self._view))
-        if queue <= self.lower:
-            if self._caught_up is not None:
-                caught_up, self._caught_up = self._caught_up, None
-                caught_up()
+        if queue <= self.lower and self._caught_up is not None:
+            caught_up, self._caught_up = self._caught_up, None
+            caught_up()
 
     def catch_up(self, queue: int, caught_up: Callable[[], object]) -> None:
         """A node has joined with so much in its queue, which it may have until ``caught_up()``."""

@@ -122,6 +122,7 @@ class GaleraNode:
         self.started_s = clock.now
         self.died_s: float | None = None
         self._early: list[Any] = []
+        self._ready: tuple[int, Callable[[], object]] | None = None
 
         self.received = self.received_bytes = 0
         self.local_commits = self.cert_failures = self.too_large = 0
@@ -354,7 +355,12 @@ class GaleraNode:
         """A node that joins keeps what is ordered until it has the state before it."""
         self._idle_appliers = 0
         self._appliers_started = False
-        self._receive = self._early.append  # type: ignore[method-assign, assignment]
+        self._receive = self._keep  # type: ignore[method-assign]
+
+    def _keep(self, message: Any) -> None:
+        self._early.append(message)
+        if self._ready is not None:
+            self._start(self._ready)
 
     @property
     def waits_for_state(self) -> bool:
@@ -371,11 +377,15 @@ class GaleraNode:
 
     def _start(self, work: tuple[int, Callable[[], object]]) -> None:
         view, started = work
-        del self._receive  # the method again
-        early, self._early = self._early, []
-        first = next(
-            i for i, m in enumerate(early) if m.kind == Kind.VIEW and m.view.number == view
+        views = (
+            i for i, m in enumerate(self._early) if m.kind == Kind.VIEW and m.view.number == view
         )
+        first = next(views, None)
+        if first is None:  # the view is on its way
+            self._ready = work
+            return
+        del self._receive  # the method again
+        early, self._early, self._ready = self._early, [], None
         for message in early[first:]:  # what came before is in the state
             self._receive(message)
         self._idle_appliers = self._appliers

@@ -328,3 +328,64 @@ def test_a_stop_of_a_node_that_goes_ends_with_it(gone: int) -> None:
     built.clock.run(END_S)
     assert built.status(0, "wsrep_flow_control_recv") > stops + 3
     assert max(commits_s(built, 0)) > END_S - 1.0
+
+
+# -- several at once -------------------------------------------------------------------------------
+
+
+def left_over(built: GaleraCluster, variable: str) -> list[float]:
+    return [status[variable] for status in built.model.counters().values()]
+
+
+def test_two_that_join_behind_a_large_writeset_both_get_the_state() -> None:
+    built = cluster(
+        Change(1.0, 2, "leave"),
+        Change(1.0, 3, "leave"),
+        Change(3.0, 2, "join"),
+        Change(4.0, 3, "join"),  # the only applier of the donor is busy with rows
+        size=4,
+        costs={"apply_row_us": 2000.0},
+        wsrep_slave_threads=1,
+    )
+    built.client([large(2000, node=1)], begin_s=2.0)
+    built.client(all_the_time(1, 1), begin_s=0.0, pause_s=0.2)
+    built.clock.run(END_S)
+    assert len(set(left_over(built, "wsrep_last_committed"))) == 1
+    assert min(left_over(built, "wsrep_last_committed")) > 20
+
+
+def test_who_has_no_state_yet_is_no_donor() -> None:
+    built = cluster(
+        Change(1.0, 0, "leave"),
+        Change(2.0, 0, "join", 15.0),
+        Change(3.0, 2, "leave"),
+        Change(4.0, 2, "join", 0.5),
+    )
+    built.client(all_the_time(0, 1), pause_s=0.1)
+    built.clock.run(6.0)
+    first, second, third = left_over(built, "wsrep_last_committed")
+    assert first == 0
+    assert second == pytest.approx(third, abs=1)
+
+
+def test_a_donor_that_goes_is_replaced() -> None:
+    built = cluster(
+        Change(1.0, 2, "leave"),
+        Change(3.0, 2, "join", 5.0),
+        Change(4.0, 0, "leave"),  # before it has given
+    )
+    built.client(all_the_time(0, 1), pause_s=0.1)
+    built.clock.run(15.0)
+    _, second, third = left_over(built, "wsrep_last_committed")
+    assert second == pytest.approx(third, abs=1)
+
+
+def test_nothing_is_repeated_on_a_server_that_has_gone() -> None:
+    built = cluster(Change(1.0, 0, "crash"), wsrep_retry_autocommit=10000)
+    rows = ("hot",)
+    built.client((updates(0, 0, n, rows) for n in range(2000)), begin_s=0.0)
+    built.client((updates(1, 1, n, rows) for n in range(2000)), begin_s=0.0)
+    built.clock.run(END_S)
+    after = [one for one in built.attempts if one.transaction.client == 0 and one.ended_s > 1.0]
+    assert len(after) > 10  # turned away once a second, and not hanging
+    assert not any(one.committed for one in after)

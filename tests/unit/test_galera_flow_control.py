@@ -97,6 +97,33 @@ def test_nobody_stops_a_cluster_that_is_stopped() -> None:
     assert node.messages == [Kind.STOP]
 
 
+def test_a_stop_of_an_earlier_view_counts_no_more() -> None:
+    node = Node(fc_limit=0)
+    assert paused_after(node, [Kind.STOP]) == [True]
+    node.flow_control.reset(7, 2)
+    assert not node.send_monitor.paused
+    assert paused_after(node, [Kind.STOP, Kind.CONTINUE, Kind.CONTINUE]) == [False] * 3
+    node.flow_control.deliver(Control(Kind.STOP, seqno=7))
+    assert node.send_monitor.paused
+
+
+def test_who_joins_may_have_in_its_queue_what_it_had_until_it_has_caught_up() -> None:
+    node, caught_up = Node(fc_limit=10, fc_master_slave=True), []
+    control = node.flow_control
+    control.catch_up(50, lambda: caught_up.append(True))
+    control.grown(50)
+    control.grown(60)
+    assert node.messages == []
+    control.grown(61)
+    assert node.messages == [Kind.STOP]
+    control.shrunk(49)  # it gains
+    assert node.messages == [Kind.STOP, Kind.CONTINUE]
+    assert not caught_up
+    control.shrunk(10)
+    control.shrunk(9)
+    assert caught_up == [True]
+
+
 # -- on a cluster ----------------------------------------------------------------------------
 
 
