@@ -254,7 +254,7 @@ class Node:
                     self.idle -= 1
                     self.wake.put(ordered)
         elif message.kind != Kind.LAST_COMMITTED:
-            self.flow_control.deliver(message.kind)
+            self.flow_control.deliver(message)
 
     def finish_own(self, ordered: Ordered) -> Process:
         yield from self.certify(ordered)
