@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError
 from simrep.experiment.plan import plan
+from simrep.experiment.printed import as_text
 from simrep.experiment.run import simulate
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
@@ -176,12 +177,7 @@ class StallExplanation:
         return table
 
     def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=100, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self.summary())
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        return as_text(self.summary(), 100)
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from simrep.experiment.printed import as_text
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
@@ -224,12 +226,7 @@ class FragmentSizes:
         return tables(self)
 
     def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=120, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self.tables())
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        return as_text(self.tables(), 120)
 
     def __repr__(self) -> str:
         recommended = ", ".join(size_text(one.size) for one in self.recommended) or "none"

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from simrep.experiment.printed import as_text
+
 if TYPE_CHECKING:
     from rich.console import Group
 
@@ -40,12 +42,7 @@ class Reproduced(ABC):
         """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""
 
     def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=self.width, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self.tables())
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        return as_text(self.tables(), self.width)
 
     def _as_json(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """With its provenance, as JSON can hold it: what is not a number becomes None."""

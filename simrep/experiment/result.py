@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from simrep.experiment.printed import as_text
 from simrep.experiment.scheduled import ScheduledRecord
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.histogram import LatencyHistogram
@@ -291,12 +292,7 @@ class Result:
         return tables(self)
 
     def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=88, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self.summary())
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        return as_text(self.summary(), 88)
 
     def __repr__(self) -> str:
         return (
