@@ -1,0 +1,11 @@
+"""What can go wrong on the rig, in words that say what to do next."""
+
+from __future__ import annotations
+
+from simrep.errors import SimrepError
+
+__all__ = ["RigError"]
+
+
+class RigError(SimrepError):
+    """A real cluster, its network or its load did not do what was asked."""
