@@ -1,0 +1,274 @@
+"""A process full of clients: threads that submit statements and write down every transaction.
+
+``python -m simrep.rig.clients PLAN.json`` connects, prints ``ready``, and waits on standard input
+for ``go NANOSECONDS``, the begin of the load on the system's monotonic clock, which all processes
+share. ``stop SECONDS`` ends a load that has no end of its own. When all clients are through, it
+prints what it cost.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from io import FileIO
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from threading import Thread
+from typing import Protocol
+
+import pymysql
+
+from simrep.rig.arrivals import ClosedLoop, OpenLoop
+from simrep.rig.tables import DATABASE, Statement
+from simrep.rig.transactions import COLUMNS, Transaction
+
+__all__ = ["Client", "Clock", "Plan", "Session", "connect", "main", "run_clients"]
+
+_AGAIN = {1020, 1205, 1213, 1180, 3101}
+"""Changed since read, lock wait time-out, deadlock, error at commit, refused by the group."""
+_LOST = {2006, 2013, 2014, 2055}
+_NO_CODE = 1
+_SWITCH_S = 2e-4
+"""A thread that has an answer gets the interpreter so soon, even if another one is busy."""
+
+
+class Session(Protocol):
+    """A connection to a server."""
+
+    def query(self, sql: str) -> int:
+        """Run a statement; the number of rows that it changed."""
+        ...
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client: its number, its node and the socket of that."""
+
+    number: int
+    node: str
+    socket: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the clients of one process do.
+
+    Attributes
+    ----------
+    clients : tuple of Client
+    statement : Statement
+    each : int or None
+        Transactions of a client; None: until the load is over.
+    rates_tps : mapping of node to float
+        Arrivals of an open loop; empty for a closed one.
+    until_s : float
+        No transaction begins later.
+    retry : bool
+    seed : int
+    out : str
+        File for the records.
+    """
+
+    clients: tuple[Client, ...]
+    statement: Statement
+    each: int | None
+    rates_tps: dict[str, float]
+    until_s: float
+    retry: bool
+    seed: int
+    out: str
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """The same back."""
+        content = json.loads(text)
+        content["clients"] = tuple(Client(**client) for client in content["clients"])
+        content["statement"] = Statement(**content["statement"])
+        return cls(**content)
+
+
+class Clock:
+    """Seconds since the begin of the load."""
+
+    def __init__(self, begin_ns: int | None = None) -> None:
+        self._begin_ns = time.monotonic_ns() if begin_ns is None else begin_ns
+
+    def now(self) -> float:
+        """Seconds; negative before the load begins."""
+        return (time.monotonic_ns() - self._begin_ns) / 1e9
+
+    def wait_until(self, moment_s: float) -> None:
+        """Return then, or at once if it has passed."""
+        while (left := moment_s - self.now()) > 0:
+            time.sleep(left)
+
+
+def connect(client: Client) -> Session:
+    """A connection of the driver, over the socket of the node."""
+    connection: Session = pymysql.connect(
+        unix_socket=client.socket, user="root", password="", database=DATABASE, autocommit=True
+    )
+    return connection
+
+
+def run_clients(
+    plan: Plan,
+    sessions: Sequence[Session],
+    clock: Clock,
+    *,
+    on_start: Callable[[Callable[[float], None]], None] | None = None,
+) -> list[Transaction]:
+    """Let all clients of a process submit what they should, each in a thread of its own.
+
+    Parameters
+    ----------
+    plan : Plan
+    sessions : sequence of Session
+        One for each client.
+    clock : Clock
+        What all times count from.
+    on_start : callable, optional
+        Is given what ends the load at a time of that clock.
+    """
+    loops: dict[str, ClosedLoop | OpenLoop] = {}
+    for position, node in enumerate(dict.fromkeys(client.node for client in plan.clients)):
+        rate_tps = plan.rates_tps.get(node)
+        if rate_tps is None:
+            loops[node] = ClosedLoop(plan.each, plan.until_s)
+        else:
+            generator = random.Random(f"{plan.seed} arrivals {position}")  # noqa: S311
+            loops[node] = OpenLoop(rate_tps, generator, plan.until_s)
+    records: list[list[Transaction]] = [[] for _ in plan.clients]
+    threads = [
+        Thread(target=_submit_all, args=(plan, client, session, loops[client.node], clock, own))
+        for client, session, own in zip(plan.clients, sessions, records, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    if on_start is not None:
+        on_start(partial(_stop_all, list(loops.values())))
+    for thread in threads:
+        thread.join()
+    return [record for own in records for record in own]
+
+
+def _stop_all(loops: Sequence[ClosedLoop | OpenLoop], at_s: float) -> None:
+    for loop in loops:
+        loop.stop(at_s)
+
+
+def _submit_all(
+    plan: Plan,
+    client: Client,
+    session: Session,
+    loop: ClosedLoop | OpenLoop,
+    clock: Clock,
+    records: list[Transaction],
+) -> None:
+    generator = random.Random(f"{plan.seed} client {client.number}")  # noqa: S311
+    end_s = 0.0
+    while (intended_s := loop.intended(len(records), end_s)) is not None:
+        clock.wait_until(intended_s)
+        text = plan.statement.pick(generator)
+        start_s = clock.now()
+        attempts, error = _submit(session, text, retry=plan.retry)
+        end_s = clock.now()
+        records.append(
+            Transaction(
+                client=client.number,
+                node=client.node,
+                intended_s=intended_s,
+                start_s=start_s,
+                end_s=end_s,
+                rows=0 if error else plan.statement.rows,
+                bytes=len(text),
+                attempts=attempts,
+                error=error,
+            )
+        )
+        if error in _LOST:
+            return
+
+
+def _submit(session: Session, text: str, *, retry: bool) -> tuple[int, int]:
+    """Attempts, and the number of the last one's error; 0 if it was committed."""
+    attempts = 0
+    while True:
+        attempts += 1
+        try:
+            session.query(text)
+        except pymysql.err.MySQLError as problem:
+            number = problem.args[0] if problem.args else _NO_CODE
+            error = number if isinstance(number, int) and number else _NO_CODE
+            if not retry or error not in _AGAIN:
+                return attempts, error
+        else:
+            return attempts, 0
+
+
+def _write(path: Path, records: Sequence[Transaction]) -> None:
+    lines = [",".join(COLUMNS)]
+    lines += [
+        f"{r.client},{r.node},{r.intended_s:.6f},{r.start_s:.6f},{r.end_s:.6f},"
+        f"{r.rows},{r.bytes},{r.attempts},{r.error}"
+        for r in records
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Do what the plan says."""
+    sys.setswitchinterval(_SWITCH_S)
+    plan = Plan.from_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    sessions = [connect(client) for client in plan.clients]
+    _say("ready")
+    # Without a buffer: a thread that still reads when the process ends holds no lock of it.
+    orders = FileIO(sys.stdin.fileno(), closefd=False)
+    order, _, begin = orders.readline().decode().partition(" ")
+    if order != "go":
+        return  # the parent has ended
+    gc.disable()  # no pause of the clients for what is garbage
+    clock = Clock(int(begin))
+
+    def listen(stop: Callable[[float], None]) -> None:
+        def wait() -> None:
+            word, _, at_s = orders.readline().decode().partition(" ")
+            stop(float(at_s) if word == "stop" else clock.now())
+
+        Thread(target=wait, daemon=True).start()
+
+    before = _cpu_s()
+    records = run_clients(plan, sessions, clock, on_start=listen)
+    cost = {"cpu_s": round(_cpu_s() - before, 4), "records": len(records)}
+    _write(Path(plan.out), records)
+    for session in sessions:
+        session.close()
+    _say(json.dumps(cost))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _cpu_s() -> float:
+    usage = getrusage(RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""The rig's own load driver: clients in several processes, and a record of every transaction."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from simrep.rig.clients import Client, Clock, Plan
+from simrep.rig.errors import RigError
+from simrep.rig.load import Load
+from simrep.rig.tables import statement
+from simrep.rig.transactions import Transaction, read_transactions
+
+__all__ = ["Driven", "drive", "plans"]
+
+_LEAD_NS = 200_000_000
+"""From the word to begin until the begin: time for it to reach all processes."""
+_GRACE_S = 60.0
+"""For the last answers after the end of the load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """A load that has run.
+
+    Attributes
+    ----------
+    records : tuple of Transaction
+    cpu_s : float
+        CPU time of the clients.
+    """
+
+    records: tuple[Transaction, ...]
+    cpu_s: float
+
+
+def plans(
+    load: Load, sockets: Mapping[str, Path], folder: Path, *, seed: int, limit_s: float
+) -> list[Plan]:
+    """What each process of clients does.
+
+    Parameters
+    ----------
+    load : Load
+    sockets : mapping of node to Path
+        Where the servers listen.
+    folder : Path
+        For the records.
+    seed : int
+        Root of all random choices of the clients.
+    limit_s : float
+        Longest duration of the load.
+    """
+    clients = [
+        Client(number, node, str(sockets[node]))
+        for number in range(load.threads)
+        for node in [load.nodes[number % len(load.nodes)]]
+    ]
+    count = min(load.processes, load.threads)
+    found = []
+    for process in range(count):
+        own = tuple(clients[process::count])
+        rates = {
+            node: load.rate_tps * sum(client.node == node for client in own) / load.threads
+            for node in dict.fromkeys(client.node for client in own)
+        }
+        found.append(
+            Plan(
+                clients=own,
+                statement=statement(load),
+                each=load.each,
+                rates_tps=rates if load.rate_tps else {},
+                until_s=min(load.duration_s or limit_s, limit_s),
+                retry=load.retry,
+                seed=seed * 1000 + process,
+                out=str(folder / f"clients-{process}.csv"),
+            )
+        )
+    return found
+
+
+def drive(
+    load: Load,
+    sockets: Mapping[str, Path],
+    *,
+    seed: int,
+    limit_s: float,
+    beside: Callable[[Clock], None] | None = None,
+) -> Driven:
+    """Run a load to its end.
+
+    Parameters
+    ----------
+    load : Load
+    sockets : mapping of node to Path
+    seed : int
+    limit_s : float
+        A load that lasts longer is cut off.
+    beside : callable, optional
+        What happens meanwhile, with the clock of the load; when it returns, the load ends.
+
+    Raises
+    ------
+    RigError
+        When clients cannot connect, or do not end.
+    """
+    with TemporaryDirectory(prefix="simrep-load-") as name:
+        chosen = plans(load, sockets, Path(name), seed=seed, limit_s=limit_s)
+        with _processes(chosen) as running:
+            begin_ns = time.monotonic_ns() + _LEAD_NS
+            for process in running:
+                _tell(process, f"go {begin_ns}")
+            clock = Clock(begin_ns)
+            if beside is not None:
+                clock.wait_until(0.0)
+                beside(clock)
+                end_s = clock.now()
+                for process in running:
+                    _tell(process, f"stop {end_s:.6f}")
+            deadline_s = begin_ns / 1e9 + limit_s + _GRACE_S
+            results = [_result(process, deadline_s) for process in running]
+        records = [record for plan in chosen for record in read_transactions(Path(plan.out))]
+    return Driven(tuple(records), round(sum(result["cpu_s"] for result in results), 4))
+
+
+Process = subprocess.Popen[str]
+
+
+@contextmanager
+def _processes(chosen: Sequence[Plan]) -> Iterator[list[Process]]:
+    """Processes whose clients are connected; none is left behind."""
+    for plan in chosen:
+        Path(f"{plan.out}.json").write_text(plan.to_json(), encoding="utf-8")
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "simrep.rig.clients", f"{plan.out}.json"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for plan in chosen
+    ]
+    try:
+        for process in running:
+            assert process.stdout is not None
+            if process.stdout.readline().strip() != "ready":
+                raise RigError(f"clients cannot connect: {_last_words(process)}")
+        yield running
+    finally:
+        for process in running:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+
+
+def _tell(process: Process, text: str) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):  # it has ended: what it says last tells why
+        process.stdin.write(text + "\n")
+        process.stdin.flush()
+
+
+def _result(process: Process, deadline_s: float) -> dict[str, float]:
+    """What a process of clients reports when it is through."""
+    try:
+        # Its standard input stays open meanwhile: the end of that is a word to stop.
+        process.wait(timeout=max(1.0, deadline_s - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise RigError("clients do not end: a server does not answer") from None
+    if process.returncode:
+        raise RigError(f"clients failed: {_last_words(process)}")
+    assert process.stdout is not None
+    result: dict[str, float] = json.loads(process.stdout.read().splitlines()[-1])
+    return result
+
+
+def _last_words(process: Process) -> str:
+    process.kill()
+    assert process.stderr is not None
+    return (process.stderr.read().strip().splitlines() or ["they end without a word"])[-1]

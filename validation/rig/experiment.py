@@ -1,0 +1,286 @@
+"""Experiments as files: systems, delay layouts, loads, and the grids that cross them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from simrep.errors import ScenarioError, nearest
+from simrep.rig.cell import Cell, ProductName, Run, ServerName
+from simrep.rig.engine import Option
+from simrep.rig.layout import Layout
+from simrep.rig.load import Load
+from simrep.scenario.problems import combined, problems
+from simrep.scenario.table import Count, Fraction, Name, Positive, Table
+
+__all__ = [
+    "Experiment",
+    "Grid",
+    "Limits",
+    "StoredExperiment",
+    "System",
+    "Variant",
+    "experiments",
+    "load_experiment",
+]
+
+_SERVERS: Mapping[ProductName, ServerName] = {"galera": "mariadb", "group_replication": "mysql"}
+Names = Annotated[tuple[Name, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
+Nodes = Annotated[int, Field(strict=True, ge=2, le=9)]
+
+
+class System(Table):
+    """A ``[[system]]``: a replication product and how its servers are started."""
+
+    name: Name
+    title: str = ""
+    product: ProductName
+    server: ServerName | None = Field(
+        None, description="default: mariadb for galera, mysql for group_replication"
+    )
+    nodes: Nodes = Field(3, description="servers, named n1, n2, ...")
+    options: dict[str, Option] = Field({}, description="in the product's own spelling")
+    scenario: dict[str, Any] = Field(
+        {}, description="tables that the scenario of the dataset has besides, e.g. cluster.pack"
+    )
+
+    @model_validator(mode="after")
+    def _server(self) -> Self:
+        needed = _SERVERS.get(self.product)
+        if needed is None and self.server is None:
+            raise ScenarioError("server", f"is required for {self.product}", "mariadb or mysql")
+        if needed == "mysql" and self.server == "mariadb":
+            raise ScenarioError("server", "MariaDB has no Group Replication")
+        return self
+
+    @property
+    def runs_on(self) -> ServerName:
+        """Which server program."""
+        return self.server or _SERVERS[self.product]
+
+
+class Variant(Table):
+    """A ``[[variant]]``: options that change together."""
+
+    name: Name
+    options: dict[str, Option] = Field(min_length=1)
+
+
+class Grid(Table):
+    """A ``[[grid]]``: every combination of what it lists is a cell."""
+
+    systems: Names = Field(alias="system", min_length=1)
+    layouts: Names = Field(alias="layout", min_length=1)
+    loads: Names = Field(alias="load", min_length=1)
+    variants: Names = Field(("",), alias="variant", description='names; "" is none')
+    threads: tuple[Count, ...] | None = Field(None, description="default: those of the load")
+    options: dict[str, tuple[Option, ...]] = Field({}, description="values of single options")
+    vary: dict[str, tuple[Any, ...]] = Field(
+        {}, description='values of keys of the load, e.g. rows, or "large.fragment_size"'
+    )
+    repetitions: Count | None = Field(None, description="default: those of the experiment")
+
+
+class Limits(Table):
+    """The ``[limits]`` that a run has to keep, else it is marked and not used."""
+
+    used_by_others: Fraction = Field(0.15, description="share of the CPUs that other work takes")
+    quiet: Fraction = Field(0.2, description="the machine may be so busy before a run begins")
+    wait_for_quiet_s: Positive = Field(30.0, description="longest wait for that")
+    late_mean_ms: Positive = Field(0.5, description="mean lateness of delayed packets")
+    catch_up_s: Positive = Field(60.0, description="for all nodes to have equal rows afterwards")
+    run_s: Positive = Field(900.0, description="longest duration of one run")
+
+
+class Experiment(Table):
+    """The content of an experiment's file."""
+
+    title: str
+    question: str = Field(description="what the measurement tells apart")
+    repetitions: Count = 3
+    attempts: Count = Field(
+        2, description="a run that is marked is measured again, so often in all"
+    )
+    limits: Limits = Field(default_factory=Limits)
+    systems: tuple[System, ...] = Field(alias="system", min_length=1)
+    layouts: tuple[Layout, ...] = Field(alias="layout", min_length=1)
+    loads: tuple[Load, ...] = Field(alias="load", min_length=1)
+    variants: tuple[Variant, ...] = Field((), alias="variant")
+    grids: tuple[Grid, ...] = Field(alias="grid", min_length=1)
+
+    @model_validator(mode="after")
+    def _names(self) -> Self:
+        for kind, tables in self._tables().items():
+            names = [table.name for table in tables]
+            for position, name in enumerate(names):
+                if name in names[:position]:
+                    raise ScenarioError(f"{kind}.{position}.name", f"there is a {name!r} already")
+        for position, grid in enumerate(self.grids):
+            self._check(grid, f"grid.{position}")
+        return self
+
+    def _tables(self) -> Mapping[str, Sequence[System | Layout | Load | Variant]]:
+        return {
+            "system": self.systems,
+            "layout": self.layouts,
+            "load": self.loads,
+            "variant": self.variants,
+        }
+
+    def _check(self, grid: Grid, where: str) -> None:
+        chosen = {
+            "system": grid.systems,
+            "layout": grid.layouts,
+            "load": grid.loads,
+            "variant": [name for name in grid.variants if name],
+        }
+        for kind, tables in self._tables().items():
+            known = [table.name for table in tables]
+            for name in chosen[kind]:
+                if name not in known:
+                    raise ScenarioError(
+                        f"{where}.{kind}", f"no {kind} {name!r}", nearest(name, known)
+                    )
+        for one, _ in self._cells(grid, where):
+            for name in sorted(one.layout.names() | set(one.load.nodes)):
+                if name not in one.node_names:
+                    raise ScenarioError(
+                        where,
+                        f"{one.label}: {one.system} has no node {name!r}",
+                        f"it has {', '.join(one.node_names)}",
+                    )
+
+    def cells(self) -> Iterator[tuple[Cell, int]]:
+        """Every cell once, with its repetitions, those of a cluster together."""
+        found: dict[str, tuple[Cell, int]] = {}
+        for position, grid in enumerate(self.grids):
+            for cell, repetitions in self._cells(grid, f"grid.{position}"):
+                known = found.get(cell.key)
+                found[cell.key] = (cell, max(repetitions, known[1] if known else 0))
+        clusters = list(dict.fromkeys(cell.cluster_key for cell, _ in found.values()))
+        yield from sorted(found.values(), key=lambda one: clusters.index(one[0].cluster_key))
+
+    def runs(self) -> list[Run]:
+        """All runs: within a cluster and a layout every cell once before the second repetition."""
+        groups: dict[tuple[str, str], list[tuple[Cell, int]]] = {}
+        for cell, repetitions in self.cells():
+            groups.setdefault((cell.cluster_key, cell.layout.name), []).append((cell, repetitions))
+        return [
+            Run(cell, repetition)
+            for group in groups.values()
+            for repetition in range(1, max(count for _, count in group) + 1)
+            for cell, count in group
+            if repetition <= count
+        ]
+
+    def _cells(self, grid: Grid, where: str) -> Iterator[tuple[Cell, int]]:
+        by_name = {kind: {t.name: t for t in tables} for kind, tables in self._tables().items()}
+        varied = [[(name, value) for value in values] for name, values in grid.vary.items()]
+        options = [[(name, value) for value in values] for name, values in grid.options.items()]
+        for names in product(grid.systems, grid.variants, grid.layouts, grid.loads):
+            system, layout, load = (by_name[k][n] for k, n in zip(_KINDS, names, strict=True) if k)
+            assert isinstance(system, System)
+            assert isinstance(layout, Layout)
+            assert isinstance(load, Load)
+            variant = by_name["variant"].get(names[1])
+            common = dict(variant.options) if isinstance(variant, Variant) else {}
+            for chosen in product(*options):
+                for values in product(*varied):
+                    for threads in grid.threads or (load.threads,):
+                        yield (
+                            Cell(
+                                system=system.name,
+                                variant=names[1],
+                                product=system.product,
+                                server=system.runs_on,
+                                nodes=system.nodes,
+                                options={**system.options, **common, **dict(chosen)},
+                                layout=layout,
+                                load=_varied(load, {"threads": threads, **dict(values)}, where),
+                            ),
+                            grid.repetitions or self.repetitions,
+                        )
+
+    def factors(self) -> list[str]:
+        """Options and keys of loads that differ between cells, in the order of the grids."""
+        named = ["threads"]
+        for grid in self.grids:
+            named += [*grid.vary, *grid.options]
+            for variant in self.variants:
+                named += variant.options if variant.name in grid.variants else []
+        return list(dict.fromkeys(named))
+
+    def system(self, name: str) -> System:
+        """One of its systems."""
+        return next(system for system in self.systems if system.name == name)
+
+
+_KINDS = ("system", "", "layout", "load")
+
+
+def _varied(load: Load, values: Mapping[str, Any], where: str) -> Load:
+    content = load.model_dump(exclude_unset=True)
+    for name, value in values.items():
+        table = content
+        *inside, last = name.split(".")
+        for step in inside:
+            table = table.setdefault(step, {})
+        table[last] = value
+    try:
+        return Load.model_validate(content)
+    except ValidationError as error:
+        raise combined(problems(error, Load, ("load", load.name)), where) from None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExperiment:
+    """An experiment, its name, and the text of its file."""
+
+    name: str
+    experiment: Experiment
+    text: str
+
+
+def experiments() -> list[str]:
+    """Names of the experiments that ship with the package."""
+    return sorted(path.stem for path in _shipped().glob("*.toml"))
+
+
+def load_experiment(name: str | Path) -> StoredExperiment:
+    """Read an experiment.
+
+    Parameters
+    ----------
+    name : str or Path
+        Name of one that ships with the package, or a file.
+
+    Raises
+    ------
+    ScenarioError
+        With everything that is wrong with it.
+    """
+    path = _shipped() / f"{name}.toml" if str(name) in experiments() else Path(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
+    except OSError:
+        raise ScenarioError(
+            str(name), "neither an experiment nor a file", nearest(str(name), experiments())
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ScenarioError(path.name, f"is not TOML: {error}") from None
+    try:
+        return StoredExperiment(path.stem, Experiment.model_validate(content), text)
+    except ValidationError as error:
+        raise combined(problems(error, Experiment), path.name) from None
+
+
+def _shipped() -> Path:
+    return Path(str(files("simrep.rig") / "experiments"))

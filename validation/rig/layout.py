@@ -1,0 +1,105 @@
+"""A delay layout of an experiment: which pairs of nodes are how far from one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from simrep.errors import ScenarioError
+from simrep.rig.delays import DelayMatrix, Link
+from simrep.scenario.table import Name, NotNegative, Positive, Probability, Table
+
+__all__ = ["Between", "Layout"]
+
+
+class Between(Table):
+    """A ``[[layout.path]]``: delay from one node to another."""
+
+    source: Name = Field(alias="from", description='node, "*" for all')
+    target: Name = Field(alias="to", description='node, "*" for all')
+    one_way_ms: NotNegative | None = Field(None, description="added delay in this direction")
+    rtt_ms: NotNegative | None = Field(
+        None, description="added round trip: half of it in this direction and half in the other"
+    )
+    jitter_ms: NotNegative = Field(0.0, description="half width of a uniform jitter")
+    loss: Probability = Field(0.0, description="probability that a packet is lost")
+    bandwidth_mbit: Positive | None = Field(None, description="megabits per second")
+
+    @model_validator(mode="after")
+    def _one_delay(self) -> Self:
+        if self.one_way_ms is not None and self.rtt_ms is not None:
+            raise ScenarioError("rtt_ms", "give one_way_ms or rtt_ms, not both")
+        return self
+
+    @property
+    def link(self) -> Link:
+        """What happens to packets in this direction."""
+        delay_ms = self.one_way_ms or (self.rtt_ms or 0.0) / 2
+        return Link(delay_ms, self.jitter_ms, self.loss, self.bandwidth_mbit or 0.0)
+
+
+class Layout(Table):
+    """A ``[[layout]]``: delays that are added to a network that has next to none.
+
+    ``all_ms`` comes first, ``path`` overrides it, and ``egress_ms`` is added to both.
+    """
+
+    name: Name
+    title: str = ""
+    all_ms: NotNegative = Field(0.0, description="one way, between any two nodes")
+    paths: tuple[Between, ...] = Field((), alias="path", description="single directions or pairs")
+    egress_ms: dict[str, NotNegative] = Field(
+        {}, description="by node: added to everything that it sends, as `tc netem` on it does"
+    )
+
+    def matrix(self, nodes: Sequence[str]) -> DelayMatrix:
+        """The delays between the nodes of a cluster."""
+        links = {(a, b): Link(self.all_ms) for a in nodes for b in nodes if a != b}
+        for path in self.paths:
+            for a, b in list(links):
+                forth = path.source in {"*", a} and path.target in {"*", b}
+                back = path.source in {"*", b} and path.target in {"*", a}
+                if forth or (back and path.rtt_ms is not None):
+                    links[a, b] = path.link
+        for (a, b), link in links.items():
+            extra_ms = self.egress_ms.get(a, 0.0)
+            links[a, b] = Link(link.delay_ms + extra_ms, link.jitter_ms, link.loss, link.rate_mbit)
+        return DelayMatrix(
+            tuple(nodes), {pair: link for pair, link in links.items() if not link.plain}
+        )
+
+    def names(self) -> set[str]:
+        """All nodes that it speaks of."""
+        ends = {end for path in self.paths for end in (path.source, path.target)}
+        return (ends | self.egress_ms.keys()) - {"*"}
+
+    def settings(self, nodes: Sequence[str], base_rtt_ms: float) -> dict[str, Any]:
+        """The same for a scenario, by path.
+
+        Parameters
+        ----------
+        nodes : sequence of str
+        base_rtt_ms : float
+            Round trip without added delay: a path of a scenario holds instead of it.
+        """
+        if self.egress_ms and not self.paths and not self.all_ms:
+            egress = [{"node": n, "delay_ms": float(d)} for n, d in self.egress_ms.items() if d]
+            return {"network.path": [], "network.egress": egress}
+        matrix = self.matrix(nodes)
+        paths: list[dict[str, Any]] = []
+        for (a, b), link in matrix.links.items():
+            entry: dict[str, Any] = {
+                "from": a,
+                "to": b,
+                "one_way_ms": round(base_rtt_ms / 2 + link.delay_ms, 6),
+            }
+            if link.jitter_ms:
+                entry["jitter"] = {"kind": "uniform", "sd_ms": link.jitter_ms}
+            if link.loss:
+                entry["loss"] = link.loss
+            if link.rate_mbit:
+                entry["bandwidth_mbit"] = link.rate_mbit
+            paths.append(entry)
+        return {"network.path": paths, "network.egress": []}
