@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import Self
 
 from simrep.errors import nearest
@@ -80,35 +79,7 @@ class DelayMatrix:
         link = Link(delay_ms, jitter_ms)
         if slow not in names:
             raise RigError(f"no node {slow!r} to delay ({nearest(slow, names)})")
-        return cls(names, _links((slow, other, link) for other in names if other != slow))
-
-    @classmethod
-    def mesh(cls, nodes: Iterable[str], delay_ms: float, jitter_ms: float = 0) -> Self:
-        """All pairs are as far from one another."""
-        names = tuple(nodes)
-        link = Link(delay_ms, jitter_ms)
-        return cls(names, _links((a, b, link) for a, b in permutations(names, 2)))
-
-    @classmethod
-    def symmetric(cls, nodes: Iterable[str], one_way_ms: Mapping[Pair, float]) -> Self:
-        """The given pairs are delayed by as much in both directions."""
-        both = [
-            link
-            for (a, b), delay in one_way_ms.items()
-            for link in ((a, b, Link(delay)), (b, a, Link(delay)))
-        ]
-        return cls(tuple(nodes), _links(both))
-
-    @classmethod
-    def from_rows(cls, nodes: Iterable[str], rows: Sequence[Sequence[float]]) -> Self:
-        """A square table of milliseconds: row is the sender, column the receiver."""
-        names = tuple(nodes)
-        if len(rows) != len(names) or any(len(row) != len(names) for row in rows):
-            raise RigError(
-                f"a delay matrix of {len(names)} nodes needs {len(names)} rows of as many"
-            )
-        cells = ((a, b, Link(rows[i][j])) for i, a in enumerate(names) for j, b in enumerate(names))
-        return cls(names, _links((a, b, link) for a, b, link in cells if a != b))
+        return cls(names, {(slow, other): link for other in names if other != slow})
 
     def link(self, sender: str, receiver: str) -> Link:
         """What happens to packets from one to the other."""
@@ -122,17 +93,9 @@ class DelayMatrix:
         """Added delay there and back."""
         return self.one_way_ms(a, b) + self.one_way_ms(b, a)
 
-    def rows(self) -> list[list[float]]:
-        """One-way delays in milliseconds: row is the sender, column the receiver."""
-        return [[self.one_way_ms(a, b) for b in self.nodes] for a in self.nodes]
-
     def leaving(self, sender: str) -> Iterator[tuple[str, Link]]:
         """Receivers that the sender's packets reach late, with their links."""
         for receiver in self.nodes:
             link = self.link(sender, receiver)
             if not link.plain:
                 yield receiver, link
-
-
-def _links(links: Iterable[tuple[str, str, Link]]) -> dict[Pair, Link]:
-    return {(a, b): link for a, b, link in links if not link.plain}
