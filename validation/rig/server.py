@@ -1,0 +1,191 @@
+"""A database server on a host of the rig: initialised, started, asked, stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from simrep.rig.engine import Host, Option
+from simrep.rig.errors import RigError
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+__all__ = ["Server", "ServerProgram", "initialise_all", "option_arguments"]
+
+START_S = 180.0
+INITIALISE_S = 300.0
+ASK_AGAIN_S = 0.1
+SOCKET_PATH_BYTES = 107  # what a Unix socket's address can hold
+
+
+class ServerProgram(Protocol):
+    """What differs between MySQL and MariaDB when one is started by hand."""
+
+    name: str
+    daemon: str
+    slap_program: str
+
+    def initialise(self, data: str) -> list[str]:
+        """The command line that fills an empty data folder; root has no password."""
+        ...
+
+    def arguments(self) -> list[str]:
+        """Options that the rig needs, whatever is replicated."""
+        ...
+
+
+def option_arguments(options: Mapping[str, Option]) -> list[str]:
+    """Options as a server's command line has them."""
+    return [f"--{name}={_value(value)}" for name, value in options.items()]
+
+
+def _value(value: Option) -> str:
+    if isinstance(value, bool):
+        return "ON" if value else "OFF"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+class Server:
+    """One server.
+
+    Parameters
+    ----------
+    host : Host
+    program : ServerProgram
+    number : int
+        Its ``server_id``, from 1.
+    arguments : sequence of str
+        Options of the product and of the experiment; the last of equal ones holds.
+    log : Path
+        What the server prints.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        program: ServerProgram,
+        number: int,
+        arguments: Sequence[str],
+        log: Path,
+    ) -> None:
+        self.host = host
+        self.name = host.name
+        self.log = log
+        self.slap_program = program.slap_program
+        self.socket = host.outside / "server.sock"
+        self.socket_inside = f"{host.inside}/server.sock"
+        self._program = program
+        self._data = f"{host.inside}/data"
+        self._arguments = [
+            *("--no-defaults", "--user=mysql", f"--datadir={self._data}"),
+            *(f"--socket={self.socket_inside}", "--port=3306", "--bind-address=0.0.0.0"),
+            *(f"--pid-file={host.inside}/server.pid", f"--tmpdir={host.inside}/temporary"),
+            *("--skip-name-resolve", "--max-connections=600", f"--server-id={number}"),
+            *("--innodb-buffer-pool-size=512M", *program.arguments(), *arguments),
+        ]
+
+    @property
+    def command(self) -> list[str]:
+        """The server's command line on its host."""
+        return [self._program.daemon, *self._arguments]
+
+    def initialise(self) -> None:
+        """Make an empty database."""
+        if len(str(self.socket)) > SOCKET_PATH_BYTES:
+            raise RigError(
+                f"{self.socket} is too long for a socket: set SIMREP_RIG to a short path"
+            )
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        folders = f"rm -rf {self._data} && mkdir -p {self._data} {self.host.inside}/temporary"
+        self.host.run(["sh", "-c", f"{folders} && chown -R mysql: {self.host.inside}"])
+        self.host.run(self._program.initialise(self._data), timeout_s=INITIALISE_S)
+
+    def start(self, *more: str, timeout_s: float = START_S) -> None:
+        """Start and wait until it answers.
+
+        Raises
+        ------
+        RigError
+            If it ends or does not answer in time; the message has the end of its log.
+        """
+        from pymysql.err import MySQLError
+
+        self.host.launch([*self.command, *more], self.log)
+        patience = time.monotonic() + timeout_s
+        while time.monotonic() < patience:
+            if not self.host.alive():
+                raise RigError(f"the server of {self.name} ended: {self._told()}")
+            try:
+                self.query("select 1")
+            except (MySQLError, OSError):
+                time.sleep(ASK_AGAIN_S)
+            else:
+                return
+        raise RigError(f"no answer from {self.name} within {timeout_s:g} s: {self._told()}")
+
+    def stop(self) -> None:
+        """Stop it, if it runs."""
+        self.host.terminate()
+
+    def connect(self, database: str | None = None) -> Connection[Any]:
+        """A connection as root with autocommit, over the socket."""
+        import pymysql
+
+        return pymysql.connect(
+            unix_socket=str(self.socket),
+            user="root",
+            password="",
+            database=database,
+            autocommit=True,
+            connect_timeout=30,
+        )
+
+    def query(self, *statements: str) -> list[dict[str, Any]]:
+        """Run statements on one connection and return the rows of the last."""
+        from pymysql.cursors import DictCursor
+
+        connection = self.connect()
+        try:
+            with connection.cursor(DictCursor) as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+                return list(cursor.fetchall())
+        finally:
+            connection.close()
+
+    def value(self, expression: str) -> Any:
+        """The value of an SQL expression."""
+        return self.query(f"select {expression} as value")[0]["value"]
+
+    def status(self, like: str = "%") -> dict[str, str]:
+        """Global status variables, names in lower case."""
+        rows = self.query(f"show global status like '{like}'")
+        return {row["Variable_name"].lower(): str(row["Value"]) for row in rows}
+
+    def variables(self, like: str = "%") -> dict[str, str]:
+        """Global system variables."""
+        rows = self.query(f"show global variables like '{like}'")
+        return {row["Variable_name"].lower(): str(row["Value"]) for row in rows}
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> str:
+        """Run a program beside the server."""
+        return self.host.run(argv, timeout_s=timeout_s)
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the server so far."""
+        return self.host.cpu_seconds()
+
+    def _told(self) -> str:
+        if not self.log.exists():
+            return "it logged nothing"
+        return self.log.read_text(encoding="utf-8", errors="replace")[-1500:]
+
+
+def initialise_all(servers: Iterable[Server]) -> None:
+    """Initialise servers beside one another."""
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(Server.initialise, servers))

@@ -1,0 +1,111 @@
+"""Servers that replicate: what the clusters of all products share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from simrep.rig.engine import Health
+from simrep.rig.errors import RigError
+from simrep.rig.server import Server
+
+__all__ = ["COUNTERS", "Servers", "await_condition"]
+
+ASK_AGAIN_S = 0.05
+
+# Counters of any server, by the beginning of their names.
+COUNTERS = (
+    *("com_begin", "com_commit", "com_rollback", "com_select"),
+    *("com_insert", "com_update", "com_delete", "queries"),
+    *("bytes_received", "bytes_sent", "threads_", "binlog_"),
+    *("handler_commit", "handler_rollback", "innodb_row", "innodb_os_log", "innodb_data_fsyncs"),
+)
+
+
+class Servers:
+    """A cluster's servers; products say what health is, and what they count besides.
+
+    Parameters
+    ----------
+    servers : sequence of Server
+        The first one accepts writes.
+    """
+
+    system = ""
+    product_counters: tuple[str, ...] = ()
+
+    def __init__(self, servers: Sequence[Server]) -> None:
+        self._servers = tuple(servers)
+        self._stopped = False
+
+    @property
+    def nodes(self) -> tuple[Server, ...]:
+        """All servers."""
+        return self._servers
+
+    def health(self) -> Health:
+        """Whether every server runs and answers, then what the product says."""
+        dead = [server.name for server in self._servers if not server.host.alive()]
+        if dead:
+            return Health(tuple(f"{name}: the server is not running" for name in dead))
+        return self.replication_health()
+
+    def replication_health(self) -> Health:
+        """Membership and states."""
+        raise NotImplementedError
+
+    def counters(self) -> dict[str, dict[str, str]]:
+        """Counters of the product and of any server, by node."""
+        wanted = COUNTERS + self.product_counters
+        found = {}
+        for server in self._servers:
+            status = server.status()
+            counted = {name: text for name, text in status.items() if name.startswith(wanted)}
+            found[server.name] = counted | self.more_counters(server)
+        return found
+
+    def more_counters(self, server: Server) -> dict[str, str]:
+        """Counters that are no status variables."""
+        return {}
+
+    def caught_up(self, timeout_s: float = 60.0) -> bool:
+        """Wait until every node has applied what was committed."""
+        raise NotImplementedError
+
+    def description(self) -> dict[str, Any]:
+        """Versions, command lines and variables."""
+        first = self._servers[0]
+        return {
+            "system": self.system,
+            "version": str(first.value("version()")),
+            "commands": {server.name: server.command for server in self._servers},
+            "variables": first.variables(),
+        }
+
+    def stop(self) -> None:
+        """Stop all servers, the first one last, and delete their data."""
+        if self._stopped:
+            return
+        self._stopped = True
+        for server in reversed(self._servers):
+            server.stop()
+        for server in self._servers:
+            with suppress(RigError):
+                server.host.run(["sh", "-c", f"rm -rf {server.host.inside}/*"])
+
+
+def await_condition(what: str, holds: Callable[[], bool], timeout_s: float) -> None:
+    """Wait until something holds.
+
+    Raises
+    ------
+    RigError
+        If it does not in time.
+    """
+    patience = time.monotonic() + timeout_s
+    while not holds():
+        if time.monotonic() > patience:
+            raise RigError(f"{what}: not within {timeout_s:g} s")
+        time.sleep(ASK_AGAIN_S)
