@@ -163,4 +163,5 @@ def group_problems(facts: Mapping[str, Sequence[Mapping[str, str]]]) -> tuple[st
 
 
 def _all_online(server: Server, count: int) -> bool:
-    return sum(row["member_state"] == "ONLINE" for row in server.query(MEMBERS)) == count
+    online = [row for row in server.query(MEMBERS) if row["member_state"] == "ONLINE"]
+    return len(online) == count

@@ -30,10 +30,18 @@ class NamespaceHost:
         Shared by all hosts.
     outside : Path
         Folder of this host's data, mounted as ``/data``.
+    names : Path
+        Names and addresses of all hosts, mounted as ``/etc/hosts``.
     """
 
     def __init__(
-        self, name: str, address: str, namespace: str, rootfs: Path, outside: Path
+        self,
+        name: str,
+        address: str,
+        namespace: str,
+        rootfs: Path,
+        outside: Path,
+        names: Path,
     ) -> None:
         self.name = name
         self.address = address
@@ -41,6 +49,7 @@ class NamespaceHost:
         self.inside = INSIDE
         self.outside = outside
         self._rootfs = rootfs
+        self._mounts = ((outside, INSIDE), (names, "/etc/hosts"))
         self._server: subprocess.Popen[bytes] | None = None
 
     def in_network(self, argv: Sequence[str]) -> list[str]:
@@ -49,7 +58,7 @@ class NamespaceHost:
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command line that runs a program of the root file system on the host."""
-        return self.in_network(chroot_command(self._rootfs, argv, [(self.outside, INSIDE)]))
+        return self.in_network(chroot_command(self._rootfs, argv, self._mounts))
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> str:
         """Run a program to its end and return what it printed."""

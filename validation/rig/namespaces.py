@@ -96,13 +96,17 @@ class Namespaces:
             for name in names:
                 self._set(name, "net.ipv4.tcp_congestion_control", self._congestion_control)
         known = "".join(f"{address} {name}\n" for name, address in addresses.items())
-        (self._rootfs / "etc/hosts").write_text(f"127.0.0.1 localhost\n{known}", encoding="utf-8")
+        names_file = self._folder / "names"
+        names_file.write_text(f"127.0.0.1 localhost\n{known}", encoding="utf-8")
+        (self._rootfs / "etc/hosts").touch()  # what the hosts have instead is mounted there
         (self._rootfs / "data").mkdir(exist_ok=True)
         for name, address in addresses.items():
             outside = self._folder / "hosts" / name
             outside.mkdir(parents=True)
-            namespace = f"{PREFIX}-{name}"
-            self._hosts.append(NamespaceHost(name, address, namespace, self._rootfs, outside))
+            place = NamespaceHost(
+                name, address, f"{PREFIX}-{name}", self._rootfs, outside, names_file
+            )
+            self._hosts.append(place)
         self._choose_method()
 
     def set_delays(self, delays: DelayMatrix) -> None:
