@@ -15,7 +15,7 @@ from simrep.rig.load import Load
 __all__ = ["Cell", "ProductName", "Run", "ServerName"]
 
 ProductName = Literal["galera", "group_replication", "semisync", "asynchronous"]
-ServerName = Literal["mariadb", "mysql"]
+ServerName = Literal["mariadb", "mysql", "percona"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,12 @@ __all__ = [
 ]
 
 _SERVERS: Mapping[ProductName, ServerName] = {"galera": "mariadb", "group_replication": "mysql"}
+_POSSIBLE: Mapping[ProductName, Sequence[ServerName]] = {
+    "galera": ("mariadb", "percona"),
+    "group_replication": ("mysql",),
+    "semisync": ("mysql", "mariadb"),
+    "asynchronous": ("mysql", "mariadb"),
+}
 Names = Annotated[tuple[Name, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
 Nodes = Annotated[int, Field(strict=True, ge=2, le=9)]
 
@@ -56,8 +62,9 @@ class System(Table):
         needed = _SERVERS.get(self.product)
         if needed is None and self.server is None:
             raise ScenarioError("server", f"is required for {self.product}", "mariadb or mysql")
-        if needed == "mysql" and self.server == "mariadb":
-            raise ScenarioError("server", "MariaDB has no Group Replication")
+        if self.server is not None and self.server not in _POSSIBLE[self.product]:
+            possible = " or ".join(_POSSIBLE[self.product])
+            raise ScenarioError("server", f"{self.product} runs on {possible}")
         return self
 
     @property

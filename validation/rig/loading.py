@@ -17,7 +17,15 @@ from simrep.rig.sysbench import sysbench_command, sysbench_figures
 from simrep.rig.tables import DATABASE, large_tables, tables
 from simrep.rig.transactions import Transaction, summarise
 
-__all__ = ["Loaded", "empty_tables", "fingerprints", "make_tables", "run_load", "written"]
+__all__ = [
+    "Loaded",
+    "empty_tables",
+    "fingerprints",
+    "make_tables",
+    "run_load",
+    "table_keys",
+    "written",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,19 @@ class Loaded:
 
 def _in(statements: tuple[str, ...]) -> tuple[str, ...]:
     return (f"use {DATABASE}", *statements)
+
+
+def table_keys(load: Load) -> dict[str, tuple[int | str, ...]]:
+    """What the tables of a load depend on, by a name for them: equal keys share tables."""
+    if load.script is not None:
+        keys: dict[str, tuple[int | str, ...]] = {
+            "sysbench": (load.script, load.tables, load.table_rows)
+        }
+    else:
+        keys = {load.kind: ()}
+    if load.large is not None:
+        keys["large"] = (load.large.rows, load.large.value_bytes)
+    return keys
 
 
 def make_tables(load: Load, cluster: Cluster) -> None:

@@ -1,0 +1,285 @@
+"""A campaign: all runs of an experiment, cluster by cluster, from where the last one stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Protocol
+
+from simrep.rig.cell import Cell, ProductName, Run, ServerName
+from simrep.rig.engine import Cluster, Engine, Product, RoundTrip
+from simrep.rig.errors import RigError
+from simrep.rig.experiment import StoredExperiment
+from simrep.rig.gates import Gate, round_trip_gate
+from simrep.rig.interruption import ended_by_signals, undisturbed
+from simrep.rig.journal import Entry, Journal
+from simrep.rig.layout import Layout
+from simrep.rig.loading import make_tables, table_keys
+from simrep.rig.measure import failed_entry, measure
+from simrep.rig.state import State
+from simrep.rig.transactions import write_transactions
+
+__all__ = ["Campaign", "Equipment", "Told"]
+
+_MOST_FAILED_STARTS = 2
+_SETTLE_S = 1.0
+"""For connections between servers to notice new delays."""
+
+
+class Equipment(Protocol):
+    """The engines of a campaign, and the products it can form clusters of."""
+
+    def engine(self, server: ServerName) -> Engine:
+        """What makes hosts for servers of a kind; nothing is up yet."""
+        ...
+
+    def product(self, product: ProductName, server: ServerName) -> Product:
+        """How clusters of a product are formed."""
+        ...
+
+    def accuracy(self) -> dict[str, Any]:
+        """How exactly packets are delayed on this machine, measured now."""
+        ...
+
+    def machine(self) -> dict[str, Any]:
+        """What machine it is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Progress: what has just happened, for people."""
+
+    done: int
+    total: int
+    text: str
+    left_s: float | None = None
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """A running cluster with what was set on it last."""
+
+    engine: Engine
+    cluster: Cluster
+    base_ms: float
+    prepared: dict[str, Any] = field(default_factory=dict)
+    layout: Layout | None = None
+    gate: Gate | None = None
+
+
+class Campaign:
+    """Measures what is missing of an experiment.
+
+    Parameters
+    ----------
+    stored : StoredExperiment
+    equipment : Equipment
+    folder : Path
+        Of the dataset. What it holds already is not measured again.
+    tell : callable, optional
+        Is given every piece of progress.
+    """
+
+    def __init__(
+        self,
+        stored: StoredExperiment,
+        equipment: Equipment,
+        folder: Path,
+        tell: Callable[[Told], None] | None = None,
+    ) -> None:
+        self.experiment = stored.experiment
+        self.equipment = equipment
+        self.folder = folder
+        self.journal = Journal(folder / "runs.jsonl")
+        self.state = State(folder / "state.json")
+        self.factors = self.experiment.factors()
+        self._tell = tell or (lambda _told: None)
+        self._runs = self.experiment.runs()
+        self._began = time.monotonic()
+        self._measured = 0
+        self.problems: list[str] = []
+
+    @property
+    def missing(self) -> list[Run]:
+        """Runs that neither passed nor were tried often enough, in their order."""
+        most = self.experiment.attempts
+        return [run for run in self._runs if not self.journal.finished(run.id, most)]
+
+    def entries(self) -> list[Entry]:
+        """Entries of the runs of the experiment as it is now, in its order."""
+        order = {run.id: position for position, run in enumerate(self._runs)}
+        own = [entry for entry in self.journal.entries if entry.id in order]
+        return sorted(own, key=lambda entry: (order[entry.id], entry.attempt))
+
+    def run(self) -> bool:
+        """Measure all that is missing; whether all of it was measured.
+
+        However it ends, servers and hosts are gone afterwards. Clusters that cannot be formed are
+        left out, and told of in ``problems``.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After everything was removed.
+        """
+        with ended_by_signals():
+            self.state.update(machine=self.equipment.machine())
+            self.state.update(accuracy=self.equipment.accuracy())
+            for attempt in range(self.experiment.attempts):
+                self.problems.clear()
+                todo = self.missing
+                if attempt and todo:
+                    self._say(f"once more: {len(todo)} runs that were marked")
+                for _, group in groupby(todo, lambda run: run.cell.cluster_key):
+                    self._on_one_cluster(list(group))
+        return not self.missing
+
+    def _on_one_cluster(self, runs: Sequence[Run]) -> None:
+        """Measure runs that share a cluster; it is formed anew when it breaks."""
+        left = list(runs)
+        failed_starts = 0
+        while left and failed_starts < _MOST_FAILED_STARTS:
+            try:
+                with self._formed(left[0].cell) as formed:
+                    while left and self._one(formed, left.pop(0)):
+                        pass
+            except Exception as error:  # noqa: BLE001 - servers fail to start in many ways
+                failed_starts += 1
+                problem = f"{runs[0].cell.system}: {error}"
+                self._say(problem)
+        if left:
+            self.problems.append(f"{len(left)} runs were not measured: {problem}")
+
+    @contextmanager
+    def _formed(self, cell: Cell) -> Iterator[_Cluster]:
+        """A cluster for a cell and those like it."""
+        begin = time.monotonic()
+        self._say(f"starting {cell.system}: {cell.nodes} nodes, {_told(cell.options)}")
+        logs = self.folder / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        product = self.equipment.product(cell.product, cell.server)
+        engine = self.equipment.engine(cell.server)
+        with ExitStack() as stack:
+            stack.callback(_quietly, engine.down)
+            engine.up(cell.nodes)
+            base = _typical_ms(engine.round_trips())
+            cluster = product.form(engine, cell.options, logs)
+            stack.callback(_quietly, cluster.stop)
+            took_s = time.monotonic() - begin
+            health = cluster.health()
+            if not health.ok:
+                raise RigError(f"the cluster is not whole: {'; '.join(health.problems)}")
+            self._say(f"{cell.system} is up after {took_s:.0f} s")
+            known = {
+                **cluster.description(),
+                "system": cell.system,
+                "start_s": round(took_s, 1),
+                "base_rtt_ms": base,
+                "engine": engine.description(),
+                "delay_method": engine.delay_method,
+            }
+            self.state.cluster(cell.cluster_key, known)
+            yield _Cluster(engine, cluster, base)
+
+    def _one(self, formed: _Cluster, run: Run) -> bool:
+        """Measure one run; whether the cluster can be used any longer."""
+        attempt = self.journal.attempts(run.id) + 1
+        try:
+            self._prepare(formed, run.cell)
+            measured = measure(
+                run,
+                formed.engine,
+                formed.cluster,
+                limits=self.experiment.limits,
+                factors=self.factors,
+                attempt=attempt,
+                found_before=[formed.gate] if formed.gate else [],
+            )
+        except Exception as error:  # noqa: BLE001 - servers fail in many ways; the run is marked
+            problem = f"{type(error).__name__}: {error}"
+            self._add(failed_entry(run, self.factors, attempt, problem))
+            return _whole(formed.cluster)
+        if measured.records:
+            folder = self.folder / "transactions"
+            folder.mkdir(exist_ok=True)
+            write_transactions(folder / f"{run.id}.a{attempt}.csv.gz", measured.records)
+        self._add(measured.entry)
+        return _whole(formed.cluster)
+
+    def _prepare(self, formed: _Cluster, cell: Cell) -> None:
+        """Tables without delays, then the delays of the layout."""
+        engine = formed.engine
+        wanted = {
+            name: key
+            for name, key in table_keys(cell.load).items()
+            if formed.prepared.get(name) != key
+        }
+        if wanted:
+            if formed.layout is not None:
+                engine.set_delays(Layout(name="none").matrix(cell.node_names))
+                formed.layout = None
+            make_tables(cell.load, formed.cluster)
+            if not formed.cluster.caught_up(self.experiment.limits.catch_up_s):
+                raise RigError("the tables do not reach all nodes")
+            formed.prepared |= wanted
+        if formed.layout == cell.layout:
+            return
+        matrix = cell.layout.matrix(cell.node_names)
+        engine.set_delays(matrix)
+        formed.layout = cell.layout
+        time.sleep(_SETTLE_S)
+        found = engine.round_trips()
+        formed.gate = round_trip_gate(matrix, found, formed.base_ms)
+        known = {
+            "one_way_ms": {f"{a} {b}": link.delay_ms for (a, b), link in matrix.links.items()},
+            "round_trips_ms": {f"{a} {b}": asdict(trip) for (a, b), trip in found.items()},
+        }
+        self.state.layout(cell.cluster_key, cell.layout.name, known)
+
+    def _add(self, entry: Entry) -> None:
+        self.journal.add(entry)
+        self._measured += 1
+        missing = len(self.missing)
+        each_s = (time.monotonic() - self._began) / self._measured
+        row = entry.row
+        shown = f"{row.get('seconds', '-')} s"
+        if row.get("mean_s", "") != "":
+            shown += f", mean {1000 * float(row['mean_s']):.2f} ms"
+        verdict = "; ".join(f"{gate.name} ({gate.detail})" for gate in entry.failed)
+        self._say(
+            f"{entry.id.rsplit('.', 2)[0]} {entry.id.rsplit('.', 1)[1]}: {shown}"
+            + (f", MARKED: {verdict}" if verdict else ""),
+            left_s=each_s * missing,
+        )
+
+    def _say(self, text: str, left_s: float | None = None) -> None:
+        total = len(self._runs)
+        self._tell(Told(total - len(self.missing), total, text, left_s))
+
+
+def _quietly(end: Callable[[], None]) -> None:
+    with undisturbed():
+        end()
+
+
+def _whole(cluster: Cluster) -> bool:
+    """Whether a cluster is; one that does not answer is not."""
+    try:
+        return cluster.health().ok
+    except Exception:  # noqa: BLE001 - no answer of any kind is the answer
+        return False
+
+
+def _typical_ms(trips: Mapping[tuple[str, str], RoundTrip]) -> float:
+    """Typical round trip without added delay: the median of the pairs' means."""
+    means = sorted(trip.mean_ms for trip in trips.values())
+    return round(means[len(means) // 2], 4) if means else 0.0
+
+
+def _told(options: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in options.items()) or "default options"

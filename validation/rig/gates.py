@@ -1,0 +1,115 @@
+"""The gates of a run: what has to hold for its figures to be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from simrep.rig.delays import DelayMatrix
+from simrep.rig.engine import DelayStatistics, Health, RoundTrip
+from simrep.rig.experiment import Limits
+from simrep.rig.loading import Loaded
+
+__all__ = ["Gate", "Observed", "gates", "round_trip_gate"]
+
+_CONFLICTS = {1020, 1180, 1205, 1213, 3101}
+"""Errors that transactions of concurrent writers may get."""
+_ROUND_TRIP_MS = 0.5
+_ROUND_TRIP_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One condition, and what was found if it does not hold."""
+
+    name: str
+    passed: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was seen around a run.
+
+    Attributes
+    ----------
+    before, after : Health
+    contents : mapping of node to str
+        Fingerprints of its tables after the run.
+    caught_up : bool
+        Whether all nodes had applied everything in time.
+    written : int or None
+        Transactions that the tables show.
+    loaded : Loaded
+    delays : DelayStatistics
+    used_by_others : float
+        Share of the processors.
+    in_time : bool
+        Whether the load ended by itself.
+    """
+
+    before: Health
+    after: Health
+    contents: Mapping[str, str]
+    caught_up: bool
+    written: int | None
+    loaded: Loaded
+    delays: DelayStatistics
+    used_by_others: float
+    in_time: bool
+
+
+def gates(observed: Observed, limits: Limits) -> Iterator[Gate]:
+    """All gates of a run."""
+    for name, health in (("before", observed.before), ("after", observed.after)):
+        yield Gate(f"healthy {name}", health.ok, "; ".join(health.problems))
+    changed = sorted(
+        key
+        for key in {*observed.before.facts, *observed.after.facts}
+        if observed.before.facts.get(key) != observed.after.facts.get(key)
+    )
+    yield Gate("same members", not changed, f"changed: {', '.join(map(str, changed))}")
+    equal = observed.caught_up and len(set(observed.contents.values())) == 1
+    detail = ", ".join(f"{node}: {value}" for node, value in observed.contents.items())
+    yield Gate("equal rows", equal, detail if observed.caught_up else f"not caught up; {detail}")
+    loaded = observed.loaded
+    if observed.written is not None:
+        yield Gate(
+            "rows written",
+            observed.written == loaded.committed,
+            f"{loaded.committed} committed, {observed.written} in the tables",
+        )
+    odd = {number: count for number, count in loaded.errors if number not in _CONFLICTS}
+    yield Gate("no odd errors", not odd, f"errors by number: {odd}")
+    yield Gate("something committed", loaded.committed > 0, f"{loaded.failed} failed")
+    yield Gate("in time", observed.in_time, f"cut off after {limits.run_s:g} s")
+    late_ms = observed.delays.late_mean_ms
+    yield Gate(
+        "delays kept", late_ms <= limits.late_mean_ms, f"late by {late_ms:.3f} ms on average"
+    )
+    others = observed.used_by_others
+    yield Gate("alone", others <= limits.used_by_others, f"others used {others:.0%} of the CPUs")
+
+
+def round_trip_gate(
+    wanted: DelayMatrix, found: Mapping[tuple[str, str], RoundTrip], base_ms: float
+) -> Gate:
+    """Whether pings show the delays that were asked for.
+
+    Parameters
+    ----------
+    wanted : DelayMatrix
+    found : mapping of (node, node) to RoundTrip
+    base_ms : float
+        Round trip without delays.
+    """
+    wrong = []
+    for (a, b), seen in found.items():
+        if wanted.link(a, b).loss or wanted.link(b, a).loss:
+            continue
+        jitter_ms = wanted.link(a, b).jitter_ms + wanted.link(b, a).jitter_ms
+        asked_ms = wanted.round_trip_ms(a, b) + base_ms
+        allowed_ms = max(_ROUND_TRIP_MS, _ROUND_TRIP_SHARE * asked_ms) + jitter_ms
+        if abs(seen.mean_ms - asked_ms) > allowed_ms:
+            wrong.append(f"{a}-{b}: {seen.mean_ms:.3f} ms instead of {asked_ms:.3f} ms")
+    return Gate("round trips", not wrong, ", ".join(wrong))

@@ -1,0 +1,151 @@
+"""One large UPDATE beside a load, and what it did to that."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import nan
+
+from simrep.rig.clients import Clock
+from simrep.rig.engine import Cluster
+from simrep.rig.errors import RigError
+from simrep.rig.load import Load
+from simrep.rig.tables import DATABASE
+from simrep.rig.transactions import Transaction
+
+__all__ = ["LargeUpdate", "Stall", "rates_and_stalls"]
+
+_POLL_S = 0.02
+_LONGEST_S = 1800.0
+_BEFORE_S = 6.0
+_WINDOW_S = 0.2
+_STALLED = 0.1
+"""A window in which fewer than this share of the usual number commits is one of a stall."""
+
+
+class LargeUpdate:
+    """The large transaction of a load: to be called beside it.
+
+    Parameters
+    ----------
+    load : Load
+        With a large transaction.
+    cluster : Cluster
+        It runs on the first node; the others have to have it as well before it is over.
+
+    Attributes
+    ----------
+    begin_s, executed_s, visible_s : float
+        On the clock of the load: when it was submitted, when its client had the answer, and when
+        the last node showed its rows.
+    """
+
+    def __init__(self, load: Load, cluster: Cluster) -> None:
+        assert load.large is not None
+        self._large = load.large
+        self._cluster = cluster
+        self.begin_s = self.executed_s = self.visible_s = nan
+
+    def __call__(self, clock: Clock) -> None:
+        """Wait, update all rows, wait until all nodes show it, and a while longer."""
+        large = self._large
+        first, *others = self._cluster.nodes
+        last_id = large.rows
+        connection = first.connect(DATABASE)
+        try:
+            if large.fragment_size:
+                connection.query(f"set session wsrep_trx_fragment_unit='{large.fragment_unit}'")
+                connection.query(f"set session wsrep_trx_fragment_size={large.fragment_size}")
+            [row] = first.query(f"use {DATABASE}", f"select k from large where id={last_id}")
+            clock.wait_until(large.after_s)
+            self.begin_s = clock.now()
+            connection.query("update large set k=k+1")
+            self.executed_s = clock.now()
+        finally:
+            connection.close()
+        deadline = clock.now() + _LONGEST_S
+        for node in others:
+            shown = node.connect(DATABASE)
+            try:
+                while self._value(shown, last_id) == row["k"]:
+                    if clock.now() > deadline:
+                        raise RigError(f"{node.name} does not apply the large transaction")
+                    time.sleep(_POLL_S)
+            finally:
+                shown.close()
+        self.visible_s = clock.now()
+        clock.wait_until(self.visible_s + large.rest_s)
+
+    @staticmethod
+    def _value(connection: object, row: int) -> int:
+        with connection.cursor() as cursor:  # type: ignore[attr-defined]
+            cursor.execute(f"select k from large where id={row}")
+            [found] = cursor.fetchall()
+        value = next(iter(found.values())) if isinstance(found, dict) else found[0]
+        return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """What a large transaction did to the load beside it.
+
+    Attributes
+    ----------
+    before_tps, during_tps : float
+        Commits a second before it, and until all nodes had it.
+    longest_s, total_s : float
+        Of stalls: neighbouring windows of 0.2 s with less than a tenth of the usual commits.
+    gap_s : float
+        The longest time without any commit.
+    """
+
+    before_tps: float
+    during_tps: float
+    longest_s: float
+    total_s: float
+    gap_s: float
+
+
+def rates_and_stalls(
+    records: Sequence[Transaction], begin_s: float, visible_s: float, rest_s: float
+) -> Stall:
+    """Rates and stalls of the load, from its records.
+
+    Parameters
+    ----------
+    records : sequence of Transaction
+    begin_s, visible_s : float
+        Begin of the large transaction, and when all nodes had it.
+    rest_s : float
+        How long stalls may go on after that.
+    """
+    ends = sorted(record.end_s for record in records if not record.error)
+    span_s = min(_BEFORE_S, begin_s)
+    before = _between(ends, begin_s - span_s, begin_s) / span_s if span_s > 0 else nan
+    until_s = visible_s + rest_s
+    stalls: list[float] = []
+    inside = False
+    count = int((until_s - begin_s) / _WINDOW_S)
+    for window in range(count):
+        low = begin_s + window * _WINDOW_S
+        stalled = _between(ends, low, low + _WINDOW_S) < _STALLED * before * _WINDOW_S
+        if stalled and inside:
+            stalls[-1] += _WINDOW_S
+        elif stalled:
+            stalls.append(_WINDOW_S)
+        inside = stalled
+    marks = [begin_s, *(end for end in ends if begin_s <= end <= until_s), until_s]
+    return Stall(
+        before_tps=before,
+        during_tps=_between(ends, begin_s, visible_s) / (visible_s - begin_s),
+        longest_s=max(stalls, default=0.0),
+        total_s=sum(stalls),
+        gap_s=max(later - earlier for earlier, later in pairwise(marks)),
+    )
+
+
+def _between(ordered: Sequence[float], low: float, high: float) -> int:
+    return bisect_left(ordered, high) - bisect_right(ordered, low)

@@ -1,0 +1,74 @@
+"""What else runs on the machine: CPU time of all, and waiting until little is used."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["busy_cpu_s", "used_by_others", "wait_for_quiet"]
+
+_STAT = Path("/proc/stat")
+
+
+def busy_cpu_s(stat: str | None = None) -> float:
+    """CPU seconds that all processors have worked since the machine started.
+
+    Idle time, waiting for the disk, and what a guest's processor was held up are not work.
+    """
+    text = _STAT.read_text(encoding="ascii") if stat is None else stat
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = map(
+        int, text.splitlines()[0].split()[1:]
+    )
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_quiet(
+    share: float,
+    longest_s: float,
+    *,
+    busy: Callable[[], float] = busy_cpu_s,
+    sleep: Callable[[float], None] = time.sleep,
+) -> float:
+    """Wait until the processors are busy for at most a share of a second.
+
+    Parameters
+    ----------
+    share : float
+        Of all processors.
+    longest_s : float
+        The wait ends then in any case.
+    busy, sleep : callable
+        Other clocks than the machine's own.
+
+    Returns
+    -------
+    float
+        The share in the last second.
+    """
+    cpus = os.cpu_count() or 1
+    waited_s = 0.0
+    while True:
+        before = busy()
+        sleep(1.0)
+        waited_s += 1.0
+        last = max(0.0, (busy() - before) / cpus)
+        if last <= share or waited_s >= longest_s:
+            return last
+
+
+def used_by_others(all_cpu_s: float, own_cpu_s: float, wall_s: float) -> float:
+    """Share of the processors that was neither idle nor used by what is known.
+
+    Parameters
+    ----------
+    all_cpu_s : float
+        Of the machine.
+    own_cpu_s : float
+        Of servers, clients and relay.
+    wall_s : float
+        Over which both were taken; clock ticks make short runs imprecise.
+    """
+    cpus = os.cpu_count() or 1
+    return max(0.0, (all_cpu_s - own_cpu_s) / (cpus * wall_s)) if wall_s > 0 else 0.0

@@ -1,0 +1,225 @@
+"""The columns of a dataset: what a run was, what was measured, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+from simrep.rig.cell import Cell, ProductName, Run
+from simrep.rig.engine import DelayStatistics
+from simrep.rig.large import Stall
+from simrep.rig.loading import Loaded
+
+__all__ = [
+    "METRICS",
+    "Costs",
+    "Metric",
+    "as_dict",
+    "column",
+    "cost_columns",
+    "counter_columns",
+    "counter_growth",
+    "factor_columns",
+    "large_columns",
+    "load_name",
+    "metric_columns",
+]
+
+Value = int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measured column, and what the result of a simulation calls it."""
+
+    column: str
+    result: str
+    unit: str
+    label: str
+    absolute: float | None = None
+
+
+METRICS = (
+    Metric("seconds", "makespan_s", "s", "time for all transactions"),
+    Metric("throughput_tps", "throughput_tps", "1/s", "committed transactions per second"),
+    Metric("mean_s", "latency_s.mean", "s", "mean latency"),
+    Metric("p50_s", "latency_s.p50", "s", "median latency"),
+    Metric("p95_s", "latency_s.p95", "s", "95th percentile of the latency"),
+    Metric("p99_s", "latency_s.p99", "s", "99th percentile of the latency"),
+    Metric("max_s", "latency_s.max", "s", "largest latency"),
+    Metric("failed", "aborted", "transactions", "transactions that failed", 5.0),
+    Metric("execution_s", "scheduled.large.execution_s", "s", "execution of the large update"),
+    Metric("stall_s", "scheduled.large.stall_s", "s", "longest stall", 0.3),
+    Metric("payload_tps_before", "scheduled.large.before_tps", "1/s", "commits of others before"),
+    Metric(
+        "payload_tps_during", "scheduled.large.executing_tps", "1/s", "commits of others meanwhile"
+    ),
+    Metric("fragments", "scheduled.large.fragments", "", "fragments", 2.0),
+)
+
+# Of the counters of a product those that say what happened; all of them are in the journal.
+_COUNTERS: Mapping[ProductName, Sequence[str]] = {
+    "galera": (
+        "wsrep_local_cert_failures",
+        "wsrep_local_bf_aborts",
+        "wsrep_flow_control_sent",
+        "wsrep_replicated",
+        "wsrep_replicated_bytes",
+    ),
+    "group_replication": ("count_conflicts_detected", "gr_all_consensus_proposals_count"),
+    "semisync": ("rpl_semi_sync_source_no_tx", "rpl_semi_sync_master_no_tx"),
+    "asynchronous": (),
+}
+_SAME_ON_ALL = {"count_conflicts_detected"}
+"""Counted by every member, of all transactions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """CPU time of a run.
+
+    Attributes
+    ----------
+    servers_s : mapping of node to float
+    client_s, relay_s : float
+    used_by_others : float
+        Share of the processors.
+    busy_before : float
+        The same, of all work, in the second before the run.
+    """
+
+    servers_s: Mapping[str, float]
+    client_s: float
+    relay_s: float
+    used_by_others: float
+    busy_before: float
+
+
+def column(factor: str) -> str:
+    """Name of the column of an option or of a key of the load."""
+    return factor.replace(".", "_")
+
+
+def factor_columns(run: Run, factors: Sequence[str]) -> dict[str, Value]:
+    """What tells a run from others; an option that it does not set is left empty."""
+    cell = run.cell
+    return {
+        "run": run.id,
+        "system": cell.system,
+        "variant": cell.variant,
+        "layout": cell.layout.name,
+        "load": load_name(cell, factors),
+        "nodes": cell.nodes,
+        "writers": "+".join(cell.load.nodes),
+        **{column(name): _plain(cell.value(name)) for name in factors},
+        "repetition": run.repetition,
+    }
+
+
+def load_name(cell: Cell, factors: Sequence[str]) -> str:
+    """The load with what is varied in it, the number of threads left out."""
+    given = cell.load.model_dump(exclude_unset=True)
+    varied = []
+    for name in factors:
+        table: Any = given
+        for step in name.split("."):
+            table = table.get(step) if isinstance(table, dict) else None
+        if table is not None and name != "threads":
+            varied.append(f"{name}={table}")
+    return " ".join([cell.load.name, *varied])
+
+
+def metric_columns(loaded: Loaded) -> dict[str, Value]:
+    """What was measured; what the tool does not tell is left empty."""
+    rate = loaded.committed / loaded.tool_s if loaded.tool_s > 0 else float("nan")
+    figures: dict[str, Any] = {
+        "seconds": loaded.tool_s,
+        "transactions": loaded.committed,
+        "failed": loaded.failed,
+        "throughput_tps": rate,
+        "mean_s": loaded.mean_s,
+        "p50_s": loaded.p50_s,
+        "p95_s": loaded.p95_s,
+        "p99_s": loaded.p99_s,
+        "max_s": loaded.max_s,
+    }
+    return {name: _plain(value) for name, value in figures.items()}
+
+
+def large_columns(
+    begin_s: float, executed_s: float, visible_s: float, stall: Stall, fragments: float | None
+) -> dict[str, Value]:
+    """What a large transaction took, and did to the load beside it."""
+    figures = {
+        "execution_s": executed_s - begin_s,
+        "visible_s": visible_s - begin_s,
+        "payload_tps_before": stall.before_tps,
+        "payload_tps_during": stall.during_tps,
+        "stall_s": stall.longest_s,
+        "stall_total_s": stall.total_s,
+        "gap_s": stall.gap_s,
+        "fragments": fragments,
+    }
+    return {name: _plain(value) for name, value in figures.items()}
+
+
+def cost_columns(costs: Costs, delays: DelayStatistics) -> dict[str, Value]:
+    """What a run cost, and how late the relay was."""
+    figures: dict[str, Any] = {f"cpu_{name}": value for name, value in costs.servers_s.items()}
+    figures |= {
+        "cpu_client": costs.client_s,
+        "cpu_relay": costs.relay_s,
+        "used_by_others": costs.used_by_others,
+        "busy_before": costs.busy_before,
+        "late_mean_ms": delays.late_mean_ms,
+        "late_max_ms": delays.late_max_ms,
+    }
+    return {name: _plain(value) for name, value in figures.items()}
+
+
+def counter_growth(
+    before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, float]]:
+    """By how much counters grew, node by node; those that did not, and texts, are left out."""
+    growth: dict[str, dict[str, float]] = {}
+    for node, counters in after.items():
+        for name, text in counters.items():
+            old, new = _number(before.get(node, {}).get(name)), _number(text)
+            if old is not None and new is not None and new != old:
+                growth.setdefault(node, {})[name] = round(new - old, 6)
+    return growth
+
+
+def counter_columns(
+    product: ProductName, growth: Mapping[str, Mapping[str, float]]
+) -> dict[str, Value]:
+    """The growth of some counters, over all nodes."""
+    found: dict[str, Value] = {}
+    for name in _COUNTERS[product]:
+        values = [counters[name] for counters in growth.values() if name in counters]
+        total = max(values, default=0.0) if name in _SAME_ON_ALL else sum(values)
+        found[name] = _plain(total)
+    return found
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+def _plain(value: Any) -> Value:
+    """As it stands in a CSV file: what is missing is empty, times to the microsecond."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return (int(value) if value == int(value) else round(value, 6)) if isfinite(value) else ""
+    return "" if value is None else value
+
+
+def as_dict(metric: Metric) -> dict[str, Any]:
+    """A metric as in ``study.toml``."""
+    return {key: value for key, value in asdict(metric).items() if value is not None}
