@@ -15,6 +15,7 @@ __all__ = ["ContainerHost", "cpu_seconds_of_stat", "in_container"]
 
 INSIDE = "/data"
 NUMBER = "launched.pid"
+KILLED_S = 2.0
 PREFIX = "simrep-rig"
 
 
@@ -79,7 +80,7 @@ class ContainerHost:
         """Ask the server to end, and kill it after the time-out."""
         if self._server is None:
             return
-        for name, patience_s in (("TERM", timeout_s), ("KILL", 10.0)):
+        for name, patience_s in (("TERM", timeout_s), ("KILL", KILLED_S)):
             if self._server.poll() is None and (self.outside / NUMBER).exists():
                 command.succeeds(self.command(["sh", "-c", f"kill -{name} {self._number()}"]))
             try:

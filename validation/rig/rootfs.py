@@ -2,8 +2,7 @@
 
 MySQL and MariaDB conflict with each other, so each has its own. Post-install scripts would start
 servers, so a policy forbids that, and the packages whose scripts insist are only unpacked. Network
-namespaces use a root file system in place; ``tar -C FOLDER -c . | docker import - NAME`` makes it
-an image.
+namespaces use a root file system in place, and Docker can import it as an image.
 """
 
 from __future__ import annotations
@@ -19,7 +18,15 @@ from simrep.rig.command import run
 from simrep.rig.errors import RigError
 from simrep.rig.folders import rig_folder
 
-__all__ = ["RECIPES", "Recipe", "build", "chroot_command", "default_rootfs", "installed_versions"]
+__all__ = [
+    "RECIPES",
+    "Recipe",
+    "build",
+    "chroot_command",
+    "default_rootfs",
+    "import_image",
+    "installed_versions",
+]
 
 SUITE = "sid"
 MIRROR = "http://deb.debian.org/debian"
@@ -157,6 +164,18 @@ def _fill(
     if "\nmysql:" not in (place / "etc/passwd").read_text(encoding="utf-8"):
         inside("useradd", "-r", "-s", "/bin/false", "mysql")
     (place / "data").mkdir(exist_ok=True)
+
+
+def import_image(root: Path, image: str) -> None:
+    """Give Docker a root file system as an image.
+
+    Raises
+    ------
+    RigError
+        If Docker does not take it.
+    """
+    pack = f"tar -C {shlex.quote(str(root))} -c . | docker import - {shlex.quote(image)}"
+    run(["sh", "-c", pack], timeout_s=LONG_S)
 
 
 def installed_versions(root: Path) -> dict[str, str]:
