@@ -41,13 +41,13 @@ int link_put(delay_link *link, const void *data, uint32_t length, uint32_t heade
     return 1;
 }
 
-packet *link_take(delay_link *link, uint32_t header, int64_t now_ns) {
+packet *link_take(delay_link *link, uint32_t header, int64_t now_ns, int64_t until_ns) {
     packet *taken = link->first;
-    if (!taken || taken->due_ns > now_ns) return NULL;
+    if (!taken || taken->due_ns > until_ns) return NULL;
     link->first = taken->next;
     if (!link->first) link->last = NULL;
     link->queued_bytes -= taken->length;
-    int64_t late_ns = now_ns - taken->due_ns; /* never below 0 */
+    int64_t late_ns = now_ns > taken->due_ns ? now_ns - taken->due_ns : 0;
     link->packets++;
     link->bytes += taken->length - header;
     link->late_sum_ns += late_ns;

@@ -35,8 +35,9 @@ extern const int64_t lateness_ends_ns[LATENESS_CLASSES];
 int link_put(delay_link *link, const void *data, uint32_t length, uint32_t header, int64_t now_ns,
              unsigned *seed);
 
-/* The first packet if it is due, counted and taken off the queue; the caller frees it. */
-packet *link_take(delay_link *link, uint32_t header, int64_t now_ns);
+/* The first packet if it is due before a time not earlier than now, counted and taken off the queue;
+ * the caller frees it. */
+packet *link_take(delay_link *link, uint32_t header, int64_t now_ns, int64_t until_ns);
 
 /* When the first packet is due; INT64_MAX if there is none. */
 int64_t link_next_ns(const delay_link *link);

@@ -22,7 +22,7 @@ static void put(delay_link *link, char letter, int64_t now_ns) {
 }
 
 static char take(delay_link *link, int64_t now_ns) {
-    packet *taken = link_take(link, 0, now_ns);
+    packet *taken = link_take(link, 0, now_ns, now_ns);
     if (!taken) return 0;
     char letter = (char)taken->data[0];
     free(taken);
@@ -72,7 +72,7 @@ static void a_rate_spaces_packets(void) {
     for (int i = 0; i < 3; i++) CHECK(link_put(&link, payload, sizeof payload, 10, 0, &seed));
     for (int i = 1; i <= 3; i++) {
         CHECK(link_next_ns(&link) == i * MILLISECOND);
-        free(link_take(&link, 10, LATER));
+        free(link_take(&link, 10, LATER, LATER));
     }
     CHECK(link.bytes == 3000);
 }
@@ -93,10 +93,18 @@ static void a_full_queue_drops(void) {
     for (int i = 0; i < 256; i++) CHECK(link_put(&link, payload, 1 << 20, 0, 0, &seed));
     CHECK(!link_put(&link, payload, 1, 0, 0, &seed) && link.dropped == 1);
     CHECK(link.most_queued_bytes == QUEUE_LIMIT_BYTES);
-    for (packet *each; (each = link_take(&link, 0, MILLISECOND));) free(each);
+    for (packet *each; (each = link_take(&link, 0, MILLISECOND, MILLISECOND));) free(each);
     CHECK(link_put(&link, payload, 1, 0, 0, &seed));
-    free(link_take(&link, 0, MILLISECOND));
+    free(link_take(&link, 0, MILLISECOND, MILLISECOND));
     free(payload);
+}
+
+static void packets_may_leave_early_and_are_not_late_then(void) {
+    delay_link link = {.delay_ns = 10 * MILLISECOND};
+    put(&link, 'a', 0);
+    CHECK(!link_take(&link, 0, 9 * MILLISECOND, 9 * MILLISECOND));
+    free(link_take(&link, 0, 9 * MILLISECOND, 10 * MILLISECOND));
+    CHECK(link.packets == 1 && link.late_max_ns == 0);
 }
 
 static void a_shorter_delay_does_not_overtake_either(void) {
@@ -118,6 +126,7 @@ int main(void) {
     a_rate_spaces_packets();
     losses_are_as_frequent_as_told();
     a_full_queue_drops();
+    packets_may_leave_early_and_are_not_late_then();
     a_shorter_delay_does_not_overtake_either();
     printf("ok\n");
     return 0;

@@ -32,7 +32,7 @@
 
 #define PRIORITY 50
 #define BURST 64 /* packets read from a tunnel before others have their turn */
-#define WAKE_NS 160000LL
+#define WAKE_NS 200000LL
 #define SAVED_WAKES 50 /* in a row at any distance, after a quiet while */
 #define SHORTEST_SLEEP_NS 2000LL
 #define SIGNALS MOST_NODES
@@ -81,8 +81,11 @@ static void obey(int signals, const char *configuration, const char *statistics)
     }
 }
 
-static void send_due(delay_link *link, int receiver, int64_t until_ns) {
-    for (packet *due; (due = link_take(link, network.header, until_ns));) {
+static void send_due(delay_link *link, int receiver) {
+    for (packet *due;;) {
+        int64_t now = now_ns();
+        due = link_take(link, network.header, now, now + half_sleep_ns);
+        if (!due) return;
         if (!deliver(&network, receiver, due)) network.node[receiver].write_errors++;
         free(due);
     }
@@ -103,7 +106,7 @@ static void receive(int sender) {
         int64_t now = now_ns() - half_sleep_ns;
         int plain = link_is_plain(link);
         if (link_put(link, data, (uint32_t)length, network.header, now, &seed) && plain)
-            send_due(link, receiver, now);
+            send_due(link, receiver);
     }
 }
 
@@ -114,7 +117,7 @@ static int64_t send_all_due(void) {
         for (int j = 0; j < network.count; j++) {
             delay_link *link = &network.link[i][j];
             if (!link->first) continue;
-            send_due(link, j, now_ns() + half_sleep_ns);
+            send_due(link, j);
             if (link_next_ns(link) < next_ns) next_ns = link_next_ns(link);
         }
     return next_ns;
@@ -132,7 +135,7 @@ static void limit_wakes(void) {
     int64_t sleep_ns = spent_ns - now;
     half_sleep_ns = 0;
     if (sleep_ns < SHORTEST_SLEEP_NS) return;
-    sleep_ns += (int64_t)(either_way() * 0.2 * WAKE_NS); /* no resonance */
+    sleep_ns += (int64_t)(either_way() * 0.1 * WAKE_NS); /* no resonance */
     if (sleep_ns < SHORTEST_SLEEP_NS) return;
     struct timespec sleep = {sleep_ns / NS, sleep_ns % NS};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &sleep, NULL);
