@@ -10,7 +10,7 @@
  * nanosecond. A wake-up costs more than a packet, so there are at most one in WAKE_NS on average: under
  * a load of thousands of packets per second the relay sleeps on while packets come and fall due. What
  * was read after such a sleep came half of it ago on average, and what falls due within half of it
- * leaves with the rest: delays scatter by up to WAKE_NS then, but keep their mean.
+ * leaves with the rest: delays scatter by about WAKE_NS then, but keep their mean.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -135,7 +135,7 @@ static void limit_wakes(void) {
     int64_t sleep_ns = spent_ns - now;
     half_sleep_ns = 0;
     if (sleep_ns < SHORTEST_SLEEP_NS) return;
-    sleep_ns += (int64_t)(either_way() * 0.1 * WAKE_NS); /* no resonance */
+    sleep_ns += (int64_t)(either_way() * 0.25 * WAKE_NS); /* no resonance */
     if (sleep_ns < SHORTEST_SLEEP_NS) return;
     struct timespec sleep = {sleep_ns / NS, sleep_ns % NS};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &sleep, NULL);
