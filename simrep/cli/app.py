@@ -14,6 +14,7 @@ from simrep.cli.fit import fit
 from simrep.cli.fragment_size import fragment_size
 from simrep.cli.models import models
 from simrep.cli.reproduce import reproduce
+from simrep.cli.rig import rig
 from simrep.cli.run import run
 from simrep.cli.schema import schema
 from simrep.errors import ScenarioError, SimrepError
@@ -88,6 +89,7 @@ app.command()(models)
 app.command()(fit)
 app.command()(fragment_size)
 app.command()(schema)
+app.add_typer(rig)
 
 
 def main() -> None:

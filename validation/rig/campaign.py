@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from simrep.rig.cell import Cell, ProductName, Run, ServerName
 from simrep.rig.engine import Cluster, Engine, Product, RoundTrip
 from simrep.rig.errors import RigError
-from simrep.rig.experiment import StoredExperiment
+from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.gates import Gate, round_trip_gate
 from simrep.rig.interruption import ended_by_signals, undisturbed
 from simrep.rig.journal import Entry, Journal
@@ -81,6 +81,8 @@ class Campaign:
     equipment : Equipment
     folder : Path
         Of the dataset. What it holds already is not measured again.
+    part : Experiment, optional
+        What of it is measured now; default: all.
     tell : callable, optional
         Is given every piece of progress.
     """
@@ -90,6 +92,8 @@ class Campaign:
         stored: StoredExperiment,
         equipment: Equipment,
         folder: Path,
+        *,
+        part: Experiment | None = None,
         tell: Callable[[Told], None] | None = None,
     ) -> None:
         self.experiment = stored.experiment
@@ -99,20 +103,29 @@ class Campaign:
         self.state = State(folder / "state.json")
         self.factors = self.experiment.factors()
         self._tell = tell or (lambda _told: None)
-        self._runs = self.experiment.runs()
+        self._all = self.experiment.runs()
+        self._runs = self._all if part is None else part.runs()
         self._began = time.monotonic()
         self._measured = 0
         self.problems: list[str] = []
 
     @property
     def missing(self) -> list[Run]:
-        """Runs that neither passed nor were tried often enough, in their order."""
+        """Runs to measure now that neither passed nor were tried often enough, in their order."""
+        return self._unfinished(self._runs)
+
+    @property
+    def absent(self) -> list[Run]:
+        """The same of the whole experiment."""
+        return self._unfinished(self._all)
+
+    def _unfinished(self, runs: Sequence[Run]) -> list[Run]:
         most = self.experiment.attempts
-        return [run for run in self._runs if not self.journal.finished(run.id, most)]
+        return [run for run in runs if not self.journal.finished(run.id, most)]
 
     def entries(self) -> list[Entry]:
         """Entries of the runs of the experiment as it is now, in its order."""
-        order = {run.id: position for position, run in enumerate(self._runs)}
+        order = {run.id: position for position, run in enumerate(self._all)}
         own = [entry for entry in self.journal.entries if entry.id in order]
         return sorted(own, key=lambda entry: (order[entry.id], entry.attempt))
 

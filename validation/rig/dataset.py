@@ -14,6 +14,7 @@ from typing import Any
 
 import tomlkit
 
+from simrep.errors import ScenarioError
 from simrep.rig.campaign import Campaign
 from simrep.rig.cell import Cell
 from simrep.rig.experiment import StoredExperiment
@@ -21,7 +22,7 @@ from simrep.rig.journal import Entry
 from simrep.rig.rows import METRICS, as_dict
 from simrep.rig.scenarios import cell_scenario, factor_paths
 
-__all__ = ["changed_files", "write_dataset"]
+__all__ = ["changed_files", "check_folder", "write_dataset"]
 
 _FORMAT = 1
 _DEFAULT_RTT_MS = 0.1
@@ -59,6 +60,29 @@ def write_dataset(stored: StoredExperiment, campaign: Campaign) -> Path:
         (folder / f"{system}.toml").write_text(tomlkit.dumps(scenario), encoding="utf-8")
     _write_manifest(stored, campaign, entries)
     return folder
+
+
+def check_folder(stored: StoredExperiment, folder: Path) -> None:
+    """Refuse a folder that holds something else than a dataset of this experiment.
+
+    Raises
+    ------
+    ScenarioError
+        If it does.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ScenarioError("--out", f"{folder} is no folder")
+    description = folder / "dataset.toml"
+    if description.exists():
+        known = tomlkit.parse(description.read_text(encoding="utf-8")).get("experiment")
+        if known != stored.name:
+            raise ScenarioError("--out", f"{folder} is the dataset of experiment {known!r}")
+    elif folder.exists() and any(
+        path.name not in {"logs", "runs.jsonl", "state.json", "transactions", "experiment.toml"}
+        for path in folder.iterdir()
+    ):
+        raise ScenarioError("--out", f"{folder} holds other files", "give an empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def changed_files(folder: Path) -> list[str]:
@@ -99,10 +123,10 @@ def _description(
         "data": "data.csv",
         "measured_from": measured[0] if measured else "",
         "measured_to": measured[-1] if measured else "",
-        "complete": not campaign.missing,
+        "complete": not campaign.absent,
         "runs": len(entries),
         "marked": len(entries) - passed,
-        "missing": len(campaign.missing),
+        "missing": len(campaign.absent),
         "machine": {
             name: machine[name]
             for name in ("cpu", "cpus", "memory_gb", "system", "kernel", "tcp_congestion_control")
@@ -213,7 +237,7 @@ def _write_manifest(stored: StoredExperiment, campaign: Campaign, entries: Seque
                 for entry in entries
                 if not entry.passed
             ],
-            "missing": [run.id for run in campaign.missing],
+            "missing": [run.id for run in campaign.absent],
         },
         "purposes": _PURPOSES,
         "files": {str(path.relative_to(folder)): _digest(path) for path in sorted(_files(folder))},

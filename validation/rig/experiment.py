@@ -38,7 +38,9 @@ _POSSIBLE: Mapping[ProductName, Sequence[ServerName]] = {
     "semisync": ("mysql", "mariadb"),
     "asynchronous": ("mysql", "mariadb"),
 }
-Names = Annotated[tuple[Name, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
+_OneOrSeveral = BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+Names = Annotated[tuple[Name, ...], _OneOrSeveral]
+OptionalNames = Annotated[tuple[str, ...], _OneOrSeveral]
 Nodes = Annotated[int, Field(strict=True, ge=2, le=9)]
 
 
@@ -86,7 +88,7 @@ class Grid(Table):
     systems: Names = Field(alias="system", min_length=1)
     layouts: Names = Field(alias="layout", min_length=1)
     loads: Names = Field(alias="load", min_length=1)
-    variants: Names = Field(("",), alias="variant", description='names; "" is none')
+    variants: OptionalNames = Field(("",), alias="variant", description='names; "" is none')
     threads: tuple[Count, ...] | None = Field(None, description="default: those of the load")
     options: dict[str, tuple[Option, ...]] = Field({}, description="values of single options")
     vary: dict[str, tuple[Any, ...]] = Field(
@@ -223,6 +225,30 @@ class Experiment(Table):
             for variant in self.variants:
                 named += variant.options if variant.name in grid.variants else []
         return list(dict.fromkeys(named))
+
+    def part(
+        self, *, systems: Sequence[str] | None = None, repetitions: int | None = None
+    ) -> Experiment:
+        """Some of its systems, or at most so many repetitions; runs keep their names.
+
+        Raises
+        ------
+        ScenarioError
+            If it has no such system.
+        """
+        known = [system.name for system in self.systems]
+        for name in systems or ():
+            if name not in known:
+                raise ScenarioError("--system", f"no system {name!r}", nearest(name, known))
+        grids = []
+        for grid in self.grids:
+            left = tuple(name for name in grid.systems if name in (systems or known))
+            count = grid.repetitions or self.repetitions
+            most = count if repetitions is None else min(count, repetitions)
+            if left:
+                grids.append(grid.model_copy(update={"systems": left, "repetitions": most}))
+        own = tuple(system for system in self.systems if system.name in (systems or known))
+        return self.model_copy(update={"grids": tuple(grids), "systems": own})
 
     def system(self, name: str) -> System:
         """One of its systems."""

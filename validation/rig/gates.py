@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isnan
 
 from simrep.rig.delays import DelayMatrix
 from simrep.rig.engine import DelayStatistics, Health, RoundTrip
@@ -43,7 +44,7 @@ class Observed:
     loaded : Loaded
     delays : DelayStatistics
     used_by_others : float
-        Share of the processors.
+        Share of the processors; not a number where it is not known.
     in_time : bool
         Whether the load ended by itself.
     """
@@ -88,7 +89,8 @@ def gates(observed: Observed, limits: Limits) -> Iterator[Gate]:
         "delays kept", late_ms <= limits.late_mean_ms, f"late by {late_ms:.3f} ms on average"
     )
     others = observed.used_by_others
-    yield Gate("alone", others <= limits.used_by_others, f"others used {others:.0%} of the CPUs")
+    alone = isnan(others) or others <= limits.used_by_others
+    yield Gate("alone", alone, f"others used {others:.0%} of the CPUs")
 
 
 def round_trip_gate(

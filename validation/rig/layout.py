@@ -75,31 +75,30 @@ class Layout(Table):
         ends = {end for path in self.paths for end in (path.source, path.target)}
         return (ends | self.egress_ms.keys()) - {"*"}
 
-    def settings(self, nodes: Sequence[str], base_rtt_ms: float) -> dict[str, Any]:
+    def settings(self, base_rtt_ms: float) -> dict[str, Any]:
         """The same for a scenario, by path.
 
         Parameters
         ----------
-        nodes : sequence of str
         base_rtt_ms : float
             Round trip without added delay: a path of a scenario holds instead of it.
         """
-        if self.egress_ms and not self.paths and not self.all_ms:
-            egress = [{"node": n, "delay_ms": float(d)} for n, d in self.egress_ms.items() if d]
-            return {"network.path": [], "network.egress": egress}
-        matrix = self.matrix(nodes)
         paths: list[dict[str, Any]] = []
-        for (a, b), link in matrix.links.items():
-            entry: dict[str, Any] = {
-                "from": a,
-                "to": b,
-                "one_way_ms": round(base_rtt_ms / 2 + link.delay_ms, 6),
-            }
-            if link.jitter_ms:
-                entry["jitter"] = {"kind": "uniform", "sd_ms": link.jitter_ms}
-            if link.loss:
-                entry["loss"] = link.loss
-            if link.rate_mbit:
-                entry["bandwidth_mbit"] = link.rate_mbit
+        if self.all_ms:
+            rtt_ms = round(base_rtt_ms + 2 * self.all_ms, 6)
+            paths.append({"from": "*", "to": "*", "rtt_ms": rtt_ms})
+        for path in self.paths:
+            entry: dict[str, Any] = {"from": path.source, "to": path.target}
+            if path.rtt_ms is not None:
+                entry["rtt_ms"] = round(base_rtt_ms + path.rtt_ms, 6)
+            else:
+                entry["one_way_ms"] = round(base_rtt_ms / 2 + (path.one_way_ms or 0.0), 6)
+            if path.jitter_ms:
+                entry["jitter"] = {"kind": "uniform", "sd_ms": path.jitter_ms}
+            if path.loss:
+                entry["loss"] = path.loss
+            if path.bandwidth_mbit is not None:
+                entry["bandwidth_mbit"] = path.bandwidth_mbit
             paths.append(entry)
-        return {"network.path": paths, "network.egress": []}
+        egress = [{"node": n, "delay_ms": float(d)} for n, d in self.egress_ms.items() if d]
+        return {"network.path": paths, "network.egress": egress}

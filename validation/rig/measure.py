@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import isnan
+from math import nan
 
 from simrep.rig.cell import Run
 from simrep.rig.engine import Cluster, Engine, Health
@@ -100,7 +100,8 @@ def measure(
     after = cluster.health()
     growth = counter_growth(counters, cluster.counters())
 
-    client_s = 0.0 if isnan(loaded.cpu_s) else loaded.cpu_s
+    # Programs in a container belong to its engine: what they use cannot be told from other work.
+    client_s = loaded.cpu_s if load.tool == "driver" or engine.name != "docker" else nan
     own_s = sum(spent.values()) + client_s + delays.cpu_s
     others = used_by_others(machine_s, own_s, wall_s)
     shown = written(load, cluster.nodes[0])
@@ -124,7 +125,7 @@ def measure(
         **metric_columns(loaded),
         **_large(run, large, loaded, growth),
         **counter_columns(run.cell.product, growth),
-        **cost_columns(Costs(spent, loaded.cpu_s, delays.cpu_s, others, busy_before), delays),
+        **cost_columns(Costs(spent, client_s, delays.cpu_s, others, busy_before), delays),
         "catch_up_s": round(catch_up_s, 3),
         "began": began.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 
 __all__ = ["busy_cpu_s", "used_by_others", "wait_for_quiet"]
@@ -66,9 +67,9 @@ def used_by_others(all_cpu_s: float, own_cpu_s: float, wall_s: float) -> float:
     all_cpu_s : float
         Of the machine.
     own_cpu_s : float
-        Of servers, clients and relay.
+        Of servers, clients and relay; not a number makes the share one, too.
     wall_s : float
         Over which both were taken; clock ticks make short runs imprecise.
     """
-    cpus = os.cpu_count() or 1
-    return max(0.0, (all_cpu_s - own_cpu_s) / (cpus * wall_s)) if wall_s > 0 else 0.0
+    share = (all_cpu_s - own_cpu_s) / ((os.cpu_count() or 1) * wall_s)
+    return share if isnan(share) else max(0.0, share)

@@ -114,8 +114,17 @@ def factor_columns(run: Run, factors: Sequence[str]) -> dict[str, Value]:
         "nodes": cell.nodes,
         "writers": "+".join(cell.load.nodes),
         **{column(name): _plain(cell.value(name)) for name in factors},
+        **_open_loop(cell),
         "repetition": run.repetition,
     }
+
+
+def _open_loop(cell: Cell) -> dict[str, Value]:
+    """Connections are no clients, and a closed loop has no rate."""
+    load = cell.load
+    if load.rate_tps:
+        return {"threads": "", "connections": load.threads, "rate_tps": _plain(load.rate_tps)}
+    return {"connections": "", "rate_tps": ""}
 
 
 def load_name(cell: Cell, factors: Sequence[str]) -> str:

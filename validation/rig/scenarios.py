@@ -79,7 +79,7 @@ def cell_scenario(
     if chosen := model_version(cell.product, cell.server, version):
         cluster["version"] = chosen
     network: dict[str, Any] = {"rtt_ms": base_rtt_ms}
-    for path, value in cell.layout.settings(cell.node_names, base_rtt_ms).items():
+    for path, value in cell.layout.settings(base_rtt_ms).items():
         if value:
             network[path.partition(".")[2]] = value
     scenario: dict[str, Any] = {
@@ -106,7 +106,7 @@ def factor_paths(
     layouts: dict[str, Any] = {}
     loads: dict[str, Any] = {}
     for cell in every:
-        layouts[cell.layout.name] = cell.layout.settings(cell.node_names, base_rtt_ms)
+        layouts[cell.layout.name] = cell.layout.settings(base_rtt_ms)
         settings: dict[str, Any] = {"workload": cell.load.workload()}
         if run := cell.load.run():
             settings["run"] = run
@@ -117,20 +117,25 @@ def factor_paths(
     }
     for name in names:
         path = _LOAD_PATHS.get(name, f'cluster.options."{name}"')
-        paths[column(name)] = path
-        if name == "rows":
-            at = {str(cell.load.rows): _row_settings(cell) for cell in every}
-            paths[column(name)] = {"path": path, "at": at}
+        at = _row_settings(every) if name == "rows" else {}
+        # A table even without `at`: in a file tables keep their order, and come after the load's.
+        paths[column(name)] = {"path": path, "at": at} if at else {"path": path}
     return paths
 
 
-def _row_settings(cell: Cell) -> dict[str, Any]:
-    [kind] = cell.load.workload()["class"]
-    return {
-        f"workload.class.0.{key}": kind[key]
-        for key in ("rows", "row_bytes", "statement_bytes")
-        if key in kind
-    }
+def _row_settings(cells: Iterable[Cell]) -> dict[str, Any]:
+    """What rows of that number set; nothing if loads with different rows have the same number."""
+    found: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        [kind] = cell.load.workload()["class"]
+        settings = {
+            f"workload.class.0.{key}": kind[key]
+            for key in ("rows", "row_bytes", "statement_bytes")
+            if key in kind
+        }
+        if found.setdefault(str(cell.load.rows), settings) != settings:
+            return {}
+    return found
 
 
 def _simulated(cell: Cell) -> dict[str, Any]:

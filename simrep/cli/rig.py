@@ -1,0 +1,238 @@
+"""``simrep rig``: real clusters, measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from simrep.cli.arguments import Json
+from simrep.cli.output import print_json, show
+from simrep.errors import SimrepError
+
+if TYPE_CHECKING:
+    from simrep.rig.campaign import Campaign, Told
+    from simrep.rig.experiment import Experiment
+
+__all__ = ["rig"]
+
+rig = typer.Typer(
+    name="rig",
+    help="Measure real clusters: build them, delay their network, load them.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+FAILED = 1
+Server = Literal["mariadb", "mysql", "percona"]
+EngineOption = Annotated[
+    Literal["netns", "docker"] | None,
+    typer.Option("--engine", help="Network namespaces or containers. Default: what there is."),
+]
+BaseOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--base",
+        metavar="[SERVER=]BASE",
+        help="Image, or folder of a root file system, for all servers or for one kind of them.",
+    ),
+]
+DelayOption = Annotated[
+    Literal["netem", "relay"] | None,
+    typer.Option("--delay", help="What delays packets. Default: netem if the kernel has it."),
+]
+
+
+@rig.command()
+def measure(
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help="One that ships, or a file (*.toml).")
+    ],
+    engine: EngineOption = None,
+    base: BaseOption = None,
+    delay: DelayOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the dataset. Default: named as the experiment.")
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(min=1, help="At most so many of each cell.")
+    ] = None,
+    system: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this system; may be repeated.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run.")] = False,
+) -> None:
+    """Measure an experiment, or what is missing of it, and write a dataset.
+
+    [bold]Examples[/bold]
+
+      simrep rig measure smoke
+      simrep rig measure wan-concurrency --out measured/wan --engine netns
+      simrep rig measure mine.toml --base mariadb=my-image:1 --system galera
+    """
+    _need_drivers()
+    from simrep.rig.experiment import load_experiment
+
+    stored = load_experiment(experiment)
+    part = stored.experiment.part(systems=system, repetitions=repetitions)
+    if dry_run:
+        _print_runs(part)
+        return
+    from simrep.rig.campaign import Campaign
+    from simrep.rig.dataset import check_folder, write_dataset
+    from simrep.rig.equipment import ThisMachine, bases
+    from simrep.rig.folders import rig_folder
+
+    folder = out or Path(stored.name)
+    check_folder(stored, folder)
+    first = part.systems[0].runs_on
+    machine = ThisMachine(
+        first,
+        rig_folder(),
+        engine=engine,
+        base=bases(base or []),
+        delay_method=delay,
+        tell=_say,
+    )
+    campaign = Campaign(stored, machine, folder, part=part, tell=_report)
+    try:
+        complete = campaign.run()
+    finally:
+        write_dataset(stored, campaign)
+        _say(_summary(campaign))
+    if not complete or campaign.problems:
+        raise typer.Exit(FAILED)
+
+
+@rig.command("list")
+def list_experiments(json: Json = False) -> None:
+    """List the experiments that ship."""
+    from simrep.rig.experiment import experiments, load_experiment
+
+    found = [load_experiment(name) for name in experiments()]
+    if json:
+        described = [
+            {
+                "name": one.name,
+                "title": one.experiment.title,
+                "question": one.experiment.question.strip(),
+                "cells": len(list(one.experiment.cells())),
+                "runs": len(one.experiment.runs()),
+            }
+            for one in found
+        ]
+        print_json({"experiments": described})
+        return
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("experiment", "what it measures", "cells", "runs"):
+        table.add_column(heading, justify="right" if heading in {"cells", "runs"} else "left")
+    for one in found:
+        cells, runs = len(list(one.experiment.cells())), len(one.experiment.runs())
+        table.add_row(one.name, one.experiment.title, str(cells), str(runs))
+    show(table)
+
+
+@rig.command()
+def check(json: Json = False) -> None:
+    """Tell what this machine can do: engines, delays, tools."""
+    from simrep.rig.engines import abilities
+
+    found = abilities()
+    if json:
+        print_json({one.name: {"present": one.present, "note": one.note} for one in found})
+        return
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("what", "there", "note"):
+        table.add_column(heading)
+    for one in found:
+        table.add_row(one.name, "yes" if one.present else "no", one.note)
+    show(table)
+
+
+@rig.command()
+def relay(
+    engine: EngineOption = None,
+    base: BaseOption = None,
+    delay: DelayOption = None,
+    server: Annotated[Server, typer.Option(help="Whose hosts are used.")] = "mariadb",
+    json: Json = False,
+) -> None:
+    """Measure how exactly packets are delayed on this machine, and what that costs."""
+    _need_drivers()
+    from simrep.rig.equipment import ThisMachine, bases
+    from simrep.rig.folders import rig_folder
+    from simrep.rig.interruption import ended_by_signals
+
+    machine = ThisMachine(
+        server,
+        rig_folder(),
+        engine=engine,
+        base=bases(base or []),
+        delay_method=delay,
+        tell=_say,
+    )
+    with ended_by_signals():
+        found = machine.accuracy()
+    if json:
+        print_json(found)
+        return
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=f"Delays by {found['delay_method']}")
+    names = ("requested_ms", "mean_ms", "p50_ms", "p99_ms", "most_ms", "relay_cpu")
+    for name in names:
+        table.add_column(name, justify="right")
+    for row in found["delays"]:
+        table.add_row(*(f"{row[name]:.3f}" for name in names))
+    show(table)
+
+
+@rig.command()
+def base(
+    server: Annotated[Literal["mariadb", "mysql"], typer.Argument(metavar="SERVER")],
+) -> None:
+    """Make the root file system with a server's programs, for network namespaces."""
+    from simrep.rig.rootfs import build
+
+    print(build(server, tell=_say))
+
+
+def _need_drivers() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("pymysql") is None:
+        raise SimrepError("the rig needs PyMySQL: pip install 'simrep[rig]'")
+
+
+def _print_runs(experiment: Experiment) -> None:
+    runs = experiment.runs()
+    for cell, repetitions in experiment.cells():
+        options = " ".join(f"{name}={value}" for name, value in cell.options.items())
+        print(f"{cell.label}  {repetitions} x  {cell.nodes} nodes  {options}")
+    clusters = len({run.cell.cluster_key for run in runs})
+    print(f"{len(runs)} runs on {clusters} clusters")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _report(told: Told) -> None:
+    left = "" if told.left_s is None else f"; about {max(1, round(told.left_s / 60))} min left"
+    _say(f"[{told.done}/{told.total}] {told.text}{left}")
+
+
+def _summary(campaign: Campaign) -> str:
+    entries = campaign.entries()
+    marked = sum(not entry.passed for entry in entries)
+    counts = f"{len(entries)} runs, {marked} of them marked, {len(campaign.missing)} missing"
+    return "\n".join([*campaign.problems, f"{campaign.folder}: {counts}"])
