@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 WHEEL_CHECK := import json, sys; study = json.load(sys.stdin); assert study["cells"], "no cells"
 
 .NOTPARALLEL:
-.PHONY: demo test lint types layers unit wheel format benchmark clean
+.PHONY: demo test lint types layers unit wheel format benchmark rig-smoke clean
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -47,6 +47,13 @@ format: $(VENV)/tested
 benchmark: $(VENV)/tested
 	$(BIN)/pytest tests/benchmarks --benchmark-enable -s
 
+# Three nodes of Galera for real: started, measured and removed. Needs root, or a Docker engine
+# (make rig-smoke RIG="--engine docker"); docs/howto/measure-your-cluster.md names the packages.
+rig-smoke: $(VENV)/rigged
+	rm -rf build/rig-smoke
+	case "$(RIG)" in *docker*|*--base*) ;; *) $(BIN)/simrep rig base mariadb ;; esac
+	$(BIN)/simrep rig measure smoke --out build/rig-smoke $(or $(RIG),--engine netns)
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info htmlcov .coverage
 	rm -rf .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -61,4 +68,8 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/tested: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@ $(VENV)/installed
+
+$(VENV)/rigged: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[rig]'
 	touch $@ $(VENV)/installed

@@ -102,7 +102,7 @@ def measure(
     finally:
         write_dataset(stored, campaign)
         _say(_summary(campaign))
-    if not complete or campaign.problems:
+    if not complete or campaign.unusable:
         raise typer.Exit(FAILED)
 
 
@@ -234,5 +234,6 @@ def _report(told: Told) -> None:
 def _summary(campaign: Campaign) -> str:
     entries = campaign.entries()
     marked = sum(not entry.passed for entry in entries)
-    counts = f"{len(entries)} runs, {marked} of them marked, {len(campaign.missing)} missing"
-    return "\n".join([*campaign.problems, f"{campaign.folder}: {counts}"])
+    counts = f"{len(entries)} attempts, {marked} of them marked"
+    left = f"{len(campaign.missing)} runs missing, {len(campaign.unusable)} that never passed"
+    return "\n".join([*campaign.problems, f"{campaign.folder}: {counts}; {left}"])

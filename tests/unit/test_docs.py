@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import simrep
 from simrep.cli import app
 from simrep.experiment.study import Definition
+from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import Pack
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +96,8 @@ def table_for(content: dict) -> type[BaseModel] | None:
     """What a TOML block is, by its top-level keys; None is a scenario or a part of one."""
     if "pack" in content:
         return Pack
+    if "grid" in content:
+        return Experiment
     return Definition if "metric" in content else None
 
 
@@ -214,8 +217,10 @@ def test_public_names_exist_are_few_and_in_order():
 
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
-    for command in ("run", "explain", "reproduce", "models", "fit", "fragment-size", "schema"):
-        result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+    commands = ["run", "explain", "reproduce", "models", "fit", "fragment-size", "schema"]
+    commands += [f"rig {name}" for name in ("measure", "list", "check", "relay", "base")]
+    for command in commands:
+        result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
         section = text.partition(f"## simrep {command}")[2].partition("\n## ")[0]
         for option in set(re.findall(r"--[a-z]+(?:-[a-z]+)*", result.output)) - {"--help"}:
             assert option in section, f"simrep {command} {option}"

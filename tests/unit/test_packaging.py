@@ -37,6 +37,10 @@ def tracked(*endings: str) -> list[Path]:
         "studies/wan-concurrency/data.csv",
         "studies/wan-concurrency/pxc.toml",
         "studies/galera-rig/data.csv",
+        "rig/campaign.py",
+        "rig/compose/hosts.yml",
+        "rig/experiments/smoke.toml",
+        "rig/relay/relay.c",
     ],
 )
 def test_the_package_carries(path):
@@ -44,7 +48,13 @@ def test_the_package_carries(path):
 
 
 @pytest.mark.parametrize(
-    ("link", "target"), [("models", "models"), ("studies", "validation/studies")]
+    ("link", "target"),
+    [
+        ("models", "models"),
+        ("studies", "validation/studies"),
+        ("rig", "validation/rig"),
+        ("rig/experiments", "validation/experiments"),
+    ],
 )
 def test_links_are_relative_and_lead_into_the_repository(link, target):
     place = ROOT / "simrep" / link

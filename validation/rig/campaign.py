@@ -119,6 +119,12 @@ class Campaign:
         """The same of the whole experiment."""
         return self._unfinished(self._all)
 
+    @property
+    def unusable(self) -> list[Run]:
+        """Runs to measure now of which no attempt passed all gates."""
+        passed = {entry.id for entry in self.journal.entries if entry.passed}
+        return [run for run in self._runs if run.id not in passed]
+
     def _unfinished(self, runs: Sequence[Run]) -> list[Run]:
         most = self.experiment.attempts
         return [run for run in runs if not self.journal.finished(run.id, most)]
