@@ -232,8 +232,15 @@ def _report(told: Told) -> None:
 
 
 def _summary(campaign: Campaign) -> str:
+    from simrep.rig.repeatability import NEAR, repeatability
+
     entries = campaign.entries()
     marked = sum(not entry.passed for entry in entries)
     counts = f"{len(entries)} attempts, {marked} of them marked"
     left = f"{len(campaign.missing)} runs missing, {len(campaign.unusable)} that never passed"
-    return "\n".join([*campaign.problems, f"{campaign.folder}: {counts}; {left}"])
+    lines = [*campaign.problems, f"{campaign.folder}: {counts}; {left}"]
+    found = repeatability(entries)
+    if found.cells:
+        near = f"{found.near} of {found.cells} cells have all repetitions within {NEAR:.0%}"
+        lines.append(f"{near} of their median")
+    return "\n".join(lines)

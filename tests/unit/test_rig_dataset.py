@@ -13,6 +13,9 @@ from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
 from simrep.rig.dataset import changed_files, check_folder, write_dataset
 from simrep.rig.experiment import Experiment, StoredExperiment, experiments, load_experiment
+from simrep.rig.gates import Gate
+from simrep.rig.journal import Entry
+from simrep.rig.repeatability import measuring_s, repeatability
 from simrep.rig.rows import column, counter_growth, factor_columns
 from simrep.rig.scenarios import cell_scenario, factor_paths
 from simrep.scenario import load, with_values
@@ -143,6 +146,25 @@ def test_so_do_those_of_all_experiments_that_ship(name):
         wanted = load(cell_scenario(experiment, cell))
         assert found.workload == wanted.workload, run.id
         assert found.network == wanted.network, run.id
+
+
+def entry(cell, repetition, seconds, *, failed=()):
+    return Entry(f"{cell}.r{repetition}", 1, {"seconds": seconds}, failed, {}, {"wall_s": 2.0})
+
+
+def test_cells_are_repeatable_if_all_that_passed_lie_near_their_median():
+    odd = (Gate("alone", passed=False),)
+    entries = [
+        *(entry("a", number, seconds) for number, seconds in enumerate((1.0, 1.04, 0.97))),
+        *(entry("b", number, seconds) for number, seconds in enumerate((1.0, 1.2))),
+        entry("c", 1, 1.0),
+        entry("c", 2, 9.0, failed=odd),
+        entry("d", 1, ""),
+    ]
+    found = repeatability(entries)
+    assert (found.cells, found.near) == (2, 1)
+    assert found.spread == {"a": pytest.approx(0.04), "b": pytest.approx(0.1 / 1.1, abs=1e-4)}
+    assert measuring_s(entries) == 16.0
 
 
 def test_options_of_a_row_stand_in_columns_without_dots():

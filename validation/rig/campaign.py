@@ -194,8 +194,10 @@ class Campaign:
             if not health.ok:
                 raise RigError(f"the cluster is not whole: {'; '.join(health.problems)}")
             self._say(f"{cell.system} is up after {took_s:.0f} s")
+            found = cluster.description()
+            found.get("variables", {}).pop("hostname", None)
             known = {
-                **cluster.description(),
+                **found,
                 "system": cell.system,
                 "start_s": round(took_s, 1),
                 "base_rtt_ms": base,

@@ -7,6 +7,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +20,7 @@ from simrep.rig.campaign import Campaign
 from simrep.rig.cell import Cell
 from simrep.rig.experiment import StoredExperiment
 from simrep.rig.journal import Entry
+from simrep.rig.repeatability import measuring_s, repeatability
 from simrep.rig.rows import METRICS, as_dict
 from simrep.rig.scenarios import cell_scenario, factor_paths
 
@@ -238,6 +240,13 @@ def _write_manifest(stored: StoredExperiment, campaign: Campaign, entries: Seque
                 if not entry.passed
             ],
             "missing": [run.id for run in campaign.absent],
+        },
+        "repeatability": asdict(repeatability(entries)),
+        "cost": {
+            "under_load_s": measuring_s(entries),
+            "starts_s": round(
+                sum(c.get("start_s", 0.0) for c in campaign.state.clusters().values()), 1
+            ),
         },
         "purposes": _PURPOSES,
         "files": {str(path.relative_to(folder)): _digest(path) for path in sorted(_files(folder))},
