@@ -10,7 +10,7 @@ from simrep.rig.clients import Client, Clock, Plan, run_clients
 from simrep.rig.driver import drive, plans
 from simrep.rig.errors import RigError
 from simrep.rig.load import Load
-from simrep.rig.tables import Statement
+from simrep.rig.statement import Statement
 from simrep.rig.transactions import (
     Transaction,
     percentile,

@@ -25,7 +25,7 @@ from typing import Protocol
 import pymysql
 
 from simrep.rig.arrivals import ClosedLoop, OpenLoop
-from simrep.rig.tables import DATABASE, Statement
+from simrep.rig.statement import DATABASE, Statement
 from simrep.rig.transactions import COLUMNS, Transaction
 
 __all__ = ["Client", "Clock", "Plan", "Session", "connect", "main", "run_clients"]

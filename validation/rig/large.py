@@ -13,7 +13,7 @@ from simrep.rig.clients import Clock
 from simrep.rig.engine import Cluster
 from simrep.rig.errors import RigError
 from simrep.rig.load import Load
-from simrep.rig.tables import DATABASE
+from simrep.rig.statement import DATABASE
 from simrep.rig.transactions import Transaction
 
 __all__ = ["LargeUpdate", "Stall", "rates_and_stalls"]

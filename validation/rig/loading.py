@@ -13,8 +13,9 @@ from simrep.rig.driver import drive
 from simrep.rig.engine import Cluster, RunningNode
 from simrep.rig.load import Load
 from simrep.rig.slap import slap_command, slap_seconds
+from simrep.rig.statement import DATABASE
 from simrep.rig.sysbench import sysbench_command, sysbench_figures
-from simrep.rig.tables import DATABASE, large_tables, tables
+from simrep.rig.tables import large_tables, tables
 from simrep.rig.transactions import Transaction, summarise
 
 __all__ = [

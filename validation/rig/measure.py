@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import nan
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from simrep.rig.cell import Run
 from simrep.rig.engine import Cluster, Engine, Health
@@ -85,12 +86,13 @@ def measure(
     counters = cluster.counters()
     engine.delay_statistics(reset=True)
     servers = _cpu_s(cluster)
-    machine_s, begin = busy_cpu_s(), time.monotonic()
+    rig_s, machine_s, begin = _rig_cpu_s(), busy_cpu_s(), time.monotonic()
     large = LargeUpdate(load, cluster) if load.large is not None else None
     loaded = run_load(
         load, cluster, seed=choice.randrange(2**31), limit_s=limits.run_s, beside=large
     )
     machine_s, wall_s = busy_cpu_s() - machine_s, time.monotonic() - begin
+    rig_s = _rig_cpu_s() - rig_s
     spent = {name: after - servers[name] for name, after in _cpu_s(cluster).items()}
     delays = engine.delay_statistics()
     begin = time.monotonic()
@@ -101,8 +103,9 @@ def measure(
     growth = counter_growth(counters, cluster.counters())
 
     # Programs in a container belong to its engine: what they use cannot be told from other work.
-    client_s = loaded.cpu_s if load.tool == "driver" or engine.name != "docker" else nan
-    own_s = sum(spent.values()) + client_s + delays.cpu_s
+    known = load.tool == "driver" or engine.name != "docker"
+    client_s = loaded.cpu_s if known else nan
+    own_s = sum(spent.values()) + delays.cpu_s + (rig_s if known else nan)
     others = used_by_others(machine_s, own_s, wall_s)
     shown = written(load, cluster.nodes[0])
     observed = Observed(
@@ -165,6 +168,12 @@ def _contents(run: Run, cluster: Cluster) -> dict[str, str]:
 
 def _cpu_s(cluster: Cluster) -> dict[str, float]:
     return {node.name: node.cpu_seconds() for node in cluster.nodes}
+
+
+def _rig_cpu_s() -> float:
+    """CPU time of this process and of all programs that it has run and that have ended."""
+    usages = (getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def _facts(health: Health) -> Mapping[str, object]:

@@ -6,7 +6,8 @@ import re
 
 from simrep.rig.errors import RigError
 from simrep.rig.load import Load
-from simrep.rig.tables import DATABASE, statement
+from simrep.rig.statement import DATABASE
+from simrep.rig.tables import statement
 
 __all__ = ["slap_command", "slap_seconds"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from simrep.rig.errors import RigError
 from simrep.rig.load import Load
-from simrep.rig.tables import DATABASE
+from simrep.rig.statement import DATABASE
 
 __all__ = ["SysbenchFigures", "sysbench_command", "sysbench_figures"]
 

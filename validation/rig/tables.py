@@ -7,36 +7,11 @@ import string
 from dataclasses import dataclass
 
 from simrep.rig.load import LargeTransaction, Load
+from simrep.rig.statement import Statement
 
-__all__ = ["DATABASE", "Statement", "Tables", "large_tables", "statement", "tables"]
+__all__ = ["Tables", "large_tables", "statement", "tables"]
 
-DATABASE = "rig"
 _BATCH_ROWS = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """What the clients submit.
-
-    Attributes
-    ----------
-    text : str
-        With ``{row}`` where the number of a row goes.
-    rows : int
-        That it writes.
-    choices : int
-        Numbers of rows go from 1 to this; 0 if the text names none.
-    """
-
-    text: str
-    rows: int = 1
-    choices: int = 0
-
-    def pick(self, generator: random.Random) -> str:
-        """The text of one transaction."""
-        if not self.choices:
-            return self.text
-        return self.text.replace("{row}", str(generator.randint(1, self.choices)))
 
 
 @dataclass(frozen=True, slots=True)
