@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 
 from simrep.rig.delays import DelayMatrix
@@ -15,6 +15,8 @@ __all__ = ["Gate", "Observed", "gates", "round_trip_gate"]
 
 _CONFLICTS = {1020, 1180, 1205, 1213, 3101}
 """Errors that transactions of concurrent writers may get."""
+_NOT_ACKNOWLEDGED = {"rpl_semi_sync_source_no_tx", "rpl_semi_sync_master_no_tx"}
+"""Commits of a source that did not wait, or not long enough, for a replica."""
 _ROUND_TRIP_MS = 0.5
 _ROUND_TRIP_SHARE = 0.02
 
@@ -47,6 +49,8 @@ class Observed:
         Share of the processors; not a number where it is not known.
     in_time : bool
         Whether the load ended by itself.
+    growth : mapping of node to mapping
+        By how much counters grew.
     """
 
     before: Health
@@ -58,6 +62,7 @@ class Observed:
     delays: DelayStatistics
     used_by_others: float
     in_time: bool
+    growth: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def gates(observed: Observed, limits: Limits) -> Iterator[Gate]:
@@ -84,6 +89,15 @@ def gates(observed: Observed, limits: Limits) -> Iterator[Gate]:
     yield Gate("no odd errors", not odd, f"errors by number: {odd}")
     yield Gate("something committed", loaded.committed > 0, f"{loaded.failed} failed")
     yield Gate("in time", observed.in_time, f"cut off after {limits.run_s:g} s")
+    alone_committed = sum(
+        count
+        for counters in observed.growth.values()
+        for name, count in counters.items()
+        if name in _NOT_ACKNOWLEDGED
+    )
+    yield Gate(
+        "acknowledged", not alone_committed, f"{alone_committed:g} commits without a replica"
+    )
     late_ms = observed.delays.late_mean_ms
     yield Gate(
         "delays kept", late_ms <= limits.late_mean_ms, f"late by {late_ms:.3f} ms on average"

@@ -118,6 +118,7 @@ def measure(
         delays=delays,
         used_by_others=others,
         in_time=loaded.tool_s <= limits.run_s,
+        growth=growth,
     )
     failed = [gate for gate in (*found_before, *gates(observed, limits)) if not gate.passed]
     row = {
