@@ -1,6 +1,6 @@
-"""Write the reference pages that follow from the code: scenario files and models.
+"""Write the reference pages that follow from the code: scenario files, models and experiments.
 
-``python docs/generate_reference.py`` rewrites both; a test fails while they are out of date.
+``python docs/generate_reference.py`` rewrites them; a test fails while they are out of date.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from simrep import Model, find_model, json_schema, model_card, model_names
 from simrep.network.regions import PRESETS as REGIONS
+from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import load_pack
 from simrep.workload.presets import PRESETS as WORKLOADS
 
@@ -48,13 +49,33 @@ defaults below, then from the [pack](glossary.md#pack), then from `[cluster.cost
 Conservative assumptions make the answer worse than the product, optimistic ones better.
 """
 
+EXPERIMENTS = """# Experiment files
+
+What `simrep rig measure` runs: a TOML file that names systems, layouts of delays and loads, and
+grids that cross them. `simrep rig list` names those that ship; how to write one:
+[Measure your own cluster](../howto/measure-your-cluster.md). Mistakes are told as those of a
+[scenario](scenario.md) are.
+"""
+
 
 def pages() -> dict[Path, str]:
     """Content of every generated page, by its file."""
     return {
         REFERENCE / "scenario.md": "\n".join([NOTICE, "", *_scenario()]) + "\n",
         REFERENCE / "models.md": "\n".join([NOTICE, "", *_models()]) + "\n",
+        REFERENCE / "experiments.md": "\n".join([NOTICE, "", *_experiments()]) + "\n",
     }
+
+
+def _experiments() -> Iterator[str]:
+    schema = Experiment.model_json_schema(by_alias=True)
+    yield EXPERIMENTS
+    yield "## Top level\n"
+    plain = {key: value for key, value in schema["properties"].items() if "type" in value}
+    plain = {key: value for key, value in plain.items() if _table(value)[0] is None}
+    yield from _keys(plain, required=schema["required"])
+    yield ""
+    yield from _tables(schema["properties"], schema["$defs"], "")
 
 
 def _scenario() -> Iterator[str]:
@@ -142,6 +163,8 @@ def _unit(key: str) -> str:
 def _value(value: Any) -> str:
     if value is None or value in ("", [], {}):
         return ""
+    if isinstance(value, list):
+        return ", ".join(map(_value, value))
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, str):

@@ -47,11 +47,12 @@ Nodes = Annotated[int, Field(strict=True, ge=2, le=9)]
 class System(Table):
     """A ``[[system]]``: a replication product and how its servers are started."""
 
-    name: Name
-    title: str = ""
-    product: ProductName
+    name: Name = Field(description="as grids and the data name it")
+    title: str = Field("", description="for people")
+    product: ProductName = Field(description="what replicates")
     server: ServerName | None = Field(
-        None, description="default: mariadb for galera, mysql for group_replication"
+        None,
+        description="whose servers; default: mariadb for galera, mysql for group_replication",
     )
     nodes: Nodes = Field(3, description="servers, named n1, n2, ...")
     options: dict[str, Option] = Field({}, description="in the product's own spelling")
@@ -78,23 +79,31 @@ class System(Table):
 class Variant(Table):
     """A ``[[variant]]``: options that change together."""
 
-    name: Name
-    options: dict[str, Option] = Field(min_length=1)
+    name: Name = Field(description="as grids and the data name it")
+    options: dict[str, Option] = Field(
+        min_length=1, description="above those of the system, in the product's own spelling"
+    )
 
 
 class Grid(Table):
     """A ``[[grid]]``: every combination of what it lists is a cell."""
 
-    systems: Names = Field(alias="system", min_length=1)
-    layouts: Names = Field(alias="layout", min_length=1)
-    loads: Names = Field(alias="load", min_length=1)
-    variants: OptionalNames = Field(("",), alias="variant", description='names; "" is none')
-    threads: tuple[Count, ...] | None = Field(None, description="default: those of the load")
+    systems: Names = Field(alias="system", min_length=1, description="one or several names")
+    layouts: Names = Field(alias="layout", min_length=1, description="one or several names")
+    loads: Names = Field(alias="load", min_length=1, description="one or several names")
+    variants: OptionalNames = Field(
+        ("",), alias="variant", description='one or several names; "" is no variant; default: none'
+    )
+    threads: tuple[Count, ...] | None = Field(
+        None, description="numbers of clients; default: that of the load"
+    )
     options: dict[str, tuple[Option, ...]] = Field({}, description="values of single options")
     vary: dict[str, tuple[Any, ...]] = Field(
         {}, description='values of keys of the load, e.g. rows, or "large.fragment_size"'
     )
-    repetitions: Count | None = Field(None, description="default: those of the experiment")
+    repetitions: Count | None = Field(
+        None, description="of its cells; default: those of the experiment"
+    )
 
 
 class Limits(Table):
@@ -111,18 +120,33 @@ class Limits(Table):
 class Experiment(Table):
     """The content of an experiment's file."""
 
-    title: str
+    title: str = Field(description="what is measured")
     question: str = Field(description="what the measurement tells apart")
-    repetitions: Count = 3
+    repetitions: Count = Field(3, description="runs of each cell")
     attempts: Count = Field(
         2, description="a run that is marked is measured again, so often in all"
     )
-    limits: Limits = Field(default_factory=Limits)
-    systems: tuple[System, ...] = Field(alias="system", min_length=1)
-    layouts: tuple[Layout, ...] = Field(alias="layout", min_length=1)
-    loads: tuple[Load, ...] = Field(alias="load", min_length=1)
-    variants: tuple[Variant, ...] = Field((), alias="variant")
-    grids: tuple[Grid, ...] = Field(alias="grid", min_length=1)
+    limits: Limits = Field(
+        default_factory=Limits, description="what a run has to keep, else it is marked"
+    )
+    systems: tuple[System, ...] = Field(
+        alias="system", min_length=1, description="products, and how their servers are started"
+    )
+    variants: tuple[Variant, ...] = Field(
+        (), alias="variant", description="options that change together"
+    )
+    layouts: tuple[Layout, ...] = Field(
+        alias="layout",
+        min_length=1,
+        description="delays that are added to a network that has next to none: `all_ms` first, "
+        "`path` instead of it, `egress_ms` on top of both",
+    )
+    loads: tuple[Load, ...] = Field(
+        alias="load", min_length=1, description="transactions, and what submits how many of them"
+    )
+    grids: tuple[Grid, ...] = Field(
+        alias="grid", min_length=1, description="every combination of what it lists is a cell"
+    )
 
     @model_validator(mode="after")
     def _names(self) -> Self:

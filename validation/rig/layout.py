@@ -46,8 +46,8 @@ class Layout(Table):
     ``all_ms`` comes first, ``path`` overrides it, and ``egress_ms`` is added to both.
     """
 
-    name: Name
-    title: str = ""
+    name: Name = Field(description="as grids and the data name it")
+    title: str = Field("", description="for people")
     all_ms: NotNegative = Field(0.0, description="one way, between any two nodes")
     paths: tuple[Between, ...] = Field((), alias="path", description="single directions or pairs")
     egress_ms: dict[str, NotNegative] = Field(

@@ -29,7 +29,7 @@ class LargeTransaction(Table):
     """A ``[load.large]``: one UPDATE of all rows of a large table, beside the load."""
 
     rows: Count = Field(2_000_000, description="rows of the large table")
-    value_bytes: Count = Field(60, description="text of a row")
+    value_bytes: Count = Field(60, le=255, description="text of a row")
     after_s: Positive = Field(8.0, description="it begins so long after the load")
     rest_s: Positive = Field(4.0, description="the load goes on so long after it is everywhere")
     fragment_unit: Literal["bytes", "rows", "statements"] = Field(
@@ -59,8 +59,8 @@ class LargeTransaction(Table):
 class Load(Table):
     """A ``[[load]]``: autocommit statements, or the transactions of a script of sysbench."""
 
-    name: Name
-    title: str = ""
+    name: Name = Field(description="as grids and the data name it")
+    title: str = Field("", description="for people")
     tool: Tool = Field(
         "driver",
         description="slap: mariadb-slap or mysqlslap; driver: the rig's own, which records every "
@@ -70,9 +70,9 @@ class Load(Table):
         "insert", description="insert: new rows; update: one of the rows that exist"
     )
     rows: Count = Field(1, description="insert: rows of each statement")
-    value_bytes: Count = Field(5, description="insert: text of each row")
+    value_bytes: Count = Field(5, le=2000, description="insert: text of each row")
     existing_rows: Count = Field(
-        10, description="update: rows of the table, chosen with equal probability"
+        10, le=100_000, description="update: rows of the table, chosen with equal probability"
     )
     script: Script | None = Field(None, description="sysbench: which of its scripts")
     tables: Count = Field(4, description="sysbench: number of tables")
