@@ -7,6 +7,7 @@ import pytest
 from simrep.rig import campaign as campaigns
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
+from simrep.rig.errors import RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.journal import Journal
 from tests.fake_cluster import World
@@ -228,3 +229,15 @@ def test_progress_is_told(world, tmp_path):
     assert {one.total for one in measured} == {8}
     assert "galera.lan.inserts.t1 r1: 2.5 s, mean 50.00 ms" in measured[0].text
     assert measured[-1].left_s == 0.0
+
+
+def test_a_machine_that_cannot_tell_how_exact_its_delays_are_measures_all_the_same(
+    world, tmp_path, monkeypatch
+):
+    def refuse():
+        raise RigError("no C compiler")
+
+    monkeypatch.setattr(world, "accuracy", refuse)
+    one = campaign(world, tmp_path)
+    assert one.run()
+    assert one.state.content["accuracy"] == {"problem": "no C compiler"}
