@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from simrep.rig import container_host, container_relay, docker, namespaces
+from simrep.rig import container_host, container_relay, docker, lock, namespaces
 from simrep.rig.delays import DelayMatrix, Link
 from simrep.rig.docker import Docker
 from simrep.rig.engine import DelayStatistics
@@ -78,6 +78,7 @@ def recorder(monkeypatch, tmp_path):
     monkeypatch.setattr(container_host.command, "run", found.run)
     monkeypatch.setattr(container_host.command, "succeeds", found.succeeds)
     monkeypatch.setattr(namespaces, "Relay", RecordedRelay)
+    monkeypatch.setattr(lock, "FOLDER", tmp_path)
     return found
 
 
@@ -132,8 +133,9 @@ def test_namespaces_delay_by_the_relay_else(recorder, rootfs):
 def test_one_rig_at_a_time(recorder, rootfs):
     first, second = Namespaces(rootfs), Namespaces(rootfs)
     first.up(2)
-    with pytest.raises(RigError, match="another rig"):
-        second.up(2)
+    for other in (second, Docker("own:1", "tools:1")):
+        with pytest.raises(RigError, match="another rig"):
+            other.up(2)
     first.down()
     second.up(2)
     second.down()
@@ -231,3 +233,15 @@ def test_a_server_in_a_container_is_ended_by_its_number(recorder, monkeypatch, t
     assert recorder.having("kill -KILL 7")
     assert server.returncode is not None
     assert not host.alive()
+
+
+def test_the_lock_is_somewhere_even_without_its_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(lock, "FOLDER", tmp_path / "none")
+    monkeypatch.setattr(lock.tempfile, "gettempdir", lambda: str(tmp_path))
+    held = lock.RigLock()
+    held.take()
+    held.take()
+    assert (tmp_path / lock.NAME).exists()
+    held.release()
+    held.release()
+    assert not held.held

@@ -18,6 +18,7 @@ from simrep.rig.delays import DelayMatrix
 from simrep.rig.engine import DelayMethod, DelayStatistics, EngineName, RoundTrip
 from simrep.rig.errors import RigError
 from simrep.rig.folders import rig_folder
+from simrep.rig.lock import RigLock
 from simrep.rig.relays import merged
 
 __all__ = ["Docker", "compose_program", "engine_answers"]
@@ -55,6 +56,7 @@ class Docker:
         self._folder = rig_folder() / "docker"
         self._hosts: list[ContainerHost] = []
         self._relays: dict[str, ContainerRelay] = {}
+        self._lock = RigLock()
 
     @property
     def delay_method(self) -> DelayMethod:
@@ -71,13 +73,14 @@ class Docker:
         if count > MOST_HOSTS:
             raise RigError(f"the compose file has {MOST_HOSTS} hosts, not {count}")
         self.down()
+        self._lock.take()
+        atexit.register(self.down)
         self._compose("down", "--volumes", "--timeout", "1")
         shutil.rmtree(self._folder, ignore_errors=True)
         names = [f"n{number}" for number in range(1, count + 1)]
         for name in names:
             (self._folder / name).mkdir(parents=True, exist_ok=True)
             (self._folder / f"delay-{name}").mkdir(parents=True, exist_ok=True)
-        atexit.register(self.down)
         self._hosts = [
             ContainerHost(name, f"{SUBNET}.{10 + number}", self._folder / name)
             for number, name in enumerate(names, 1)
@@ -143,6 +146,7 @@ class Docker:
                 succeeds(in_container(host.container, ["sh", "-c", "rm -rf /data/*"]))
             self._compose("down", "--volumes", "--timeout", "1")
             shutil.rmtree(self._folder, ignore_errors=True)
+        self._lock.release()
         self._hosts, self._relays = [], {}
         atexit.unregister(self.down)
 

@@ -8,14 +8,13 @@ runs in one can be found and ended by the next start, whatever became of the las
 from __future__ import annotations
 
 import atexit
-import fcntl
 import os
 import platform
 import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from simrep.rig import netem, ping
 from simrep.rig.command import run, succeeds
@@ -23,11 +22,12 @@ from simrep.rig.delays import DelayMatrix
 from simrep.rig.engine import DelayMethod, DelayStatistics, EngineName, RoundTrip
 from simrep.rig.errors import RigError
 from simrep.rig.folders import rig_folder
+from simrep.rig.lock import RigLock
 from simrep.rig.namespace_host import DEVICE, NamespaceHost
 from simrep.rig.relays import TUNNEL, Relay
 from simrep.rig.rootfs import installed_versions
 
-__all__ = ["Namespaces", "network_commands"]
+__all__ = ["Namespaces", "network_commands", "remove_namespaces"]
 
 PREFIX = "simrep"
 SUBNET = "10.77.0"
@@ -65,7 +65,7 @@ class Namespaces:
         self._hosts: list[NamespaceHost] = []
         self._relay: Relay | None = None
         self._delays = DelayMatrix(())
-        self._lock: IO[str] | None = None
+        self._lock = RigLock()
 
     @property
     def delay_method(self) -> DelayMethod:
@@ -84,10 +84,11 @@ class Namespaces:
         if not (self._rootfs / "bin").exists():
             raise RigError(f"no root file system in {self._rootfs}: `simrep rig base` makes one")
         self.down()
-        self._take_lock()
+        self._lock.take()
         atexit.register(self.down)
         remove_namespaces()
         shutil.rmtree(self._folder / "hosts", ignore_errors=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         names = [f"n{number}" for number in range(1, count + 1)]
         addresses = {name: f"{SUBNET}.{10 + number}" for number, name in enumerate(names, 1)}
         for argv in network_commands(addresses):
@@ -170,11 +171,11 @@ class Namespaces:
             host.terminate()
         if self._relay is not None:
             self._relay.stop()
-        if self._lock is not None:
+        if self._lock.held:
             remove_namespaces()
             shutil.rmtree(self._folder / "hosts", ignore_errors=True)
-            self._lock.close()
-        self._hosts, self._relay, self._lock = [], None, None
+            self._lock.release()
+        self._hosts, self._relay = [], None
         self._delays = DelayMatrix(())
         atexit.unregister(self.down)
 
@@ -188,16 +189,6 @@ class Namespaces:
     def _set(self, name: str, setting: str, value: str) -> None:
         namespace = NETNS / f"{PREFIX}-{name}"
         run(["nsenter", f"--net={namespace}", "sysctl", "-qw", f"{setting}={value}"])
-
-    def _take_lock(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self._folder / "lock").open("w", encoding="utf-8")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            self._lock = None
-            raise RigError("another rig is measuring on this machine") from None
 
 
 def network_commands(addresses: Mapping[str, str]) -> list[list[str]]:
