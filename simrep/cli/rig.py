@@ -199,11 +199,17 @@ def relay(
 @rig.command()
 def base(
     server: Annotated[Literal["mariadb", "mysql"], typer.Argument(metavar="SERVER")],
+    image: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Let Docker import it under this name.")
+    ] = None,
 ) -> None:
     """Make the root file system with a server's programs, for network namespaces."""
-    from simrep.rig.rootfs import build
+    from simrep.rig.rootfs import build, import_image
 
-    print(build(server, tell=_say))
+    root = build(server, tell=_say)
+    if image is not None:
+        import_image(root, image)
+    print(image or root)
 
 
 def _need_drivers() -> None:

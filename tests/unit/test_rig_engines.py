@@ -6,7 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from simrep.cli import app
 from simrep.rig import engines, processes
 from simrep.rig.command import run, succeeds
 from simrep.rig.container_host import ContainerHost, cpu_seconds_of_stat, in_container
@@ -236,3 +238,14 @@ def test_abilities_name_the_package_that_is_missing(monkeypatch):
     assert found["ip"].note == "package iproute2"
     assert "simrep rig base mysql" in found["root file system with mysql"].note
     assert not found["Docker engine"].present
+
+
+def test_a_root_file_system_becomes_an_image(monkeypatch, folder):
+    ran = []
+    monkeypatch.setattr("simrep.rig.rootfs.run", lambda argv, **_: ran.append(argv))
+    place = default_rootfs("mysql")
+    place.mkdir(parents=True)
+    (place / "simrep-rig-done").touch()
+    done = CliRunner().invoke(app, ["rig", "base", "mysql", "--image", "own:1"])
+    assert done.output == "own:1\n"
+    assert ran == [["sh", "-c", f"tar -C {place} -c . | docker import - own:1"]]
