@@ -233,7 +233,7 @@ def _say(text: str) -> None:
 
 
 def _report(told: Told) -> None:
-    left = "" if told.left_s is None else f"; about {max(1, round(told.left_s / 60))} min left"
+    left = f"; about {max(1, round(told.left_s / 60))} min left" if told.left_s else ""
     _say(f"[{told.done}/{told.total}] {told.text}{left}")
 
 

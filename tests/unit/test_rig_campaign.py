@@ -7,7 +7,7 @@ import pytest
 from simrep.rig import campaign as campaigns
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
-from simrep.rig.errors import RigError
+from simrep.rig.errors import BusyError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.journal import Journal
 from tests.fake_cluster import World
@@ -155,7 +155,7 @@ def test_delays_that_are_not_kept_mark_runs_until_no_attempt_is_left(
 
 
 def fail(_world, _cluster):
-    raise OSError("the connection is gone")
+    raise OSError("the connection is gone: /home/me/rig/n1/server.sock")
 
 
 def test_a_load_that_fails_is_written_down_and_the_next_goes_on(world, tmp_path):
@@ -164,7 +164,7 @@ def test_a_load_that_fails_is_written_down_and_the_next_goes_on(world, tmp_path)
     assert one.run()
     first = one.journal.entries[0]
     assert first.row["failed_gates"] == "measured"
-    assert "the connection is gone" in first.failed[0].detail
+    assert first.failed[0].detail == "OSError: the connection is gone: server.sock"
     assert world.seen["form"] == 2
     assert len(one.journal.entries) == 9
 
@@ -241,3 +241,13 @@ def test_a_machine_that_cannot_tell_how_exact_its_delays_are_measures_all_the_sa
     one = campaign(world, tmp_path)
     assert one.run()
     assert one.state.content["accuracy"] == {"problem": "no C compiler"}
+
+
+def test_beside_another_rig_nothing_is_tried(world, tmp_path, monkeypatch):
+    def refuse():
+        raise BusyError("another rig is at work on this machine")
+
+    monkeypatch.setattr(world, "accuracy", refuse)
+    with pytest.raises(BusyError):
+        campaign(world, tmp_path).run()
+    assert world.seen["form"] == 0

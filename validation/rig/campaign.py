@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from simrep.rig.cell import Cell, ProductName, Run, ServerName
 from simrep.rig.engine import Cluster, Engine, Product, RoundTrip
-from simrep.rig.errors import RigError
+from simrep.rig.errors import BusyError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.gates import Gate, round_trip_gate
 from simrep.rig.interruption import ended_by_signals, undisturbed
@@ -143,6 +143,8 @@ class Campaign:
 
         Raises
         ------
+        BusyError
+            If another rig is at work on this machine.
         KeyboardInterrupt
             After everything was removed.
         """
@@ -162,6 +164,8 @@ class Campaign:
         """Of the delays; a machine that cannot tell is told of, and measures all the same."""
         try:
             return self.equipment.accuracy()
+        except BusyError:
+            raise
         except RigError as error:
             self._say(f"the accuracy of delays is not known: {error}")
             return {"problem": str(error)}
@@ -175,6 +179,8 @@ class Campaign:
                 with self._formed(left[0].cell) as formed:
                     while left and self._one(formed, left.pop(0)):
                         pass
+            except BusyError:
+                raise
             except Exception as error:  # noqa: BLE001 - servers fail to start in many ways
                 failed_starts += 1
                 problem = f"{runs[0].cell.system}: {error}"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from simrep.errors import SimrepError
 
-__all__ = ["RigError"]
+__all__ = ["BusyError", "RigError"]
 
 
 class RigError(SimrepError):
     """A real cluster, its network or its load did not do what was asked."""
+
+
+class BusyError(RigError):
+    """Another rig is at work on this machine."""

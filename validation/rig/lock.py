@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from simrep.rig.errors import RigError
+from simrep.rig.errors import BusyError
 
 __all__ = ["RigLock"]
 
@@ -31,7 +31,7 @@ class RigLock:
 
         Raises
         ------
-        RigError
+        BusyError
             If another process holds it.
         """
         if self.held:
@@ -43,7 +43,7 @@ class RigLock:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(file)
-            raise RigError(f"another rig is at work on this machine: it holds {path}") from None
+            raise BusyError(f"another rig is at work on this machine: it holds {path}") from None
         self._file = file
 
     def release(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ _SETTLE_S = 0.2
 _PERIOD_S = 1.0
 """Keepalives and statistics messages come once a second: a run begins anywhere between them."""
 _EQUAL_S = 10.0
+_FOLDERS = re.compile(r"(?<![\w/])/(?:[\w.+-]+/)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,8 @@ def measure(
 
 
 def failed_entry(run: Run, factors: Sequence[str], attempt: int, problem: str) -> Entry:
-    """What is written down of a run that came to nothing."""
+    """What is written down of a run that came to nothing; files by their names alone."""
+    problem = _FOLDERS.sub("", problem)
     row = {
         **factor_columns(run, factors),
         "attempt": attempt,
