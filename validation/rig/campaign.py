@@ -148,6 +148,8 @@ class Campaign:
         KeyboardInterrupt
             After everything was removed.
         """
+        if not self.missing:
+            return True
         with ended_by_signals():
             self.state.update(machine=self.equipment.machine())
             self.state.update(accuracy=self._accuracy())
