@@ -32,7 +32,7 @@
 
 #define PRIORITY 50
 #define BURST 64 /* packets read from a tunnel before others have their turn */
-#define WAKE_NS 200000LL
+#define WAKE_NS 250000LL
 #define SAVED_WAKES 50 /* in a row at any distance, after a quiet while */
 #define SHORTEST_SLEEP_NS 2000LL
 #define SIGNALS MOST_NODES
