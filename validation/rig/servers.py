@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -26,7 +27,7 @@ COUNTERS = (
 )
 
 
-class Servers:
+class Servers(ABC):
     """A cluster's servers; products say what health is, and what they count besides.
 
     Parameters
@@ -54,9 +55,9 @@ class Servers:
             return Health(tuple(f"{name}: the server is not running" for name in dead))
         return self.replication_health()
 
+    @abstractmethod
     def replication_health(self) -> Health:
         """Membership and states."""
-        raise NotImplementedError
 
     def counters(self) -> dict[str, dict[str, str]]:
         """Counters of the product and of any server, by node."""
@@ -72,9 +73,9 @@ class Servers:
         """Counters that are no status variables."""
         return {}
 
+    @abstractmethod
     def caught_up(self, timeout_s: float = 60.0) -> bool:
         """Wait until every node has applied what was committed."""
-        raise NotImplementedError
 
     def description(self) -> dict[str, Any]:
         """Versions, command lines and variables."""
