@@ -23,6 +23,11 @@ PROVIDERS = (
     "/usr/lib/galera4/libgalera_smm.so",
 )
 JOIN_S = 120.0
+TRANSFER_LOGIN = "--wsrep-sst-auth=transfer:transfer"
+TRANSFER_USER = (
+    "create user transfer@localhost identified by 'transfer'",
+    "grant all on *.* to transfer@localhost",
+)
 SAME_EVERYWHERE = ("wsrep_cluster_state_uuid", "wsrep_cluster_conf_id")
 EXPECTED = {
     "wsrep_cluster_status": "Primary",
@@ -101,6 +106,8 @@ class Galera:
                     partial(_synced, server, joined),
                     JOIN_S,
                 )
+                if joined == 1 and TRANSFER_LOGIN in transfer:
+                    server.query(*TRANSFER_USER)
             time.sleep(0.5)  # the last change of the view reaches everybody
         except BaseException:
             cluster.stop()
@@ -167,4 +174,4 @@ def _state_transfer(host: Host, program: ServerProgram) -> list[str]:
         return ["--wsrep-sst-method=xtrabackup-v2"]
     if host.run(["sh", "-c", "command -v rsync || true"]).strip():
         return ["--wsrep-sst-method=rsync"]
-    return ["--wsrep-sst-method=mariabackup", "--wsrep-sst-auth=root:"]
+    return ["--wsrep-sst-method=mariabackup", TRANSFER_LOGIN]
