@@ -74,14 +74,16 @@ def test_every_host_has_a_namespace_and_a_port_of_the_bridge():
 
 
 def test_programs_run_in_the_namespace_and_the_root_file_system(tmp_path):
-    names = tmp_path / "names"
-    host = NamespaceHost("n1", "10.0.0.1", "simrep-n1", tmp_path / "root fs", tmp_path, names)
+    data, scratch, names = (tmp_path / part for part in ("data", "tmp", "names"))
+    rootfs = tmp_path / "root fs"
+    host = NamespaceHost("n1", "10.0.0.1", "simrep-n1", rootfs, data, scratch, names)
     argv = host.command(["mariadbd", "--version"])
     assert argv[:3] == ["nsenter", "--net=/run/netns/simrep-n1", "unshare"]
     assert argv[-2:] == ["mariadbd", "--version"]
     script = argv[argv.index("-c") + 1]
     place = f"'{tmp_path}/root fs'"
-    assert f"mount --bind {tmp_path} {place}/data" in script
+    assert f"mount --bind {data} {place}/data" in script
+    assert f"mount --bind {scratch} {place}/tmp" in script
     assert f"mount --bind {names} {place}/etc/hosts" in script
     assert script.endswith(f'exec chroot {place} "$@"')
     assert not host.alive()

@@ -30,6 +30,8 @@ class NamespaceHost:
         Shared by all hosts.
     outside : Path
         Folder of this host's data, mounted as ``/data``.
+    scratch : Path
+        Its own ``/tmp``: a server that starts removes the temporary tables it finds there.
     names : Path
         Names and addresses of all hosts, mounted as ``/etc/hosts``.
     """
@@ -41,6 +43,7 @@ class NamespaceHost:
         namespace: str,
         rootfs: Path,
         outside: Path,
+        scratch: Path,
         names: Path,
     ) -> None:
         self.name = name
@@ -49,7 +52,7 @@ class NamespaceHost:
         self.inside = INSIDE
         self.outside = outside
         self._rootfs = rootfs
-        self._mounts = ((outside, INSIDE), (names, "/etc/hosts"))
+        self._mounts = ((outside, INSIDE), (scratch, "/tmp"), (names, "/etc/hosts"))
         self._server: subprocess.Popen[bytes] | None = None
 
     def in_network(self, argv: Sequence[str]) -> list[str]:

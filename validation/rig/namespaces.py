@@ -102,10 +102,12 @@ class Namespaces:
         (self._rootfs / "etc/hosts").touch()  # what the hosts have instead is mounted there
         (self._rootfs / "data").mkdir(exist_ok=True)
         for name, address in addresses.items():
-            outside = self._folder / "hosts" / name
-            outside.mkdir(parents=True)
+            outside, scratch = (self._folder / "hosts" / name / part for part in ("data", "tmp"))
+            for folder in (outside, scratch):
+                folder.mkdir(parents=True)
+            scratch.chmod(0o1777)
             place = NamespaceHost(
-                name, address, f"{PREFIX}-{name}", self._rootfs, outside, names_file
+                name, address, f"{PREFIX}-{name}", self._rootfs, outside, scratch, names_file
             )
             self._hosts.append(place)
         self._choose_method()
