@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["ScenarioError", "ShortRunWarning", "SimrepError", "nearest"]
+__all__ = ["DatasetWarning", "ScenarioError", "ShortRunWarning", "SimrepError", "nearest"]
 
 
 class SimrepError(Exception):
@@ -33,6 +33,10 @@ class ScenarioError(SimrepError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}" + (f" ({self.hint})" if self.hint else "")
+
+
+class DatasetWarning(UserWarning):
+    """Something in measured data that is not used, and perhaps should be."""
 
 
 class ShortRunWarning(UserWarning):

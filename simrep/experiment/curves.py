@@ -20,6 +20,7 @@ from simrep.experiment.curve_quantities import QUANTITIES, common
 from simrep.experiment.dataset import (
     DEFINITION,
     Dataset,
+    Information,
     Value,
     has_curves,
     load_dataset,
@@ -117,14 +118,10 @@ class CurveShow(_Table):
     by: str = Field(description="factor that tells the systems apart")
 
 
-class CurveDefinition(_Table):
+class CurveDefinition(Information):
     """The content of ``dataset.toml`` of a dataset of curves."""
 
-    title: str
-    source: str
-    data: str = Field("data.csv", description="CSV file beside dataset.toml")
     replications: int = Field(1, ge=1)
-    seed: int = Field(1, ge=0)
     axis: Axis
     factors: dict[str, Annotated[CurveFactor, BeforeValidator(_path_alone)]] = Field(min_length=1)
     baseline: dict[str, Value] = Field(

@@ -1,213 +1,64 @@
-"""What a dataset is: measured cells, and how a scenario is set to simulate each of them.
+"""Datasets: folders with measured cells, and scenarios that are set to simulate each of them.
 
-A dataset is a folder with ``dataset.toml``, a CSV file with a row per measurement, and a scenario for
-each measured system. Rows with equal factors are repetitions of one cell.
+A dataset is a folder with ``dataset.toml``, a CSV file with a row per measurement, and a scenario
+for each measured system. Rows with equal factors are repetitions of one cell.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from simrep.errors import ScenarioError, nearest
-from simrep.experiment.measured import MeasuredCell, Value, measured_cells, read_rows
+from simrep.errors import DatasetWarning, ScenarioError, nearest
+from simrep.experiment.dataset_definition import (
+    Definition,
+    Extra,
+    Factor,
+    Fit,
+    Information,
+    Metric,
+    Parameter,
+    Series,
+    Show,
+    WhatIf,
+)
+from simrep.experiment.measured import MeasuredCell, Row, Value, measured_cells, read_rows
+from simrep.measure.figures import spellings, unit_of
 from simrep.scenario.problems import combined, problems
 
 __all__ = [
     "DEFINITION",
+    "Dataset",
     "Definition",
+    "Extra",
     "Factor",
+    "Fit",
+    "Information",
     "MeasuredCell",
     "Metric",
+    "Parameter",
     "Series",
-    "Dataset",
+    "Show",
     "Value",
-    "load_dataset",
-    "read_rows",
-    "datasets",
+    "WhatIf",
     "dataset_folder",
+    "datasets",
+    "has_curves",
+    "load_dataset",
+    "read_definition",
+    "read_rows",
 ]
 
 DEFINITION = "dataset.toml"
+_KINDS = ("published", "measured")
 D = TypeVar("D", bound=BaseModel)
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _path_alone(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
-
-
-def _one_or_several(value: Any) -> Any:
-    return (value,) if isinstance(value, dict) else value
-
-
-class Factor(_Table):
-    """Where the values of a CSV column go in the scenario; a string is the path alone."""
-
-    path: str = Field(description="scenario path that takes the value")
-    at: dict[str, dict[str, Any]] = Field(
-        {}, description="per value of the column: scenario paths set instead of or besides `path`"
-    )
-
-    def settings(self, value: Value) -> dict[str, Any]:
-        """Scenario paths and what they are set to for a value of the column."""
-        return {self.path: value, **self.at.get(str(value), {})}
-
-
-class Metric(_Table):
-    """What was measured and what a result calls it."""
-
-    column: str = Field(description="CSV column; a cell where it is empty has no such figure")
-    result: str = Field(description='figure of a result, e.g. "makespan_s" or "latency_s.p95"')
-    unit: str
-    label: str
-    absolute: float | None = Field(
-        None,
-        gt=0,
-        description="tolerance in the unit: differences are judged by it and not by their "
-        "relative size, and a measured 0 is allowed",
-    )
-    relative: float | None = Field(
-        None, gt=0, description="beside `absolute`: a relative error that is tolerated as well"
-    )
-    missing: float | None = Field(None, description="what stands in the column for no figure")
-    fitted: bool = Field(
-        False, description="the fit knows it in all cells, also in those that it does not use"
-    )
-
-    def tolerates(self, measured: float, predicted: float) -> bool | None:
-        """Whether a difference is within the tolerance; None if it is judged by its size."""
-        if self.absolute is None:
-            return None
-        allowed = max(self.absolute, (self.relative or 0.0) * measured)
-        return abs(predicted - measured) <= allowed + 1e-9  # figures may be whole intervals
-
-
-class Bands(_Table):
-    """Which metrics are drawn beside the time series, by the names of their columns."""
-
-    before: str | None = Field(None, description="a rate before the scheduled transaction")
-    during: str | None = Field(None, description="a rate while it is executed, or until `until`")
-    execution: str | None = Field(None, description="how long that takes, in seconds")
-    until: str | None = Field(
-        None, description="where the level `during` ends, in seconds; default: `execution`"
-    )
-    stall: str | None = Field(None, description="the longest stall, in seconds")
-
-
-class Show(_Table):
-    """Which factors make the axis and the colours of the plot, the rows and blocks of the table."""
-
-    x: str
-    by: str | None = Field(None, description="default: one line and one block of each system")
-    breakdown: bool = Field(
-        False, description="also print where the time of a transaction goes in each system"
-    )
-    timeline: bool = Field(
-        False,
-        description="the plot shows commits over time, a panel per cell, with the marks of the "
-        "scheduled transaction",
-    )
-    bands: Bands = Field(Bands(), description="what the timeline shows of the measurement")
-    panels: dict[str, str] = Field(
-        {}, description="what a panel of the timeline is called, by the value of `x`"
-    )
-
-
-class WhatIf(_Table):
-    """A variant that is simulated beside the measured system and not scored."""
-
-    name: str
-    set: dict[str, Any] = Field(description="scenario paths and their values")
-
-
-class Parameter(_Table):
-    """A cost that a fit may change, with what is known about it beforehand."""
-
-    name: str = Field(description="field of the model's costs, or machine.TRAIT")
-    prior: float = Field(gt=0, description="most plausible value before the fit")
-    sigma: float = Field(0.7, gt=0, description="standard deviation of its logarithm")
-    low: float | None = Field(None, gt=0, description="lower bound")
-    high: float | None = Field(None, gt=0, description="upper bound")
-
-    @property
-    def path(self) -> str:
-        """Where it stands in a scenario."""
-        return f"cluster.{self.name}" if "." in self.name else f"cluster.costs.{self.name}"
-
-
-class Extra(_Table):
-    """A further measured column that a fit has to explain."""
-
-    column: str
-    result: str
-    noise: float = Field(0.2, gt=0, description="relative standard deviation of a measurement")
-    absolute: float | None = Field(
-        None,
-        gt=0,
-        description="standard deviation in the unit of the column, beside `noise`: differences "
-        "and not ratios are compared, and a measured 0 is allowed",
-    )
-
-
-class Fit(_Table):
-    """How local costs are fitted to the cells that `fit_where` names."""
-
-    parameter: tuple[Parameter, ...] = Field(min_length=1)
-    noise: float = Field(0.05, gt=0, description="relative standard deviation of a measurement")
-    extra: tuple[Extra, ...] = ()
-    replications: int = Field(3, ge=1)
-    seed: int = Field(1, ge=0)
-
-
-class Series(_Table):
-    """One measured system: its rows of the data and the scenario that stands for it."""
-
-    name: str
-    title: str
-    scenario: str = Field(description="scenario file beside dataset.toml")
-    where: dict[str, Value] = Field({}, description="columns and values that select its rows")
-    what_if: tuple[WhatIf, ...] = ()
-    fit: Fit | None = None
-
-
-class Definition(_Table):
-    """The content of ``dataset.toml``."""
-
-    title: str
-    source: str
-    data: str = Field("data.csv", description="CSV file beside dataset.toml")
-    replications: int = Field(5, ge=1)
-    seed: int = Field(1, ge=0)
-    metrics: Annotated[tuple[Metric, ...], BeforeValidator(_one_or_several)] = Field(
-        alias="metric", min_length=1, description="what was measured; the plot shows the first"
-    )
-    factors: dict[str, Annotated[Factor, BeforeValidator(_path_alone)]] = Field(min_length=1)
-    fit_where: dict[str, tuple[Value, ...]] = Field(
-        {}, description="columns and values of the cells that a fit may use"
-    )
-    show: Show
-    series: tuple[Series, ...] = Field(min_length=1)
-
-    @property
-    def metric(self) -> Metric:
-        """The first of the metrics."""
-        return self.metrics[0]
-
-    @property
-    def scheduled(self) -> str | None:
-        """Name of the scheduled transaction that the metrics are about, if they are."""
-        paths = (metric.result.split(".") for metric in self.metrics)
-        return next((path[1] for path in paths if path[0] == "scheduled"), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,14 +102,24 @@ def load_dataset(name: str | Path) -> Dataset:
     ------
     ScenarioError
         When there is no such dataset, or it contradicts itself or its data.
+
+    Warns
+    -----
+    DatasetWarning
+        About columns that nothing uses, and figures that are missing.
     """
     folder = dataset_folder(name)
     definition = _definition(folder)
     where = f"{folder.name}/{definition.data}"
     rows = read_rows(folder / definition.data, where)
+    _check_columns(definition, rows, where)
+    definition = definition.model_copy(update={"show": _shown(definition, rows)})
     cells = {
         series.name: measured_cells(definition, series, rows, where) for series in definition.series
     }
+    for metric in definition.metrics:
+        if not any(metric.column in cell.values for own in cells.values() for cell in own):
+            raise ScenarioError(where, f"{metric.column} is empty in all rows")
     return Dataset(folder.name, folder, definition, cells)
 
 
@@ -277,7 +138,7 @@ def _shipped() -> dict[str, Path]:
     root = Path(str(files("simrep") / "datasets"))
     return {
         path.parent.name: path.parent
-        for kind in ("published", "measured")
+        for kind in _KINDS
         for path in (root / kind).glob(f"*/{DEFINITION}")
     }
 
@@ -321,12 +182,57 @@ def _definition(folder: Path) -> Definition:
         )
     definition = read_definition(folder, Definition)
     for key in (definition.show.x, definition.show.by):
-        if key is not None and key not in definition.factors:
+        if key and key not in definition.factors:
             raise ScenarioError(
                 f"{where}: show", f"{key!r} is no factor", nearest(key, definition.factors)
             )
+    for metric in definition.metrics:
+        _check_unit(metric, where)
     _check_timeline(definition, where)
     return definition
+
+
+def _check_unit(metric: Metric, where: str) -> None:
+    """Figures are compared as they are, so they have to be in the same unit."""
+    unit = unit_of(metric.result)
+    if unit is not None and metric.unit not in spellings(unit):
+        raise ScenarioError(
+            f"{where}: metric.{metric.column}.unit",
+            f"{metric.unit!r} does not fit {metric.result}, which is in {unit or 'no unit'}",
+            "write " + " or ".join(repr(spelling) for spelling in spellings(unit)),
+        )
+
+
+def _check_columns(definition: Definition, rows: Sequence[Row], where: str) -> None:
+    """Tell of columns that nothing uses and nothing declares: they may be misspelt."""
+    for column in definition.ignore:
+        if column not in rows[0]:
+            raise ScenarioError(
+                f"{where}: ignore", f"there is no column {column!r}", nearest(column, rows[0])
+            )
+    unused = rows[0].keys() - definition.mapped - set(definition.ignore)
+    if unused:
+        names = ", ".join(column for column in rows[0] if column in unused)
+        warnings.warn(
+            f"{where}: nothing uses {names}; columns for information belong into ignore",
+            DatasetWarning,
+            stacklevel=3,
+        )
+
+
+def _shown(definition: Definition, rows: Sequence[Row]) -> Show:
+    """How it is shown, with the factors that vary most where it does not say."""
+    show = definition.show
+    if show.x:
+        return show
+    values = {
+        name: {row[name] for row in rows if name in row} - {""} for name in definition.factors
+    }
+    numeric = {n: own for n, own in values.items() if not any(isinstance(v, str) for v in own)}
+    x = max(numeric or values, key=lambda name: len(values[name]))
+    others = [name for name in values if name != x and len(values[name]) > 1]
+    by = show.by or max(others, key=lambda name: len(values[name]), default=None)
+    return show.model_copy(update={"x": x, "by": by})
 
 
 def _check_timeline(definition: Definition, where: str) -> None:

@@ -46,6 +46,8 @@ class Cell:
         Name of what was measured: the column of the data.
     within : bool or None
         For a metric with a tolerance: whether the difference is within it.
+    standard_error : float or None
+        Of the measured figure; None if a single measurement is all there is.
     """
 
     factors: Mapping[str, Value]
@@ -60,6 +62,7 @@ class Cell:
     variant: str = ""
     metric: str = ""
     within: bool | None = None
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,7 @@ def _cell(
         variant=variant,
         metric=metric.column,
         within=metric.tolerates(actual, predicted),
+        standard_error=measured.standard_errors.get(metric.column),
     )
 
 

@@ -133,30 +133,13 @@ class DatasetResult(Reproduced):
         Measured as points, simulated as lines with intervals; in a dataset with timelines a panel
         for each cell, measured levels as bands.
         """
-        definition = self.dataset.definition
         if self.timelines:
             from simrep.plot.timeline import plot_timelines
 
             return plot_timelines(self, path)
-        from simrep.plot.dataset import plot_dataset
+        from simrep.plot.dataset import plot_cells
 
-        several = len({cell.series for cell in self.cells}) > 1
-        cells = [
-            {**asdict(cell), "factors": {**cell.factors, "series": cell.series}}
-            for cell in self.cells
-            if cell.metric == definition.metric.column
-        ]
-        by = [name for name in ("series" if several else None, definition.show.by) if name]
-        return plot_dataset(
-            cells,
-            path,
-            x=definition.show.x,
-            y=definition.metric.label,
-            by=by or "series",
-            log=not any(cell["measured"] <= 0 or cell["predicted"] <= 0 for cell in cells),
-            errors=True,
-            title=definition.title,
-        )
+        return plot_cells(self.dataset.definition, self.cells, path)
 
     def tables(self) -> Group:
         """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""

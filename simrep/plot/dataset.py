@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from simrep.experiment.dataset_cells import Cell
+from simrep.experiment.dataset_definition import Definition
 from simrep.measure.units import describe
 from simrep.plot.style import GREY, MARKERS, Sheet, colour, decade_ticks, save, styled, value_ticks
 
-__all__ = ["plot_dataset"]
+__all__ = ["plot_cells", "plot_dataset"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,59 @@ def plot_dataset(
             figure.suptitle(title, x=0.012, ha="left")
         save(figure, path)
     return figure
+
+
+def plot_cells(
+    definition: Definition, cells: Iterable[Cell], path: str | Path | None = None
+) -> Sheet:
+    """Draw the first metric of a dataset as its definition says, with the relative errors.
+
+    Parameters
+    ----------
+    definition : Definition
+    cells : iterable of Cell
+        Those of other metrics, and those without a number on the axis, are left out.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Raises
+    ------
+    ValueError
+        When there is none to draw.
+    """
+    x = definition.show.x
+    drawn = [
+        {**asdict(cell), "factors": {**cell.factors, "series": cell.series}}
+        for cell in cells
+        if cell.metric == definition.metric.column and not isinstance(cell.factors[x], str)
+    ]
+    several = len({cell["series"] for cell in drawn}) > 1
+    by = [name for name in ("series" if several else None, definition.show.by) if name]
+    return plot_dataset(
+        drawn,
+        path,
+        x=x,
+        y=definition.metric.label,
+        by=_telling_apart(drawn, x, by, definition.factors) or "series",
+        log=not any(cell["measured"] <= 0 or cell["predicted"] <= 0 for cell in drawn),
+        errors=True,
+        title=definition.title,
+    )
+
+
+def _telling_apart(
+    cells: Sequence[Mapping[str, Any]], x: str, by: Sequence[str], others: Iterable[str]
+) -> list[str]:
+    """The factors of the lines, and of the others as many as keep cells apart."""
+    names = list(by)
+    for name in others:
+        places = {tuple(cell["factors"][each] for each in (x, *names)) for cell in cells}
+        if len(places) == len(cells):
+            break
+        values = {cell["factors"][name] for cell in cells}
+        if name not in {x, *names} and len(values) > 1:
+            names.append(name)
+    return names
 
 
 def _get(cell: Any, name: str) -> Any:
