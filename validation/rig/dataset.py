@@ -1,4 +1,4 @@
-"""The folder of a dataset: what was measured, in files that datasets read and people check."""
+"""The folder of a dataset: what was measured, in files that programs read and people check."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import tomlkit
 from simrep.errors import ScenarioError
 from simrep.rig.campaign import Campaign
 from simrep.rig.cell import Cell
+from simrep.rig.columns import ignored, metrics
 from simrep.rig.experiment import StoredExperiment
 from simrep.rig.journal import Entry
 from simrep.rig.repeatability import measuring_s, repeatability
-from simrep.rig.rows import METRICS, as_dict
 from simrep.rig.scenarios import cell_scenario, factor_paths
 
 __all__ = ["changed_files", "check_folder", "write_dataset"]
@@ -54,9 +54,11 @@ def write_dataset(stored: StoredExperiment, campaign: Campaign) -> Path:
     folder = campaign.folder
     entries = campaign.entries()
     (folder / "experiment.toml").write_text(stored.text, encoding="utf-8")
-    _write_rows(folder / "data.csv", [entry.row for entry in entries])
+    rows = [entry.row for entry in entries]
+    columns = list(dict.fromkeys(name for row in _fullest_first(rows) for name in row))
+    _write_rows(folder / "data.csv", columns, rows)
     cells = [cell for cell, _ in stored.experiment.cells()]
-    content = _description(stored, campaign, entries, cells)
+    content = _description(stored, campaign, cells, columns)
     (folder / "dataset.toml").write_text(tomlkit.dumps(content), encoding="utf-8")
     for system, scenario in _scenarios(stored, campaign, cells).items():
         (folder / f"{system}.toml").write_text(tomlkit.dumps(scenario), encoding="utf-8")
@@ -97,8 +99,9 @@ def changed_files(folder: Path) -> list[str]:
     ]
 
 
-def _write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    columns = list(dict.fromkeys(name for row in _fullest_first(rows) for name in row))
+def _write_rows(
+    path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         writer.writeheader()
@@ -111,15 +114,16 @@ def _fullest_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 
 def _description(
-    stored: StoredExperiment, campaign: Campaign, entries: Sequence[Entry], cells: Sequence[Cell]
+    stored: StoredExperiment, campaign: Campaign, cells: Sequence[Cell], columns: Sequence[str]
 ) -> dict[str, Any]:
-    columns = {name for entry in entries for name, value in entry.row.items() if value != ""}
+    entries = campaign.entries()
     measured = sorted(str(entry.row["began"]) for entry in entries)
     passed = sum(entry.passed for entry in entries)
     machine = campaign.state.content.get("machine", {})
-    return {
+    content: dict[str, Any] = {
         "title": stored.experiment.title,
         "question": stored.experiment.question,
+        "source": _source(campaign, measured),
         "format": _FORMAT,
         "experiment": stored.name,
         "data": "data.csv",
@@ -129,23 +133,37 @@ def _description(
         "runs": len(entries),
         "marked": len(entries) - passed,
         "missing": len(campaign.absent),
+        "ignore": [],  # before the tables, or it would be a key of the last of them
         "machine": {
             name: machine[name]
             for name in ("cpu", "cpus", "memory_gb", "system", "kernel", "tcp_congestion_control")
             if name in machine
         },
         "series": _series(stored, campaign, cells),
-        # As in dataset.toml, which may take over what it is about.
         "factors": factor_paths(stored.experiment, cells, _base_rtt_ms(campaign)),
-        "metric": [as_dict(metric) for metric in METRICS if metric.column in columns],
+        "metric": metrics(cells, stored.experiment.factors(), entries),
     }
+    content["ignore"] = ignored(content, columns)
+    return content
+
+
+def _source(campaign: Campaign, measured: Sequence[str]) -> str:
+    versions = {
+        f"{cluster.get('system')} {cluster['version']}"
+        for cluster in campaign.state.clusters().values()
+        if cluster.get("version")
+    }
+    day = measured[0][:10] if measured else "not measured yet"
+    return ", ".join(["own measurements", day, *sorted(versions)])
 
 
 def _series(
     stored: StoredExperiment, campaign: Campaign, cells: Sequence[Cell]
 ) -> list[dict[str, Any]]:
+    """The systems that were measured; others have no rows yet."""
+    measured = {entry.row["system"] for entry in campaign.entries() if entry.passed}
     found = []
-    for name in dict.fromkeys(cell.system for cell in cells):
+    for name in dict.fromkeys(cell.system for cell in cells if cell.system in measured):
         system = stored.experiment.system(name)
         known = _known(campaign, name)
         found.append(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from simrep.rig.cell import Cell, ProductName, Run
 from simrep.rig.engine import DelayStatistics
 from simrep.rig.large import Stall
+from simrep.rig.load import Load
 from simrep.rig.loading import Loaded
 
 __all__ = [
     "METRICS",
     "Costs",
     "Metric",
-    "as_dict",
     "column",
     "cost_columns",
     "counter_columns",
@@ -30,29 +30,66 @@ __all__ = [
 Value = int | float | str
 
 
+def _any(_load: Load) -> bool:
+    return True
+
+
+def _counted(load: Load) -> bool:
+    return load.each is not None
+
+
+def _timed(load: Load) -> bool:
+    return load.duration_s is not None and not load.rate_tps
+
+
+def _closed(load: Load) -> bool:
+    return not load.rate_tps
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measured column, and what the result of a simulation calls it."""
+    """A measured column, and what the result of a simulation calls it.
+
+    Attributes
+    ----------
+    column, result, unit, label : str
+        As in ``dataset.toml``.
+    absolute : float or None
+        Tolerance in the unit.
+    of : callable
+        Whether a load leaves the figure open: a run of ten seconds says nothing by lasting ten
+        seconds, nor an open loop by its throughput, and the throughput of a number of
+        transactions is the time that they take once more.
+    tail : float or None
+        Share of the transactions beyond a percentile, of which there must be some.
+    """
 
     column: str
     result: str
     unit: str
     label: str
     absolute: float | None = None
+    of: Callable[[Load], bool] = _any
+    tail: float | None = None
 
 
 METRICS = (
-    Metric("seconds", "makespan_s", "s", "time for all transactions"),
-    Metric("throughput_tps", "throughput_tps", "1/s", "committed transactions per second"),
+    Metric("seconds", "makespan_s", "s", "time for all transactions", of=_counted),
+    Metric("throughput_tps", "throughput_tps", "1/s", "transactions per second", of=_timed),
     Metric("mean_s", "latency_s.mean", "s", "mean latency"),
-    Metric("p50_s", "latency_s.p50", "s", "median latency"),
-    Metric("p95_s", "latency_s.p95", "s", "95th percentile of the latency"),
-    Metric("p99_s", "latency_s.p99", "s", "99th percentile of the latency"),
-    Metric("max_s", "latency_s.max", "s", "largest latency"),
+    Metric("p50_s", "latency_s.p50", "s", "median latency", tail=0.5),
+    Metric("p95_s", "latency_s.p95", "s", "95th percentile of the latency", tail=0.05),
+    Metric("p99_s", "latency_s.p99", "s", "99th percentile of the latency", tail=0.01),
     Metric("failed", "aborted", "transactions", "transactions that failed", 5.0),
     Metric("execution_s", "scheduled.large.execution_s", "s", "execution of the large update"),
     Metric("stall_s", "scheduled.large.stall_s", "s", "longest stall", 0.3),
-    Metric("payload_tps_before", "scheduled.large.before_tps", "1/s", "commits of others before"),
+    Metric(
+        "payload_tps_before",
+        "scheduled.large.before_tps",
+        "1/s",
+        "commits of others before",
+        of=_closed,
+    ),
     Metric(
         "payload_tps_during", "scheduled.large.executing_tps", "1/s", "commits of others meanwhile"
     ),
@@ -227,8 +264,3 @@ def _plain(value: Any) -> Value:
     if isinstance(value, float):
         return (int(value) if value == int(value) else round(value, 6)) if isfinite(value) else ""
     return "" if value is None else value
-
-
-def as_dict(metric: Metric) -> dict[str, Any]:
-    """A metric as in ``dataset.toml``."""
-    return {key: value for key, value in asdict(metric).items() if value is not None}

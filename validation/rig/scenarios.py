@@ -8,9 +8,9 @@ from typing import Any
 
 from simrep.experiment.model import find_model
 from simrep.experiment.model_card import model_card
-from simrep.rig.cell import Cell
+from simrep.rig.cell import Cell, Run
 from simrep.rig.experiment import Experiment
-from simrep.rig.rows import column, load_name
+from simrep.rig.rows import column, factor_columns, load_name
 
 __all__ = ["cell_scenario", "factor_paths", "model_version"]
 
@@ -99,7 +99,8 @@ def factor_paths(
     """The ``[factors]`` of a dataset: for each column where its values go.
 
     The load and the layout set whole tables, what is varied in them single values; in an open loop
-    ``threads`` are connections, which the load sets.
+    ``threads`` are connections, which the load sets. Columns that are empty in some rows, because
+    the system has no such option, are optional.
     """
     every = list(cells)
     names = experiment.factors()
@@ -119,7 +120,9 @@ def factor_paths(
         path = _LOAD_PATHS.get(name, f'cluster.options."{name}"')
         at = _row_settings(every) if name == "rows" else {}
         # A table even without `at`: in a file tables keep their order, and come after the load's.
-        paths[column(name)] = {"path": path, "at": at} if at else {"path": path}
+        paths[column(name)] = {"path": path} | ({"at": at} if at else {})
+        if any(factor_columns(Run(cell, 1), names)[column(name)] == "" for cell in every):
+            paths[column(name)]["optional"] = True
     return paths
 
 
