@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from simrep.calibrate.fit import CalibrationError, FitResult, fit
-    from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
+    from simrep.errors import DatasetWarning, ScenarioError, ShortRunWarning, SimrepError
     from simrep.experiment.cluster import Cluster
     from simrep.experiment.curve_dataset import CurveDatasetResult
     from simrep.experiment.curves import CurveDataset
+    from simrep.experiment.dataset import Dataset, datasets, load_dataset
     from simrep.experiment.explain import StallExplanation, explain_stall
     from simrep.experiment.fragment_sizes import fragment_sizes
     from simrep.experiment.model import Model, find_model, model_names
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from simrep.experiment.reproduce import DatasetResult, reproduce
     from simrep.experiment.result import Result
     from simrep.experiment.run import run
-    from simrep.experiment.dataset import Dataset, load_dataset, datasets
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
+    from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.workload.transaction import Transaction
 
@@ -33,6 +34,9 @@ __all__ = [
     "Cluster",
     "CurveDataset",
     "CurveDatasetResult",
+    "Dataset",
+    "DatasetResult",
+    "DatasetWarning",
     "FitResult",
     "Model",
     "Result",
@@ -41,11 +45,11 @@ __all__ = [
     "ShortRunWarning",
     "SimrepError",
     "StallExplanation",
-    "Dataset",
-    "DatasetResult",
     "SustainedRate",
     "Transaction",
+    "Validation",
     "__version__",
+    "datasets",
     "explain_stall",
     "find_model",
     "fit",
@@ -57,18 +61,19 @@ __all__ = [
     "model_names",
     "reproduce",
     "run",
-    "datasets",
     "sustainable_rate",
+    "validate",
     "with_value",
     "with_values",
 ]
 
 _HOMES = {
     "simrep.calibrate.fit": ("CalibrationError", "FitResult", "fit"),
-    "simrep.errors": ("ScenarioError", "ShortRunWarning", "SimrepError"),
+    "simrep.errors": ("DatasetWarning", "ScenarioError", "ShortRunWarning", "SimrepError"),
     "simrep.experiment.cluster": ("Cluster",),
     "simrep.experiment.curve_dataset": ("CurveDatasetResult",),
     "simrep.experiment.curves": ("CurveDataset",),
+    "simrep.experiment.dataset": ("Dataset", "datasets", "load_dataset"),
     "simrep.experiment.explain": ("StallExplanation", "explain_stall"),
     "simrep.experiment.fragment_sizes": ("fragment_sizes",),
     "simrep.experiment.model": ("Model", "find_model", "model_names"),
@@ -76,8 +81,8 @@ _HOMES = {
     "simrep.experiment.reproduce": ("DatasetResult", "reproduce"),
     "simrep.experiment.result": ("Result",),
     "simrep.experiment.run": ("run",),
-    "simrep.experiment.dataset": ("Dataset", "load_dataset", "datasets"),
     "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
+    "simrep.experiment.validation": ("Validation", "validate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.workload.transaction": ("Transaction",),
 }

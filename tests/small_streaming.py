@@ -54,12 +54,14 @@ column = "execution_s"
 result = "scheduled.large.execution_s"
 unit = "s"
 label = "execution"
+optional = true
 
 [[metric]]
 column = "stall_s"
 result = "scheduled.large.stall_s"
 unit = "s"
 label = "longest stall"
+optional = true
 absolute = 0.03
 
 [[metric]]
@@ -67,6 +69,7 @@ column = "tps"
 result = "scheduled.large.before_tps"
 unit = "1/s"
 label = "others before"
+optional = true
 fitted = true
 
 [[metric]]

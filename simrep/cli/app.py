@@ -17,6 +17,7 @@ from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
 from simrep.cli.run import run
 from simrep.cli.schema import schema
+from simrep.cli.validate import validate
 from simrep.errors import ScenarioError, SimrepError
 
 __all__ = ["app", "main"]
@@ -85,6 +86,7 @@ def simrep(
 app.command()(run)
 app.command()(explain)
 app.command()(reproduce)
+app.command()(validate)
 app.command()(models)
 app.command()(fit)
 app.command()(fragment_size)

@@ -204,12 +204,10 @@ def _check_unit(metric: Metric, where: str) -> None:
 
 
 def _check_columns(definition: Definition, rows: Sequence[Row], where: str) -> None:
-    """Tell of columns that nothing uses and nothing declares: they may be misspelt."""
-    for column in definition.ignore:
+    """Refuse columns that are not there; tell of those that nothing uses and nothing declares."""
+    for column in (*sorted(definition.mapped), *definition.ignore):
         if column not in rows[0]:
-            raise ScenarioError(
-                f"{where}: ignore", f"there is no column {column!r}", nearest(column, rows[0])
-            )
+            raise ScenarioError(where, f"has no column {column!r}", nearest(column, rows[0]))
     unused = rows[0].keys() - definition.mapped - set(definition.ignore)
     if unused:
         names = ", ".join(column for column in rows[0] if column in unused)

@@ -12,12 +12,13 @@ from simrep.measure.units import describe, number
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
     from simrep.experiment.reproduce import DatasetResult
     from simrep.experiment.dataset import Metric, Series, Dataset
     from simrep.experiment.dataset_cells import Cell, Summary
 
-__all__ = ["tables"]
+__all__ = ["cell_tables", "tables"]
 
 _FAR = 0.20
 """An error beyond this is shown in red."""
@@ -26,6 +27,17 @@ _FAR = 0.20
 def tables(result: DatasetResult) -> Group:
     """One block per value of the factor that the dataset shows by, and the summary."""
     from rich.console import Group
+    from rich.text import Text
+
+    parts = cell_tables(result)
+    if result.dataset.definition.show.breakdown and result.complete:
+        parts += [Text(), breakdown_table(breakdowns(result.dataset, result.seed))]
+    parts.append(Text(_closing(result)))
+    return Group(*parts)
+
+
+def cell_tables(result: DatasetResult) -> list[Table | Text]:
+    """The blocks alone, with the title of the dataset."""
     from rich.text import Text
 
     dataset = result.dataset
@@ -48,10 +60,7 @@ def tables(result: DatasetResult) -> Group:
                     Text("\n" + "; ".join(whole)),
                     _block(dataset, series, block, result.what_if),
                 ]
-    if definition.show.breakdown and result.complete:
-        parts += [Text(), breakdown_table(breakdowns(dataset, result.seed))]
-    parts.append(Text(_closing(result)))
-    return Group(*parts)
+    return parts
 
 
 def _heading(metric: Metric) -> str:

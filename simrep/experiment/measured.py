@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Any
 
-from simrep.errors import DatasetWarning, ScenarioError, nearest
+from simrep.errors import DatasetWarning, ScenarioError
 
 if TYPE_CHECKING:
     from simrep.experiment.dataset_definition import Definition, Metric, Series
@@ -98,17 +98,13 @@ def measured_cells(
     Raises
     ------
     ScenarioError
-        If a column or all rows of the series are missing, a factor is empty, or a figure cannot
-        be compared.
+        If all rows of the series are missing, a factor is empty, or a figure cannot be compared.
 
     Warns
     -----
     DatasetWarning
         If figures are missing that the definition does not call optional.
     """
-    for column in sorted(definition.mapped):
-        if column not in rows[0]:
-            raise ScenarioError(where, f"has no column {column!r}", nearest(column, rows[0]))
     columns = list(definition.factors)
     groups: dict[tuple[Value, ...], list[Row]] = {}
     for number, row in enumerate(rows, start=1):

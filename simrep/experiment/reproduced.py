@@ -13,7 +13,13 @@ from simrep.experiment.printed import as_text
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["Reproduced"]
+__all__ = ["Reproduced", "plain"]
+
+
+def plain(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as JSON can hold it: what is not a number becomes None."""
+    found: dict[str, Any] = json.loads(json.dumps(content), parse_constant=lambda _: None)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -53,5 +59,4 @@ class Reproduced(ABC):
             "complete": self.complete,
             "versions": dict(self.versions),
         }
-        plain: dict[str, Any] = json.loads(json.dumps(whole), parse_constant=lambda _: None)
-        return plain
+        return plain(whole)

@@ -1,0 +1,81 @@
+"""``simrep validate``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, workers
+from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+
+__all__ = ["validate"]
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[DATASET ...]",
+        help="Datasets, or folders with a dataset.toml; all that ship if none is named.",
+    ),
+]
+Pack = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PACK", help="Judge this pack, by its name or file, and not those of the scenarios."
+    ),
+]
+Holdout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CONDITIONS",
+        help="Judge by these cells alone, as \"threads in (1, 64) and layout == 'lan'\".",
+    ),
+]
+
+
+def validate(
+    names: Names = None,
+    pack: Pack = None,
+    holdout: Holdout = None,
+    seed: Seed = None,
+    replications: Replications = None,
+    json: Json = False,
+    plot: Plot = None,
+    jobs: Jobs = 1,
+) -> None:
+    """Predict every measured cell and tell how far off, how often near, and in which order.
+
+    Cells that costs were fitted to are marked and not counted. Cells are listed for datasets that
+    are named.
+
+    [bold]Examples[/bold]
+
+      simrep validate --jobs 2 --plot errors.png
+      simrep validate wan-concurrency galera-rig
+      simrep validate measured/ours --pack ours.toml --holdout "threads > 16"
+      simrep validate --json | jq .scores
+    """
+    check_writable("--plot", plot, plot=True)
+
+    from simrep.experiment.validation import validate as predict
+
+    with workers(jobs) as executor, progress_bar("validate", quiet=json) as progress:
+        validation = predict(
+            names or None,
+            pack=pack,
+            holdout=holdout,
+            seed=seed,
+            replications=replications,
+            executor=executor,
+            progress=progress,
+        )
+    if json:
+        print_json(validation.to_dict())
+    else:
+        show(validation.tables(cells=bool(names)))
+    if plot is not None and validation.parts:
+        write_whole(plot, validation.plot)
+        print(f"Figure: {plot}", file=sys.stderr)
+    if not validation.complete:
+        raise typer.Exit(130)

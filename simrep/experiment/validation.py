@@ -1,0 +1,361 @@
+"""Predictions beside measurements: how far off, how often within, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from math import inf, isfinite, nan
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from simrep.errors import ScenarioError
+from simrep.experiment.agreement import Agreement, agreement
+from simrep.experiment.cells_expression import cells_expression
+from simrep.experiment.dataset import (
+    Dataset,
+    MeasuredCell,
+    Series,
+    dataset_folder,
+    datasets,
+    has_curves,
+    load_dataset,
+)
+from simrep.experiment.dataset_cells import Cell, cells_of
+from simrep.experiment.latencies import Latencies, compared, figures_and_histogram, recorded
+from simrep.experiment.model import find_model
+from simrep.experiment.model_card import package_of
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.printed import as_text
+from simrep.experiment.reproduce import DatasetResult, Progress, series_versions
+from simrep.experiment.reproduced import plain
+from simrep.experiment.simulated import simulate_each
+from simrep.scenario import load, with_values
+from simrep.scenario.pack import load_pack
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Group
+
+__all__ = ["NEAR", "DatasetValidation", "Scores", "Validation", "validate"]
+
+NEAR = 0.15
+"""A prediction within this share of what was measured is near to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """How well figures are predicted that no cost was fitted to.
+
+    Attributes
+    ----------
+    n : int
+        Figures that are judged by their relative error.
+    fitted : int
+        Figures that were used in a fit, and are not counted in anything else here.
+    median_abs_error, max_abs_error : float
+        Of the absolute relative errors; NaN if there are none. A cell of which nothing committed
+        in the simulation is infinitely far off.
+    bias : float
+        Mean relative error.
+    near : float
+        Share of them within 15 %.
+    inside_interval : float
+        Share of them that lie in the interval of their prediction.
+    pairs : int
+        Pairs of alternatives that were measured apart; see ``agreement``.
+    ordered : float
+        Share of those that are predicted in the right order.
+    tolerated, with_tolerance : int
+        Figures of metrics with a tolerance: how many are met, and how many there are.
+    """
+
+    n: int
+    fitted: int
+    median_abs_error: float
+    max_abs_error: float
+    bias: float
+    near: float
+    inside_interval: float
+    pairs: int
+    ordered: float
+    tolerated: int
+    with_tolerance: int
+
+    @classmethod
+    def of(cls, cells: Iterable[Cell], pairs: Agreement) -> Scores:
+        """The scores of some cells."""
+        every = list(cells)
+        unseen = [cell for cell in every if not cell.used_in_fit]
+        judged = [cell.within for cell in unseen if cell.within is not None]
+        sized = [cell for cell in unseen if cell.within is None]
+        errors = [cell.relative_error for cell in sized]
+        sizes = [abs(error) if isfinite(error) else inf for error in errors]
+        spans = [(cell.interval, cell.measured) for cell in sized if cell.interval is not None]
+        return cls(
+            n=len(sizes),
+            fitted=len(every) - len(unseen),
+            median_abs_error=median(sizes) if sizes else nan,
+            max_abs_error=max(sizes, default=nan),
+            bias=fmean(errors) if errors else nan,
+            near=_share([size <= NEAR for size in sizes]),
+            inside_interval=_share([low <= measured <= high for (low, high), measured in spans]),
+            pairs=pairs.pairs,
+            ordered=pairs.share,
+            tolerated=sum(judged),
+            with_tolerance=len(judged),
+        )
+
+
+def _share(what: Sequence[bool]) -> float:
+    return sum(what) / len(what) if what else nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetValidation:
+    """The predictions for one dataset.
+
+    Attributes
+    ----------
+    result : DatasetResult
+        Every cell with what was measured and predicted.
+    latencies : tuple of Latencies
+        Whole distributions, of the cells whose transactions were recorded.
+    """
+
+    result: DatasetResult
+    latencies: tuple[Latencies, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the dataset."""
+        return self.result.dataset.name
+
+    @property
+    def agreement(self) -> Agreement:
+        """Pairs of alternatives."""
+        return agreement(self.result.cells, self.result.dataset.definition.factors)
+
+    @property
+    def scores(self) -> Scores:
+        """Of all its cells that no fit has seen."""
+        return Scores.of(self.result.cells, self.agreement)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; what is not a number becomes None."""
+        result = self.result
+        definition = result.dataset.definition
+        return plain(
+            {
+                "dataset": self.name,
+                "title": definition.title,
+                "source": definition.source,
+                "metrics": {metric.column: metric.model_dump() for metric in definition.metrics},
+                "cells": [asdict(cell) for cell in result.cells],
+                "scores": asdict(self.scores),
+                "latencies": [asdict(one) for one in self.latencies],
+                "seed": result.seed,
+                "replications": result.replications,
+                "complete": result.complete,
+                "versions": dict(result.versions),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Validation:
+    """The predictions for some datasets.
+
+    Attributes
+    ----------
+    parts : tuple of DatasetValidation
+        Those of which anything was simulated.
+    complete : bool
+        False when the work was interrupted and something is missing.
+    """
+
+    parts: tuple[DatasetValidation, ...]
+    complete: bool
+
+    @property
+    def scores(self) -> Scores:
+        """Over all datasets; every figure counts the same."""
+        cells = [cell for part in self.parts for cell in part.result.cells]
+        return Scores.of(cells, Agreement.sum(part.agreement for part in self.parts))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; what is not a number becomes None."""
+        return {
+            "datasets": [part.to_dict() for part in self.parts],
+            "scores": plain(asdict(self.scores)),
+            "complete": self.complete,
+        }
+
+    def tables(self, *, cells: bool = True) -> Group:
+        """Tables for a terminal; with those of every cell, or the scores alone."""
+        from simrep.experiment.validation_table import tables
+
+        return tables(self, cells=cells)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The relative error of every figure, a row for each dataset; saved if a path is given."""
+        from simrep.plot.validation import plot_errors
+
+        return plot_errors(self, path)
+
+    def __str__(self) -> str:
+        return as_text(self.tables(cells=len(self.parts) == 1), 120)
+
+    def __repr__(self) -> str:
+        scores = self.scores
+        return (
+            f"<Validation of {len(self.parts)} datasets: {scores.n} figures predicted, "
+            f"median error {scores.median_abs_error:.1%}, {scores.near:.0%} within {NEAR:.0%}>"
+        )
+
+
+def validate(
+    names: Sequence[Dataset | str | Path] | None = None,
+    *,
+    pack: str | Path | None = None,
+    holdout: str | None = None,
+    replications: int | None = None,
+    seed: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Validation:
+    """Predict every measured cell and compare.
+
+    Parameters
+    ----------
+    names : sequence of Dataset, str or Path, optional
+        Datasets, names of such that ship, or their folders; default: all that ship and have cells.
+    pack : str or Path, optional
+        Instead of those that the scenarios name, for the systems with its model; others are left
+        out.
+    holdout : str, optional
+        The cells to judge by, as conditions on factors: ``"threads in (1, 64)"``. All others count
+        as used in the fit. Without a pack, cells that the dataset sets aside for a fit are never
+        judged.
+    replications, seed : int, optional
+        Instead of those the datasets name.
+    executor : concurrent.futures.Executor, optional
+        Where replications run; in this process when None.
+    progress : callable, optional
+        Called with the number of finished cells and of all cells.
+
+    Returns
+    -------
+    Validation
+        Holds what was finished when the work was interrupted (Ctrl-C).
+
+    Raises
+    ------
+    ScenarioError
+        For a dataset, pack or condition that cannot be used.
+    """
+    if replications is not None and replications < 1:
+        raise ScenarioError("replications", f"must be at least 1, given {replications}")
+    if names is None:
+        names = [name for name in datasets() if not has_curves(dataset_folder(name))]
+    works = [
+        _work(one if isinstance(one, Dataset) else load_dataset(one), pack, holdout)
+        for one in names
+    ]
+    if not any(work.cells for work in works):
+        raise ScenarioError("pack", f"no measured system has the model of {str(pack)!r}")
+    count = sum(len(work.cells) for work in works)
+    parts: list[DatasetValidation] = []
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, count)
+
+    for work in works:
+        if work.cells:
+            part = _simulated(work, replications, seed, executor, advance)
+            parts += [part] if part.result.cells else []
+            if not part.result.complete:
+                return Validation(parts=tuple(parts), complete=False)
+    return Validation(parts=tuple(parts), complete=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be simulated for a dataset."""
+
+    dataset: Dataset
+    cells: tuple[tuple[Series, MeasuredCell, Plan], ...]
+
+
+def _work(dataset: Dataset, pack: str | Path | None, holdout: str | None) -> _Work:
+    judged = None if holdout is None else _judged(dataset, holdout)
+    found = []
+    for series in dataset.definition.series:
+        base = load(dataset.scenario_path(series))
+        settings: dict[str, Any] = {}
+        if pack is not None:
+            chosen = str(Path(pack).resolve()) if str(pack).endswith(".toml") else str(pack)
+            package = package_of(find_model(base.cluster.model))
+            if load_pack(chosen, package).card.model != base.cluster.model:
+                continue
+            settings["cluster.pack"] = chosen
+        for cell in dataset.cells[series.name]:
+            seen = cell.used_in_fit
+            if judged is not None:
+                held_out = judged({**cell.factors, "series": series.name})
+                seen = not held_out or (seen and pack is None)
+            planned = plan(with_values(base, {**settings, **cell.settings}))
+            found.append((series, replace(cell, used_in_fit=seen), planned))
+    return _Work(dataset, tuple(found))
+
+
+def _judged(dataset: Dataset, holdout: str) -> Callable[[dict[str, Any]], bool]:
+    every = [cell.factors.keys() for own in dataset.cells.values() for cell in own]
+    known = set.intersection(*map(set, every)) | {"series"}
+    return cells_expression(holdout, known, f"--holdout, {dataset.name}")
+
+
+def _simulated(
+    work: _Work,
+    replications: int | None,
+    seed: int | None,
+    executor: Executor | None,
+    advance: Callable[[], None],
+) -> DatasetValidation:
+    dataset, definition = work.dataset, work.dataset.definition
+    replications = definition.replications if replications is None else replications
+    seed = definition.seed if seed is None else seed
+    reduce = partial(figures_and_histogram, paths=tuple(m.result for m in definition.metrics))
+    plans = [planned for _, _, planned in work.cells]
+    cells: list[Cell] = []
+    latencies: list[Latencies] = []
+    complete = True
+    try:
+        simulated = simulate_each(plans, reduce, replications, seed, executor)
+        for (series, measured, _), samples in zip(work.cells, simulated, strict=True):
+            figures = [figure for figure, _ in samples]
+            cells += cells_of(definition.metrics, series, "", measured, figures)
+            seen = recorded(dataset.folder, measured)
+            if both := compared(series.name, measured, seen, [one for _, one in samples]):
+                latencies.append(both)
+            advance()
+    except KeyboardInterrupt:
+        complete = False
+    # Where the time goes, and when, is for `reproduce`: it takes further runs.
+    show = definition.show.model_copy(update={"breakdown": False, "timeline": False})
+    result = DatasetResult(
+        dataset=replace(dataset, definition=definition.model_copy(update={"show": show})),
+        cells=tuple(cells),
+        what_if=(),
+        seed=seed,
+        replications=replications,
+        complete=complete,
+        versions=series_versions({series.name: planned for series, _, planned in work.cells}),
+    )
+    return DatasetValidation(result=result, latencies=tuple(latencies))
