@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset["cells"], "no cells"
 
 .NOTPARALLEL:
-.PHONY: demo test lint types layers unit wheel format benchmark rig-smoke clean
+.PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -46,6 +46,10 @@ format: $(VENV)/tested
 
 benchmark: $(VENV)/tested
 	$(BIN)/pytest tests/benchmarks --benchmark-enable -s
+
+# Predicts every dataset again, with two processes (make scoreboard JOBS=8): docs/validation/.
+scoreboard: $(VENV)/installed
+	$(BIN)/python docs/generate_scoreboard.py --jobs $(or $(JOBS),2)
 
 # Three nodes of Galera for real: started, measured and removed. Needs root, or a Docker engine
 # (make rig-smoke RIG="--engine docker"); docs/howto/measure-your-cluster.md names the packages.

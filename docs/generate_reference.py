@@ -1,4 +1,4 @@
-"""Write the reference pages that follow from the code: scenario files, models and experiments.
+"""Write the reference pages that follow from the code: scenarios, models, experiments, datasets.
 
 ``python docs/generate_reference.py`` rewrites them; a test fails while they are out of date.
 """
@@ -11,7 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from simrep import Model, find_model, json_schema, model_card, model_names
+from simrep.experiment import curves
+from simrep.experiment import dataset_definition as cells
 from simrep.network.regions import PRESETS as REGIONS
 from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import load_pack
@@ -57,6 +61,26 @@ grids that cross them. `simrep rig list` names those that ship; how to write one
 [scenario](scenario.md) are.
 """
 
+DATASETS = """# Dataset files
+
+A dataset is a folder with `dataset.toml`, a CSV file with a row per measurement, and a scenario for
+each measured system. What ships lies in `validation/published/` and `validation/measured/`;
+`simrep rig measure` writes the same. How to write one: [Fit your machine](../howto/fit-your-machine.md);
+what to do with it: [Check predictions](../howto/check-predictions.md). Mistakes are told as those of a
+[scenario](scenario.md) are.
+
+Rows with equal factors are repetitions of one cell; their median counts. A column that nothing uses,
+and `ignore` does not name, is told. An empty cell of a factor is an error unless the factor is
+`optional`: then it leaves the scenario as it is. An empty cell of a metric is told unless the metric
+is `optional`.
+"""
+
+CURVES = """## Datasets of curves
+
+Publications that state no cells, but what their charts show. `simrep reproduce` simulates them; each
+row of the data has the factors, `quantity`, `low`, `high` and `unit` (`ratio` or `ms`).
+"""
+
 
 def pages() -> dict[Path, str]:
     """Content of every generated page, by its file."""
@@ -64,7 +88,46 @@ def pages() -> dict[Path, str]:
         REFERENCE / "scenario.md": "\n".join([NOTICE, "", *_scenario()]) + "\n",
         REFERENCE / "models.md": "\n".join([NOTICE, "", *_models()]) + "\n",
         REFERENCE / "experiments.md": "\n".join([NOTICE, "", *_experiments()]) + "\n",
+        REFERENCE / "datasets.md": "\n".join([NOTICE, "", *_datasets()]) + "\n",
     }
+
+
+def _datasets() -> Iterator[str]:
+    yield DATASETS
+    tables: dict[str, type[BaseModel]] = {
+        "Top level": cells.Definition,
+        "`[machine]`": cells.Machine,
+        "`[[metric]]`": cells.Metric,
+        "`[factors.COLUMN]`": cells.Factor,
+        "`[show]`": cells.Show,
+        "`[show.bands]`": cells.Bands,
+        "`[[series]]`": cells.Series,
+        "`[[series.what_if]]`": cells.WhatIf,
+        "`[series.fit]`": cells.Fit,
+        "`[[series.fit.parameter]]`": cells.Parameter,
+        "`[[series.fit.extra]]`": cells.Extra,
+    }
+    yield from _models_of(tables, "##")
+    yield CURVES
+    tables = {
+        "Top level of curves": curves.CurveDefinition,
+        "`[axis]`": curves.Axis,
+        "`[factors.NAME]`": curves.CurveFactor,
+        "`[show]` of curves": curves.CurveShow,
+        "`[quantity.NAME]`": curves.Quantity,
+        "`[[curve]]`, `[[sustained]]`": curves.CurveTable,
+    }
+    yield from _models_of(tables, "###")
+
+
+def _models_of(tables: Mapping[str, type[BaseModel]], level: str) -> Iterator[str]:
+    """A section for every table, with its keys and no table inside it."""
+    for title, table in tables.items():
+        schema = table.model_json_schema(by_alias=True)
+        yield f"{level} {title}\n"
+        yield f"{_sentence(schema['description'])}\n"
+        yield from _keys(schema["properties"], required=schema.get("required", ()))
+        yield ""
 
 
 def _experiments() -> Iterator[str]:
@@ -149,8 +212,10 @@ def _type(value: Mapping[str, Any]) -> str:
 def _one_type(value: Mapping[str, Any]) -> str:
     if "enum" in value:
         return ", ".join(f'`"{choice}"`' for choice in value["enum"])
+    if "$ref" in value:
+        return "table"
     if value.get("type") == "array":
-        return f"list of {_one_type(value['items'])}"
+        return f"list of {_type(value['items'])}"
     kind = {"integer": "whole number", "object": "table"}.get(value["type"], value["type"])
     bounds = [f"{sign} {value[key]}" for key, sign in BOUNDS.items() if key in value]
     return " ".join([kind, ", ".join(bounds)]).strip()
@@ -161,7 +226,7 @@ def _unit(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is None or value in ("", [], {}):
+    if value is None or value in ("", [], {}) or isinstance(value, Mapping):
         return ""
     if isinstance(value, list):
         return ", ".join(map(_value, value))

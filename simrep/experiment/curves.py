@@ -54,7 +54,7 @@ class Axis(_Table):
 
     path: str = Field(description="scenario path that takes the value")
     name: str = Field(description="what it is called, with its unit at the end if it has one")
-    values: tuple[float, ...] = Field(min_length=1)
+    values: tuple[float, ...] = Field(min_length=1, description="points of every curve")
 
 
 def _path_alone(value: Any) -> Any:
@@ -121,20 +121,22 @@ class CurveShow(_Table):
 class CurveDefinition(Information):
     """The content of ``dataset.toml`` of a dataset of curves."""
 
-    replications: int = Field(1, ge=1)
-    axis: Axis
-    factors: dict[str, Annotated[CurveFactor, BeforeValidator(_path_alone)]] = Field(min_length=1)
+    replications: int = Field(1, ge=1, description="of the simulation")
+    axis: Axis = Field(description="what curves are swept over")
+    factors: dict[str, Annotated[CurveFactor, BeforeValidator(_path_alone)]] = Field(
+        min_length=1, description="what tells curves apart"
+    )
     baseline: dict[str, Value] = Field(
         description="factors that a curve is changed in to find the one it is compared with"
     )
-    show: CurveShow
-    quantity: dict[str, Quantity] = Field(min_length=1)
+    show: CurveShow = Field(description="how the figure is laid out")
+    quantity: dict[str, Quantity] = Field(min_length=1, description="what rows may state")
     fit_where: tuple[dict[str, Value], ...] = Field(
         (), description="columns and values of the rows that costs were fitted to"
     )
     precision: float = Field(0.05, ge=0.01, le=0.5, description="of a sustained rate, relative")
-    curve: tuple[CurveTable, ...] = Field(min_length=1)
-    sustained: tuple[CurveTable, ...] = ()
+    curve: tuple[CurveTable, ...] = Field(min_length=1, description="what is simulated")
+    sustained: tuple[CurveTable, ...] = Field((), description="whose sustained rate is sought")
 
 
 @dataclass(frozen=True, slots=True)

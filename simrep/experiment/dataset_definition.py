@@ -20,11 +20,13 @@ from simrep.errors import ScenarioError
 from simrep.experiment.measured import Value
 
 __all__ = [
+    "Bands",
     "Definition",
     "Extra",
     "Factor",
     "Fit",
     "Information",
+    "Machine",
     "Metric",
     "Parameter",
     "Series",
@@ -199,7 +201,7 @@ class Show(_Table):
 class WhatIf(_Table):
     """A variant that is simulated beside the measured system and not scored."""
 
-    name: str
+    name: str = Field(description="what it is called")
     set: dict[str, Any] = Field(description="scenario paths and their values")
 
 
@@ -221,8 +223,8 @@ class Parameter(_Table):
 class Extra(_Table):
     """A further measured column that a fit has to explain."""
 
-    column: str
-    result: str
+    column: str = Field(description="CSV column")
+    result: str = Field(description="figure of a result")
     noise: float = Field(0.2, gt=0, description="relative standard deviation of a measurement")
     absolute: float | None = Field(
         None,
@@ -235,11 +237,11 @@ class Extra(_Table):
 class Fit(_Table):
     """How local costs are fitted to the cells that `fit_where` names."""
 
-    parameter: tuple[Parameter, ...] = Field(min_length=1)
+    parameter: tuple[Parameter, ...] = Field(min_length=1, description="costs that may change")
     noise: float = Field(0.05, gt=0, description="relative standard deviation of a measurement")
-    extra: tuple[Extra, ...] = ()
-    replications: int = Field(3, ge=1)
-    seed: int = Field(1, ge=0)
+    extra: tuple[Extra, ...] = Field((), description="further columns that it has to explain")
+    replications: int = Field(3, ge=1, description="of every set of costs")
+    seed: int = Field(1, ge=0, description="of the simulation, in every set of costs")
 
 
 class Series(_Table):

@@ -175,9 +175,11 @@ def test_links_lead_somewhere(page):
 
 
 def test_every_page_is_in_the_index():
+    """Those of the scoreboard are in its own."""
     linked = {
-        ((ROOT / "docs") / link.partition("#")[0]).resolve()
-        for link in LINK.findall(PAGES["docs/index.md"])
+        ((ROOT / page).parent / link.partition("#")[0]).resolve()
+        for page in ("docs/index.md", "docs/validation/index.md")
+        for link in LINK.findall(PAGES[page])
     }
     missing = set((ROOT / "docs").rglob("*.md")) - linked
     assert missing == {ROOT / "docs" / "index.md"}
@@ -217,7 +219,7 @@ def test_public_names_exist_are_few_and_in_order():
 
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
-    commands = ["run", "explain", "reproduce", "models", "fit", "fragment-size", "schema"]
+    commands = ["run", "explain", "reproduce", "validate", "models", "fit", "fragment-size", "schema"]
     commands += [f"rig {name}" for name in ("measure", "list", "check", "relay", "base")]
     for command in commands:
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})

@@ -1,0 +1,311 @@
+"""Write the scoreboard: a page for every dataset, and one table of all of them.
+
+``python docs/generate_scoreboard.py`` predicts every dataset (names as arguments: these), keeps
+what came of it in ``docs/validation/NAME.json``, and writes pages and figures from these files.
+``--pages`` writes pages and figures alone, which takes seconds. No number is written by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+from simrep import datasets, reproduce, validate
+from simrep.cli.arguments import workers
+from simrep.experiment.agreement import Agreement
+from simrep.experiment.curves import load_curve_dataset
+from simrep.experiment.dataset import dataset_folder, has_curves, load_dataset
+from simrep.experiment.dataset_cells import Cell
+from simrep.experiment.validation import NEAR, Scores
+from simrep.measure.units import describe, duration, number
+
+__all__ = ["pages"]
+
+BOARD = Path(__file__).parent / "validation"
+NOTICE = "<!-- Written by docs/generate_scoreboard.py from the .json files beside it. -->"
+KINDS = {"published": "published by others", "measured": "measured for this project"}
+HEADINGS = ("fitted", "predicted", "median error", "largest", f"within {NEAR:.0%}", "in interval",
+            "order right", "tolerated")  # fmt: skip
+INDEX = f"""# Scoreboard
+
+Every measured cell that ships, beside its prediction. Each dataset has a page with its figures, and
+`simrep validate` computes the same. What the columns are:
+
+- fitted: figures that costs were fitted to. They are not counted in the other columns.
+- predicted: all other figures. Errors are relative to what was measured.
+- in interval: of the measured figures those that lie in the interval of their prediction.
+- order right: of the pairs of cells that differ in one factor, and were measured apart, those whose
+  order is predicted.
+- tolerated: figures that may be 0 and are judged by a tolerance in their unit.
+
+Where it is off and why: [Accuracy](../explanation/accuracy.md).
+"""
+QUANTILES = ("mean", "p50", "p75", "p95", "p99")
+
+Content = Mapping[str, Any]
+
+
+def predict(name: str, executor: Executor | None) -> dict[str, Any]:
+    """What a page is written from, as JSON can hold it."""
+    if has_curves(dataset_folder(name)):
+        return reproduce(name, executor=executor).to_dict()
+    [part] = validate([name], executor=executor).parts
+    return part.to_dict()
+
+
+def pages() -> dict[Path, str]:
+    """Content of every page, by its file."""
+    results = {name: content for name in datasets() if (content := _stored(name))}
+    found = {BOARD / f"{name}.md": "\n".join(_page(one)) for name, one in results.items()}
+    return {BOARD / "index.md": "\n".join(_index(list(results.values()))), **found}
+
+
+def draw() -> None:
+    """The figure of every dataset."""
+    from simrep.plot.curves import plot_curves
+    from simrep.plot.dataset import plot_cells
+
+    for name in datasets():
+        content = _stored(name)
+        if not content:
+            continue
+        path = BOARD / f"{name}.png"
+        if "rows" in content:
+            definition = load_curve_dataset(name).definition
+            show = definition.show
+            plot_curves(
+                *(content["points"], content["sustained"], path),
+                axis=definition.axis.name, facet=show.facet, across=show.across, by=show.by,
+                baseline=definition.baseline, title=definition.title,
+            )  # fmt: skip
+        else:
+            with suppress(ValueError):  # no number on the axis, or no figure of the first metric
+                plot_cells(load_dataset(name).definition, _cells(content), path)
+
+
+def _stored(name: str) -> dict[str, Any]:
+    path = BOARD / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _cells(content: Content) -> list[Cell]:
+    found = []
+    for one in content["cells"]:
+        span = one["interval"]
+        floats = {name: nan for name in ("predicted", "relative_error") if one[name] is None}
+        found.append(Cell(**{**one, "interval": tuple(span) if span else None, **floats}))
+    return found
+
+
+def _pairs(content: Content) -> Agreement:
+    scores = content["scores"]
+    return Agreement(scores["pairs"], round(scores["pairs"] * (scores["ordered"] or 0.0)))
+
+
+# --------------------------------------------------------------------- index --
+
+
+def _index(results: Sequence[Content]) -> Iterator[str]:
+    yield NOTICE
+    yield ""
+    yield INDEX
+    cells = [one for one in results if "cells" in one]
+    yield f"| dataset | what | {' | '.join(HEADINGS)} |"
+    yield "|---|---|" + "---:|" * len(HEADINGS)
+    for kind, title in KINDS.items():
+        own = [one for one in cells if dataset_folder(one["dataset"]).parent.name == kind]
+        for one in own:
+            yield _row(f"[{one['dataset']}]({one['dataset']}.md)", one["title"], [one])
+        if own:
+            yield _row(f"**{title}**", "", own)
+    yield _row("**all**", "", cells)
+    curves = [one for one in results if "rows" in one]
+    if curves:
+        yield "\nPublished as ratios and differences of curves, each with a range:\n"
+        yield "| dataset | what | fitted | predicted | in the range | median distance | largest |"
+        yield "|---|---|---:|---:|---:|---:|---:|"
+    for one in curves:
+        summary = one["summary"]
+        fitted = sum(row["used_in_fit"] for row in one["rows"])
+        yield (
+            f"| [{one['dataset']}]({one['dataset']}.md) | {one['title']} | {fitted} "
+            f"| {summary['n']} | {summary['inside']} | {_distances(summary['median_distance'])} "
+            f"| {_distances(summary['max_distance'])} |"
+        )
+    yield ""
+
+
+def _row(name: str, title: str, contents: Sequence[Content]) -> str:
+    cells = [cell for content in contents for cell in _cells(content)]
+    scores = Scores.of(cells, Agreement.sum(map(_pairs, contents)))
+    return f"| {name} | {title} | {' | '.join(_scores(scores))} |"
+
+
+def _scores(scores: Scores) -> list[str]:
+    ordered = f"{_percent(scores.ordered, 0)} of {scores.pairs}" if scores.pairs else ""
+    tolerated = f"{scores.tolerated} of {scores.with_tolerance}" if scores.with_tolerance else ""
+    return [
+        str(scores.fitted),
+        str(scores.n),
+        _percent(scores.median_abs_error),
+        _percent(scores.max_abs_error),
+        _percent(scores.near, 0),
+        _percent(scores.inside_interval, 0),
+        ordered,
+        tolerated,
+    ]
+
+
+def _distances(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{value:.1f} {unit}" for unit, value in values.items())
+
+
+# ---------------------------------------------------------------- one dataset --
+
+
+def _page(content: Content) -> Iterator[str]:
+    name = content["dataset"]
+    folder = dataset_folder(name)
+    yield NOTICE
+    yield ""
+    yield f"# {name}\n"
+    yield f"{content['title']}.\n"
+    yield f"- Source: {content['source']}"
+    link = f"../../validation/{folder.parent.name}/{name}"
+    if (folder / "README.md").is_file():
+        yield f"- What was measured, and what is assumed: [{name}]({link}/README.md)"
+    yield f"- Data: [data.csv]({link}/data.csv), {KINDS[folder.parent.name]}"
+    yield from _computed(content)
+    yield ""
+    if (BOARD / f"{name}.png").exists():
+        yield f"![Measured and predicted figures of {name}]({name}.png)\n"
+    yield from _stated(content) if "rows" in content else _figures(content)
+
+
+def _computed(content: Content) -> Iterator[str]:
+    versions = content["versions"]
+    packs = [
+        f"{series.removesuffix(' pack')}: `{version.split(' ')[0]}`"
+        for series, version in versions.items()
+        if series.endswith(" pack")
+    ]
+    if packs:
+        yield f"- Packs: {', '.join(packs)}"
+    count, seed = content["replications"], content["seed"]
+    plural = "s" if count > 1 else ""
+    computed = f"{count} replication{plural} of every cell, seed {seed}"
+    yield f"- Computed with simrep {versions['simrep']}: {computed}"
+
+
+def _figures(content: Content) -> Iterator[str]:
+    cells = _cells(content)
+    scores = Scores.of(cells, _pairs(content))
+    yield f"| {' | '.join(HEADINGS)} |"
+    yield "|" + "---:|" * len(HEADINGS)
+    yield f"| {' | '.join(_scores(scores))} |"
+    factors = _varied([cell.factors for cell in cells])
+    systems = len({cell.series for cell in cells}) > 1
+    for column, metric in content["metrics"].items():
+        own = [cell for cell in cells if cell.metric == column]
+        unit = f" ({metric['unit']})" if metric["unit"] else ""
+        yield f"\n## {metric['label'][0].upper()}{metric['label'][1:]}{unit}\n"
+        left = [*(["system"] if systems else []), *map(describe, factors)]
+        yield f"| {' | '.join([*left, 'measured', 'predicted', 'interval', 'error', ''])} |"
+        yield "|" + "---|" * len(left) + "---:|---:|---:|---:|---|"
+        for cell in own:
+            values = [*([cell.series] if systems else [])]
+            values += [str(cell.factors.get(name, "")) for name in factors]
+            span = " .. ".join(map(number, cell.interval)) if cell.interval else ""
+            error = _percent(cell.relative_error, 1, "+") if cell.within is None else _missed(cell)
+            note = "fit" if cell.used_in_fit else ""
+            figures = [_measured(cell), number(cell.predicted), span, error, note]
+            yield f"| {' | '.join([*values, *figures])} |"
+    if content["latencies"]:
+        yield from _latencies(content["latencies"])
+    yield ""
+
+
+def _measured(cell: Cell) -> str:
+    if cell.standard_error is None:
+        return number(cell.measured)
+    return f"{number(cell.measured)} ± {number(cell.standard_error, 2)}"
+
+
+def _missed(cell: Cell) -> str:
+    difference = cell.predicted - cell.measured
+    sign = "+" if difference > 0 else "-" if difference < 0 else ""
+    judged = "met" if cell.within else "missed"
+    return f"{sign}{number(abs(difference))} {cell.unit}".rstrip() + f", {judged}"
+
+
+def _latencies(latencies: Sequence[Content]) -> Iterator[str]:
+    yield "\n## Distributions of latencies\n"
+    yield "Recorded and simulated; the distance is Wasserstein's, relative to the recorded mean.\n"
+    factors = _varied([one["factors"] for one in latencies])
+    left = ["system", *map(describe, factors)]
+    yield f"| {' | '.join([*left, *QUANTILES, 'distance', ''])} |"
+    yield "|" + "---|" * len(left) + "---:|" * (len(QUANTILES) + 1) + "---|"
+    for one in latencies:
+        values = [one["series"], *(str(one["factors"].get(name, "")) for name in factors)]
+        both = [
+            f"{duration(one['measured_s'][q])} \\| {duration(one['simulated_s'][q])}"
+            for q in QUANTILES
+        ]
+        note = "fit" if one["used_in_fit"] else ""
+        yield f"| {' | '.join([*values, *both, _percent(one['distance']), note])} |"
+
+
+def _stated(content: Content) -> Iterator[str]:
+    factors = _varied([row["factors"] for row in content["rows"]])
+    left = ["quantity", *map(describe, factors)]
+    yield f"| {' | '.join([*left, 'stated', 'predicted', 'distance', ''])} |"
+    yield "|" + "---|" * len(left) + "---:|---:|---:|---|"
+    for row in content["rows"]:
+        values = [describe(row["quantity"]), *(str(row["factors"][name]) for name in factors)]
+        unit = "" if row["unit"] == "ratio" else f" {row['unit']}"
+        stated = number(row["low"])
+        if row["high"] != row["low"]:
+            stated += f" .. {number(row['high'])}"
+        values += [f"{stated}{unit}", f"{number(row['predicted'])}{unit}"]
+        values += [f"{row['distance']:+.1f} {row['distance_unit']}" if row["distance"] else "0"]
+        yield f"| {' | '.join([*values, 'fit' if row['used_in_fit'] else ''])} |"
+    yield ""
+
+
+def _varied(factors: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the factors that differ, in their order."""
+    names = dict.fromkeys(name for one in factors for name in one)
+    return [name for name in names if len({str(one.get(name, "")) for one in factors}) > 1]
+
+
+def _percent(value: float | None, digits: int = 1, sign: str = "") -> str:
+    return "" if value is None or not isfinite(value) else f"{100 * value:{sign}.{digits}f} %"
+
+
+def main() -> None:
+    """Predict what is asked for, and write all pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="datasets to predict; default: all")
+    parser.add_argument("--pages", action="store_true", help="write the pages alone")
+    parser.add_argument("--jobs", type=int, default=1, help="processes to use")
+    given = parser.parse_args()
+    BOARD.mkdir(exist_ok=True)
+    with workers(given.jobs) as executor:
+        for name in () if given.pages else given.names or datasets():
+            print(name, file=sys.stderr, flush=True)
+            text = json.dumps(predict(name, executor), indent=1)
+            (BOARD / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    draw()
+    for file, text in pages().items():
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
