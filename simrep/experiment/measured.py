@@ -139,8 +139,9 @@ def _check_figures(definition: Definition, row: Row, where: str) -> None:
         value = row[metric.column]
         if value in {"", metric.missing} or not metric.applies(row):
             continue
-        usable = not isinstance(value, str) and isfinite(value)
-        if not (usable and (value > 0.0 or (metric.absolute and value == 0.0))):  # type: ignore[operator]
+        if isinstance(value, str) or not (
+            isfinite(value) and (value > 0.0 or (metric.absolute and value == 0.0))
+        ):
             least = "a number of at least 0" if metric.absolute else "a positive number"
             raise ScenarioError(where, f"{metric.column} must be {least}, given {value!r}")
         if metric.standard_error is not None:

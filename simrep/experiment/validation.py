@@ -295,7 +295,7 @@ class _Work:
 
 def _work(dataset: Dataset, pack: str | Path | None, holdout: str | None) -> _Work:
     judged = None if holdout is None else _judged(dataset, holdout)
-    found = []
+    found: list[tuple[Series, MeasuredCell, Plan]] = []
     for series in dataset.definition.series:
         base = load(dataset.scenario_path(series))
         settings: dict[str, Any] = {}
@@ -316,8 +316,8 @@ def _work(dataset: Dataset, pack: str | Path | None, holdout: str | None) -> _Wo
 
 
 def _judged(dataset: Dataset, holdout: str) -> Callable[[dict[str, Any]], bool]:
-    every = [cell.factors.keys() for own in dataset.cells.values() for cell in own]
-    known = set.intersection(*map(set, every)) | {"series"}
+    every = [frozenset(cell.factors) for own in dataset.cells.values() for cell in own]
+    known = frozenset.intersection(*every) | {"series"}
     return cells_expression(holdout, known, f"--holdout, {dataset.name}")
 
 

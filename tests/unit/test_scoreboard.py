@@ -1,0 +1,74 @@
+"""The scoreboard: its pages follow from what was predicted, and that from the data."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from simrep.experiment.dataset import datasets, has_curves, load_dataset
+from simrep.experiment.dataset import dataset_folder as folder_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def generator():
+    spec = importlib.util.spec_from_file_location(
+        "generate_scoreboard", ROOT / "docs" / "generate_scoreboard.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pages_are_current(generator):
+    for file, content in generator.pages().items():
+        assert file.read_text(encoding="utf-8") == content, (
+            f"{file.name} is out of date: run python docs/generate_scoreboard.py --pages"
+        )
+
+
+def test_every_page_belongs_to_a_dataset(generator):
+    assert {path.stem for path in generator.BOARD.glob("*.json")} <= set(datasets())
+    assert {path.stem for path in generator.BOARD.glob("*.md")} == {
+        "index",
+        *(path.stem for path in generator.BOARD.glob("*.json")),
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in datasets() if not has_curves(folder_of(name))])
+def test_what_was_predicted_is_what_is_in_the_data(generator, name):
+    path = generator.BOARD / f"{name}.json"
+    if not path.exists():
+        pytest.skip("not predicted yet")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    predicted = {
+        (one["series"], one["metric"], str(one["factors"])): one["measured"]
+        for one in content["cells"]
+    }
+    dataset = load_dataset(name)
+    assert predicted == {
+        (series, metric.column, str(dict(cell.factors))): cell.values[metric.column]
+        for series, cells in dataset.cells.items()
+        for cell in cells
+        for metric in dataset.definition.metrics
+        if metric.column in cell.values
+    }
+
+
+def test_a_page_and_a_row_are_written_from_a_prediction(generator, monkeypatch, tmp_path):
+    monkeypatch.setattr(generator, "BOARD", tmp_path)
+    content = generator.predict("semisync-wan-p95", None)
+    (tmp_path / "semisync-wan-p95.json").write_text(json.dumps(content))
+    generator.draw()
+    assert (tmp_path / "semisync-wan-p95.png").stat().st_size > 5_000
+    written = generator.pages()
+    page, index = written[tmp_path / "semisync-wan-p95.md"], written[tmp_path / "index.md"]
+    [cell] = content["cells"]
+    row = next(line for line in page.splitlines() if line.startswith("| 0.112 "))
+    assert f"{100 * cell['relative_error']:+.1f} %" in row
+    assert "![" in page
+    assert "published/semisync-wan-p95/data.csv" in page
+    assert index.count("semisync-wan-p95.md") == 1
+    assert f"| 1 | {100 * abs(cell['relative_error']):.1f} % |" in index
