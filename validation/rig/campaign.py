@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -177,8 +176,11 @@ class Campaign:
                 todo = self.missing
                 if attempt and todo:
                     self._say(f"once more: {len(todo)} runs that were marked")
-                for _, group in groupby(todo, lambda run: run.cell.cluster_key):
-                    self._on_one_cluster(list(group))
+                clusters: dict[str, list[Run]] = {}
+                for run in todo:
+                    clusters.setdefault(run.cell.cluster_key, []).append(run)
+                for runs in clusters.values():
+                    self._on_one_cluster(runs)
         return not self.missing
 
     def _accuracy(self) -> dict[str, Any]:
