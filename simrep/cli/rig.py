@@ -62,6 +62,9 @@ def measure(
     system: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this system; may be repeated.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Once more what was marked at every attempt.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run.")] = False,
 ) -> None:
     """Measure an experiment, or what is missing of it, and write a dataset.
@@ -96,7 +99,7 @@ def measure(
         delay_method=delay,
         tell=_say,
     )
-    campaign = Campaign(stored, machine, folder, part=part, tell=_report)
+    campaign = Campaign(stored, machine, folder, part=part, again=again, tell=_report)
     try:
         complete = campaign.run()
     finally:

@@ -6,26 +6,30 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
 from simrep.rig.cell import Cell, ProductName, Run, ServerName
 from simrep.rig.engine import Cluster, Engine, Product, RoundTrip
-from simrep.rig.errors import BusyError, RigError
+from simrep.rig.errors import BusyError, MixedError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.gates import Gate, round_trip_gate
 from simrep.rig.interruption import ended_by_signals, undisturbed
 from simrep.rig.journal import Entry, Journal
 from simrep.rig.layout import Layout
 from simrep.rig.loading import make_tables, table_keys
-from simrep.rig.measure import failed_entry, measure
+from simrep.rig.measure import failed_entry, measure, without_folders
 from simrep.rig.state import State
 from simrep.rig.transactions import write_transactions
 
 __all__ = ["Campaign", "Equipment", "Told"]
 
 _MOST_FAILED_STARTS = 2
+_MOST_IN_VAIN = 5
+"""Runs one after the other that came to nothing: the cluster is taken for broken."""
+_PINGS = 3
+"""A single late answer spoils the mean of a few; delays that are wrong stay wrong."""
+_BROKEN = {"equal rows", "same members"}
 _SETTLE_S = 1.0
 """For connections between servers to notice new delays."""
 
@@ -67,6 +71,7 @@ class _Cluster:
     engine: Engine
     cluster: Cluster
     base_ms: float
+    ran_on: dict[str, str]
     prepared: dict[str, Any] = field(default_factory=dict)
     layout: Layout | None = None
     gate: Gate | None = None
@@ -83,6 +88,8 @@ class Campaign:
         Of the dataset. What it holds already is not measured again.
     part : Experiment, optional
         What of it is measured now; default: all.
+    again : bool
+        Runs of which no attempt passed get one more.
     tell : callable, optional
         Is given every piece of progress.
     """
@@ -94,6 +101,7 @@ class Campaign:
         folder: Path,
         *,
         part: Experiment | None = None,
+        again: bool = False,
         tell: Callable[[Told], None] | None = None,
     ) -> None:
         self.experiment = stored.experiment
@@ -105,8 +113,14 @@ class Campaign:
         self._tell = tell or (lambda _told: None)
         self._all = self.experiment.runs()
         self._runs = self._all if part is None else part.runs()
+        self._allowed = {run.id: self.experiment.attempts for run in self._all}
+        if again:
+            for run in self.unusable:
+                tried = self.journal.attempts(run.id)
+                self._allowed[run.id] = max(tried + 1, self._allowed[run.id])
         self._began = time.monotonic()
         self._measured = 0
+        self._in_vain = 0
         self.problems: list[str] = []
 
     @property
@@ -126,8 +140,7 @@ class Campaign:
         return [run for run in self._runs if run.id not in passed]
 
     def _unfinished(self, runs: Sequence[Run]) -> list[Run]:
-        most = self.experiment.attempts
-        return [run for run in runs if not self.journal.finished(run.id, most)]
+        return [run for run in runs if not self.journal.finished(run.id, self._allowed[run.id])]
 
     def entries(self) -> list[Entry]:
         """Entries of the runs of the experiment as it is now, in its order."""
@@ -145,21 +158,29 @@ class Campaign:
         ------
         BusyError
             If another rig is at work on this machine.
+        MixedError
+            If the folder holds what another machine, engine or version has measured.
         KeyboardInterrupt
             After everything was removed.
         """
         if not self.missing:
             return True
         with ended_by_signals():
-            self.state.update(machine=self.equipment.machine())
+            machine = self.equipment.machine()
+            if self.journal.entries:
+                _check_same(self.state.content.get("machine", {}), machine, _OF_A_MACHINE)
+            self.state.update(machine=machine)
             self.state.update(accuracy=self._accuracy())
             for attempt in range(self.experiment.attempts):
                 self.problems.clear()
                 todo = self.missing
                 if attempt and todo:
                     self._say(f"once more: {len(todo)} runs that were marked")
-                for _, group in groupby(todo, lambda run: run.cell.cluster_key):
-                    self._on_one_cluster(list(group))
+                clusters: dict[str, list[Run]] = {}
+                for run in todo:
+                    clusters.setdefault(run.cell.cluster_key, []).append(run)
+                for runs in clusters.values():
+                    self._on_one_cluster(runs)
         return not self.missing
 
     def _accuracy(self) -> dict[str, Any]:
@@ -170,7 +191,7 @@ class Campaign:
             raise
         except RigError as error:
             self._say(f"the accuracy of delays is not known: {error}")
-            return {"problem": str(error)}
+            return {"problem": without_folders(str(error))}
 
     def _on_one_cluster(self, runs: Sequence[Run]) -> None:
         """Measure runs that share a cluster; it is formed anew when it breaks."""
@@ -181,7 +202,7 @@ class Campaign:
                 with self._formed(left[0].cell) as formed:
                     while left and self._one(formed, left.pop(0)):
                         pass
-            except BusyError:
+            except (BusyError, MixedError):
                 raise
             except Exception as error:  # noqa: BLE001 - servers fail to start in many ways
                 failed_starts += 1
@@ -210,18 +231,24 @@ class Campaign:
             if not health.ok:
                 raise RigError(f"the cluster is not whole: {'; '.join(health.problems)}")
             self._say(f"{cell.system} is up after {took_s:.0f} s")
-            found = cluster.description()
-            found.get("variables", {}).pop("hostname", None)
             known = {
-                **found,
+                **_without_host_name(cluster.description()),
                 "system": cell.system,
                 "start_s": round(took_s, 1),
                 "base_rtt_ms": base,
                 "engine": engine.description(),
                 "delay_method": engine.delay_method,
             }
+            before = self.state.clusters().get(cell.cluster_key, {})
+            if before.get("layouts"):
+                _check_same(before, known, _OF_A_CLUSTER)
             self.state.cluster(cell.cluster_key, known)
-            yield _Cluster(engine, cluster, base)
+            ran_on = {
+                "server_version": str(known.get("version", "")),
+                "engine": engine.name,
+                "delay_method": engine.delay_method,
+            }
+            yield _Cluster(engine, cluster, base, ran_on)
 
     def _one(self, formed: _Cluster, run: Run) -> bool:
         """Measure one run; whether the cluster can be used any longer."""
@@ -236,17 +263,26 @@ class Campaign:
                 factors=self.factors,
                 attempt=attempt,
                 found_before=[formed.gate] if formed.gate else [],
+                ran_on=formed.ran_on,
             )
         except Exception as error:  # noqa: BLE001 - servers fail in many ways; the run is marked
             problem = f"{type(error).__name__}: {error}"
             self._add(failed_entry(run, self.factors, attempt, problem))
+            self._in_vain += 1
+            if self._in_vain >= _MOST_IN_VAIN:
+                self._in_vain = 0
+                raise RigError(f"{_MOST_IN_VAIN} runs in a row came to nothing") from error
             return _whole(formed.cluster)
+        self._in_vain = 0
+        if run.cell.load.script is not None:
+            formed.prepared.pop("sysbench", None)  # its tables are not what they were
         if measured.records:
             folder = self.folder / "transactions"
             folder.mkdir(exist_ok=True)
             write_transactions(folder / f"{run.id}.a{attempt}.csv.gz", measured.records)
         self._add(measured.entry)
-        return _whole(formed.cluster)
+        broken = _BROKEN & {gate.name for gate in measured.entry.failed}
+        return not broken and _whole(formed.cluster)
 
     def _prepare(self, formed: _Cluster, cell: Cell) -> None:
         """Tables without delays, then the delays of the layout."""
@@ -269,9 +305,12 @@ class Campaign:
         matrix = cell.layout.matrix(cell.node_names)
         engine.set_delays(matrix)
         formed.layout = cell.layout
-        time.sleep(_SETTLE_S)
-        found = engine.round_trips()
-        formed.gate = round_trip_gate(matrix, found, formed.base_ms)
+        for _ in range(_PINGS):
+            time.sleep(_SETTLE_S)
+            found = engine.round_trips()
+            formed.gate = round_trip_gate(matrix, found, formed.base_ms)
+            if formed.gate.passed:
+                break
         known = {
             "one_way_ms": {f"{a} {b}": link.delay_ms for (a, b), link in matrix.links.items()},
             "round_trips_ms": {f"{a} {b}": asdict(trip) for (a, b), trip in found.items()},
@@ -297,6 +336,37 @@ class Campaign:
     def _say(self, text: str, left_s: float | None = None) -> None:
         total = len(self._runs)
         self._tell(Told(total - len(self.missing), total, text, left_s))
+
+
+_OF_A_MACHINE = ("cpu", "cpus", "kernel")
+_OF_A_CLUSTER = ("version", "provider", "delay_method", "engine.engine")
+
+
+def _check_same(before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]) -> None:
+    """One dataset is of one machine, one engine, and one version of each product."""
+    for name in names:
+        old, new = _at(before, name), _at(now, name)
+        if old is not None and old != new:
+            what = name.rpartition(".")[2].replace("_", " ")
+            raise MixedError(
+                f"the folder holds what was measured with {what} {old!r}; now it is {new!r}: "
+                "give another one with --out"
+            )
+
+
+def _at(content: Mapping[str, Any], path: str) -> Any:
+    found: Any = content
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
+
+
+def _without_host_name(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A description whose variables do not name the machine: files are called after it."""
+    variables = dict(found.get("variables", {}))
+    host = variables.pop("hostname", "")
+    kept = {n: v for n, v in variables.items() if not (host and host in str(v))}
+    return {**found, "variables": kept} if variables else dict(found)
 
 
 def _quietly(end: Callable[[], None]) -> None:

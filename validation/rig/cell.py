@@ -58,12 +58,11 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The same for equal cells, whatever else the experiment holds."""
+        """The same for equal cells, whatever else the experiment holds and titles say."""
         content = [
             self.cluster_key,
             self.variant,
-            self.layout.model_dump(mode="json"),
-            self.load.model_dump(mode="json"),
+            *(_told(table) for table in (self.layout, self.load)),
         ]
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         return f"{self.label}.{digest[:8]}".replace("/", "-").replace(" ", "_")
@@ -82,6 +81,11 @@ class Cell:
         for step in name.split("."):
             found = getattr(found, step, None)
         return found
+
+
+def _told(table: Layout | Load) -> dict[str, Any]:
+    """What is not by default: keys that later versions add change no name."""
+    return table.model_dump(mode="json", exclude_defaults=True, exclude={"title"})
 
 
 @dataclass(frozen=True, slots=True)

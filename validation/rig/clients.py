@@ -3,7 +3,7 @@
 ``python -m simrep.rig.clients PLAN.json`` connects, prints ``ready``, and waits on standard input
 for ``go NANOSECONDS``, the begin of the load on the system's monotonic clock, which all processes
 share. ``stop SECONDS`` ends a load that has no end of its own. When all clients are through, it
-prints what it cost.
+prints what that cost, and writes the records.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from io import FileIO
@@ -153,16 +154,15 @@ def run_clients(
             generator = random.Random(f"{plan.seed} arrivals {position}")  # noqa: S311
             loops[node] = OpenLoop(rate_tps, generator, plan.until_s)
     records: list[list[Transaction]] = [[] for _ in plan.clients]
-    threads = [
-        Thread(target=_submit_all, args=(plan, client, session, loops[client.node], clock, own))
-        for client, session, own in zip(plan.clients, sessions, records, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    if on_start is not None:
-        on_start(partial(_stop_all, list(loops.values())))
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(plan.clients)) as pool:
+        running = [
+            pool.submit(_submit_all, plan, client, session, loops[client.node], clock, own)
+            for client, session, own in zip(plan.clients, sessions, records, strict=True)
+        ]
+        if on_start is not None:
+            on_start(partial(_stop_all, list(loops.values())))
+        for client in running:
+            client.result()  # raises what ended it
     return [record for own in records for record in own]
 
 
@@ -253,11 +253,10 @@ def main() -> None:
 
     before = _cpu_s()
     records = run_clients(plan, sessions, clock, on_start=listen)
-    cost = {"cpu_s": round(_cpu_s() - before, 4), "records": len(records)}
+    _say(json.dumps({"cpu_s": round(_cpu_s() - before, 4), "records": len(records)}))
     _write(Path(plan.out), records)
     for session in sessions:
         session.close()
-    _say(json.dumps(cost))
 
 
 def _say(line: str) -> None:

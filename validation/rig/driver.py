@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -93,6 +94,7 @@ def drive(
     seed: int,
     limit_s: float,
     beside: Callable[[Clock], None] | None = None,
+    during: AbstractContextManager[object] | None = None,
 ) -> Driven:
     """Run a load to its end.
 
@@ -105,6 +107,8 @@ def drive(
         A load that lasts longer is cut off.
     beside : callable, optional
         What happens meanwhile, with the clock of the load; when it returns, the load ends.
+    during : context manager, optional
+        Entered when all clients are connected, left when they are through.
 
     Raises
     ------
@@ -114,18 +118,21 @@ def drive(
     with TemporaryDirectory(prefix="simrep-load-") as name:
         chosen = plans(load, sockets, Path(name), seed=seed, limit_s=limit_s)
         with _processes(chosen) as running:
-            begin_ns = time.monotonic_ns() + _LEAD_NS
-            for process in running:
-                _tell(process, f"go {begin_ns}")
-            clock = Clock(begin_ns)
-            if beside is not None:
-                clock.wait_until(0.0)
-                beside(clock)
-                end_s = clock.now()
+            with during or nullcontext():
+                begin_ns = time.monotonic_ns() + _LEAD_NS
                 for process in running:
-                    _tell(process, f"stop {end_s:.6f}")
-            deadline_s = begin_ns / 1e9 + limit_s + _GRACE_S
-            results = [_result(process, deadline_s) for process in running]
+                    _tell(process, f"go {begin_ns}")
+                clock = Clock(begin_ns)
+                if beside is not None:
+                    clock.wait_until(0.0)
+                    beside(clock)
+                    end_s = clock.now()
+                    for process in running:
+                        _tell(process, f"stop {end_s:.6f}")
+                deadline_s = begin_ns / 1e9 + limit_s + _GRACE_S
+                results = [_result(process, deadline_s) for process in running]
+            for process in running:
+                _written(process)
         records = [record for plan in chosen for record in read_transactions(Path(plan.out))]
     return Driven(tuple(records), round(sum(result["cpu_s"] for result in results), 4))
 
@@ -173,17 +180,27 @@ def _tell(process: Process, text: str) -> None:
 
 
 def _result(process: Process, deadline_s: float) -> dict[str, float]:
-    """What a process of clients reports when it is through."""
+    """What a process of clients reports when they are through."""
+    assert process.stdout is not None
+    # Its standard input stays open meanwhile: the end of that is a word to stop.
+    left_s = max(1.0, deadline_s - time.monotonic())
+    if not select.select([process.stdout], [], [], left_s)[0]:
+        raise RigError("clients do not end: a server does not answer")
+    line = process.stdout.readline()
+    if not line:
+        raise RigError(f"clients failed: {_last_words(process)}")
+    result: dict[str, float] = json.loads(line)
+    return result
+
+
+def _written(process: Process) -> None:
+    """Wait until a process has written its records."""
     try:
-        # Its standard input stays open meanwhile: the end of that is a word to stop.
-        process.wait(timeout=max(1.0, deadline_s - time.monotonic()))
+        process.wait(timeout=_GRACE_S)
     except subprocess.TimeoutExpired:
-        raise RigError("clients do not end: a server does not answer") from None
+        raise RigError("clients do not end after their last transaction") from None
     if process.returncode:
         raise RigError(f"clients failed: {_last_words(process)}")
-    assert process.stdout is not None
-    result: dict[str, float] = json.loads(process.stdout.read().splitlines()[-1])
-    return result
 
 
 def _last_words(process: Process) -> str:

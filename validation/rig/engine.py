@@ -211,8 +211,8 @@ class RunningNode(Protocol):
         """``mariadb-slap`` or ``mysqlslap``."""
         ...
 
-    def connect(self, database: str | None = None) -> Connection[Any]:
-        """A connection as root with autocommit, over the socket."""
+    def connect(self, database: str | None = None, *, answer_s: float = ...) -> Connection[Any]:
+        """A connection as root with autocommit, over the socket; an answer takes no longer."""
         ...
 
     def query(self, *statements: str) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simrep.errors import SimrepError
 
-__all__ = ["BusyError", "RigError"]
+__all__ = ["BusyError", "MixedError", "RigError"]
 
 
 class RigError(SimrepError):
@@ -13,3 +13,7 @@ class RigError(SimrepError):
 
 class BusyError(RigError):
     """Another rig is at work on this machine."""
+
+
+class MixedError(RigError):
+    """A dataset would hold what different machines, engines or versions have measured."""

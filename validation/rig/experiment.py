@@ -110,6 +110,9 @@ class Limits(Table):
     """The ``[limits]`` that a run has to keep, else it is marked and not used."""
 
     used_by_others: Fraction = Field(0.15, description="share of the CPUs that other work takes")
+    stolen: Fraction = Field(
+        0.05, description="share of its CPUs that a virtual machine did not get from its host"
+    )
     quiet: Fraction = Field(0.2, description="the machine may be so busy before a run begins")
     wait_for_quiet_s: Positive = Field(30.0, description="longest wait for that")
     late_mean_ms: Positive = Field(0.5, description="mean lateness of delayed packets")

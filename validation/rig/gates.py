@@ -45,8 +45,13 @@ class Observed:
         Transactions that the tables show.
     loaded : Loaded
     delays : DelayStatistics
-    used_by_others : float
-        Share of the processors; not a number where it is not known.
+    lossy : bool
+        Whether the layout loses packets on purpose.
+    busy_before : float
+        Share of the processors that was busy before the run.
+    used_by_others, stolen : float
+        Share of the processors that other work took, and that the machine did not get from its
+        host; not a number where it is not known.
     in_time : bool
         Whether the load ended by itself.
     growth : mapping of node to mapping
@@ -60,7 +65,10 @@ class Observed:
     written: int | None
     loaded: Loaded
     delays: DelayStatistics
+    lossy: bool
+    busy_before: float
     used_by_others: float
+    stolen: float
     in_time: bool
     growth: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -102,9 +110,15 @@ def gates(observed: Observed, limits: Limits) -> Iterator[Gate]:
     yield Gate(
         "delays kept", late_ms <= limits.late_mean_ms, f"late by {late_ms:.3f} ms on average"
     )
+    dropped = 0 if observed.lossy else observed.delays.dropped
+    yield Gate("nothing lost", not dropped, f"the relay dropped {dropped} packets")
+    busy = observed.busy_before
+    yield Gate("quiet before", busy <= limits.quiet, f"{busy:.0%} of the CPUs were busy")
     others = observed.used_by_others
     alone = isnan(others) or others <= limits.used_by_others
     yield Gate("alone", alone, f"others used {others:.0%} of the CPUs")
+    withheld = f"{observed.stolen:.0%} of the CPUs were withheld"
+    yield Gate("not held up", observed.stolen <= limits.stolen, withheld)
 
 
 def round_trip_gate(

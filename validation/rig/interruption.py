@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 from types import FrameType
 
 __all__ = ["ended_by_signals", "undisturbed"]
 
+Handler = Callable[[int, FrameType | None], object] | int | None
 _REQUESTS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -23,12 +24,13 @@ def ended_by_signals() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    before = {number: signal.signal(number, _end) for number in _REQUESTS}
+    # What is ignored, as under nohup, stays so.
+    wanted = [n for n in _REQUESTS if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _end) for number in wanted}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _restore(before)
 
 
 @contextmanager
@@ -42,5 +44,10 @@ def undisturbed() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
+        _restore(before)
+
+
+def _restore(handlers: Mapping[signal.Signals, Handler]) -> None:
+    for number, handler in handlers.items():
+        if handler is not None:  # of a library in C: it cannot be put back
             signal.signal(number, handler)

@@ -12,16 +12,14 @@ from math import nan
 from simrep.rig.clients import Clock
 from simrep.rig.engine import Cluster
 from simrep.rig.errors import RigError
-from simrep.rig.load import Load
+from simrep.rig.load import STALL_WINDOW_S, Load
 from simrep.rig.statement import DATABASE
 from simrep.rig.transactions import Transaction
 
 __all__ = ["LargeUpdate", "Stall", "rates_and_stalls"]
 
 _POLL_S = 0.02
-_LONGEST_S = 1800.0
 _BEFORE_S = 6.0
-_WINDOW_S = 0.2
 _STALLED = 0.1
 """A window in which fewer than this share of the usual number commits is one of a stall."""
 
@@ -34,7 +32,9 @@ class LargeUpdate:
     load : Load
         With a large transaction.
     cluster : Cluster
-        It runs on the first node; the others have to have it as well before it is over.
+        It runs on the load's first node; the others have to have it as well before it is over.
+    limit_s : float
+        No answer, and no node, takes longer.
 
     Attributes
     ----------
@@ -43,18 +43,19 @@ class LargeUpdate:
         the last node showed its rows.
     """
 
-    def __init__(self, load: Load, cluster: Cluster) -> None:
+    def __init__(self, load: Load, cluster: Cluster, limit_s: float) -> None:
         assert load.large is not None
         self._large = load.large
-        self._cluster = cluster
+        self._limit_s = limit_s
+        self._nodes = sorted(cluster.nodes, key=lambda node: node.name != load.nodes[0])
         self.begin_s = self.executed_s = self.visible_s = nan
 
     def __call__(self, clock: Clock) -> None:
         """Wait, update all rows, wait until all nodes show it, and a while longer."""
         large = self._large
-        first, *others = self._cluster.nodes
+        first, *others = self._nodes
         last_id = large.rows
-        connection = first.connect(DATABASE)
+        connection = first.connect(DATABASE, answer_s=self._limit_s)
         try:
             if large.fragment_size:
                 connection.query(f"set session wsrep_trx_fragment_unit='{large.fragment_unit}'")
@@ -66,7 +67,7 @@ class LargeUpdate:
             self.executed_s = clock.now()
         finally:
             connection.close()
-        deadline = clock.now() + _LONGEST_S
+        deadline = clock.now() + self._limit_s
         for node in others:
             shown = node.connect(DATABASE)
             try:
@@ -128,14 +129,14 @@ def rates_and_stalls(
     until_s = visible_s + rest_s
     stalls: list[float] = []
     inside = False
-    count = int((until_s - begin_s) / _WINDOW_S)
+    count = int((until_s - begin_s) / STALL_WINDOW_S)
     for window in range(count):
-        low = begin_s + window * _WINDOW_S
-        stalled = _between(ends, low, low + _WINDOW_S) < _STALLED * before * _WINDOW_S
+        low = begin_s + window * STALL_WINDOW_S
+        stalled = _between(ends, low, low + STALL_WINDOW_S) < _STALLED * before * STALL_WINDOW_S
         if stalled and inside:
-            stalls[-1] += _WINDOW_S
+            stalls[-1] += STALL_WINDOW_S
         elif stalled:
-            stalls.append(_WINDOW_S)
+            stalls.append(STALL_WINDOW_S)
         inside = stalled
     marks = [begin_s, *(end for end in ends if begin_s <= end <= until_s), until_s]
     return Stall(

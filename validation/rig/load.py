@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from simrep.errors import ScenarioError
 from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
 
-__all__ = ["LargeTransaction", "Load", "Tool"]
+__all__ = ["STALL_WINDOW_S", "LargeTransaction", "Load", "Tool"]
 
 Tool = Literal["slap", "sysbench", "driver"]
 Script = Literal["oltp_insert", "oltp_update_index", "oltp_read_write"]
@@ -21,6 +21,8 @@ _PRESETS = {
 }
 _ARGUMENT_BYTES = 100_000
 """Linux allows 128 KiB for one argument of a program."""
+STALL_WINDOW_S = 0.2
+"""Stalls beside a large transaction are counted in such windows."""
 _EVENT_BYTES = 90
 """Headers and table map of a row event."""
 
@@ -46,7 +48,8 @@ class LargeTransaction(Table):
             "at_s": self.after_s,
             "node": node,
             "rows": self.rows,
-            "row_bytes": self.value_bytes + 16,
+            # A row before and after: two integers, a text with its length, and its null bits.
+            "row_bytes": 2 * (self.value_bytes + 10),
             "table": "large",
             "keys": {"distribution": "scan", "rows": self.rows},
             "session": {
@@ -122,6 +125,10 @@ class Load(Table):
                 raise ScenarioError("nodes", f"{self.tool} connects to one", 'tool = "driver"')
             if self.large is not None or self.retry:
                 raise ScenarioError("tool", "large and retry need the driver", 'tool = "driver"')
+        if self.tool == "sysbench":
+            for key in ("duration_s", "rate_tps"):
+                if (getattr(self, key) or 0.0) % 1.0:
+                    raise ScenarioError(key, "sysbench takes whole numbers")
         if self.rate_tps and (self.transactions or self.per_client):
             raise ScenarioError("rate_tps", "an open loop has a duration_s, or a large transaction")
         if self.transactions is not None and self.transactions < self.threads:
@@ -151,7 +158,7 @@ class Load(Table):
             table["queries"] = self.transactions
         elif self.per_client is not None:
             table["transactions_per_client"] = self.per_client
-        if self.retry:
+        if self.retry or self.script is not None:  # sysbench begins an event again by itself
             table["retry"] = True
         if self.script is not None:
             table["preset"] = _PRESETS[self.script]
@@ -166,7 +173,7 @@ class Load(Table):
     def run(self) -> dict[str, Any]:
         """The same as the ``[run]`` of a scenario."""
         if self.large is not None:
-            return {"settle_s": self.large.rest_s}
+            return {"settle_s": self.large.rest_s, "interval_s": STALL_WINDOW_S}
         return {} if self.duration_s is None else {"duration_s": self.duration_s}
 
     def _class(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import time
@@ -9,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import nan
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from resource import RUSAGE_SELF, getrusage
 
 from simrep.rig.cell import Run
-from simrep.rig.engine import Cluster, Engine, Health
+from simrep.rig.engine import Cluster, DelayStatistics, Engine, Health
 from simrep.rig.errors import RigError
 from simrep.rig.experiment import Limits
 from simrep.rig.gates import Gate, Observed, gates
 from simrep.rig.journal import Entry
 from simrep.rig.large import LargeUpdate, rates_and_stalls
 from simrep.rig.loading import Loaded, empty_tables, fingerprints, run_load, written
-from simrep.rig.quiet import busy_cpu_s, used_by_others, wait_for_quiet
+from simrep.rig.quiet import busy_cpu_s, stolen_cpu_s, used_by_others, wait_for_quiet
 from simrep.rig.rows import (
     Costs,
     cost_columns,
@@ -31,12 +32,14 @@ from simrep.rig.rows import (
 )
 from simrep.rig.transactions import Transaction
 
-__all__ = ["Measured", "failed_entry", "measure"]
+__all__ = ["Measured", "failed_entry", "measure", "without_folders"]
 
 _SETTLE_S = 0.2
 _PERIOD_S = 1.0
 """Keepalives and statistics messages come once a second: a run begins anywhere between them."""
 _EQUAL_S = 10.0
+_TICKS_S = 0.02
+"""The clock of stolen time goes in ticks of a hundredth of a second, for each processor."""
 _FOLDERS = re.compile(r"(?<![\w/])/(?:[\w.+-]+/)+")
 
 
@@ -57,6 +60,7 @@ def measure(
     factors: Sequence[str],
     attempt: int,
     found_before: Sequence[Gate] = (),
+    ran_on: Mapping[str, str] | None = None,
 ) -> Measured:
     """Measure one run on a cluster whose delays and tables are there.
 
@@ -72,6 +76,8 @@ def measure(
         Which one, from 1.
     found_before : sequence of Gate
         What the layout did not pass.
+    ran_on : mapping of column to str, optional
+        Versions and engine, for the row.
     """
     load = run.cell.load
     empty_tables(load, cluster)
@@ -86,17 +92,16 @@ def measure(
     began = datetime.now(UTC)
     before = cluster.health()
     counters = cluster.counters()
-    engine.delay_statistics(reset=True)
-    servers = _cpu_s(cluster)
-    rig_s, machine_s, begin = _rig_cpu_s(), busy_cpu_s(), time.monotonic()
-    large = LargeUpdate(load, cluster) if load.large is not None else None
+    window = _Window(engine, cluster)
+    large = LargeUpdate(load, cluster, limits.run_s) if load.large is not None else None
     loaded = run_load(
-        load, cluster, seed=choice.randrange(2**31), limit_s=limits.run_s, beside=large
+        load,
+        cluster,
+        seed=choice.randrange(2**31),
+        limit_s=limits.run_s,
+        beside=large,
+        during=window,
     )
-    machine_s, wall_s = busy_cpu_s() - machine_s, time.monotonic() - begin
-    rig_s = _rig_cpu_s() - rig_s
-    spent = {name: after - servers[name] for name, after in _cpu_s(cluster).items()}
-    delays = engine.delay_statistics()
     begin = time.monotonic()
     caught_up = cluster.caught_up(limits.catch_up_s)
     contents = _contents(run, cluster)
@@ -104,12 +109,8 @@ def measure(
     after = cluster.health()
     growth = counter_growth(counters, cluster.counters())
 
-    # Programs in a container belong to its engine: what they use cannot be told from other work.
-    known = load.tool == "driver" or engine.name != "docker"
-    client_s = loaded.cpu_s if known else nan
-    own_s = sum(spent.values()) + delays.cpu_s + (rig_s if known else nan)
-    others = used_by_others(machine_s, own_s, wall_s)
     shown = written(load, cluster.nodes[0])
+    costs = window.costs(loaded, known=load.tool == "driver" or engine.name != "docker")
     observed = Observed(
         before=before,
         after=after,
@@ -117,8 +118,11 @@ def measure(
         caught_up=caught_up,
         written=None if shown is None else shown - written_before,
         loaded=loaded,
-        delays=delays,
-        used_by_others=others,
+        delays=window.delays,
+        lossy=any(link.loss for link in run.cell.layout.matrix(run.cell.node_names).links.values()),
+        busy_before=busy_before,
+        used_by_others=costs.used_by_others,
+        stolen=costs.stolen,
         in_time=loaded.tool_s <= limits.run_s,
         growth=growth,
     )
@@ -128,21 +132,84 @@ def measure(
         "attempt": attempt,
         "passed": int(not failed),
         "failed_gates": "; ".join(gate.name for gate in failed),
-        **metric_columns(loaded),
+        **metric_columns(load, loaded),
         **_large(run, large, loaded, growth),
         **counter_columns(run.cell.product, growth),
-        **cost_columns(Costs(spent, client_s, delays.cpu_s, others, busy_before), delays),
+        **cost_columns(costs, window.delays),
+        "busy_before": round(busy_before, 6),
         "catch_up_s": round(catch_up_s, 3),
         "began": began.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **(ran_on or {}),
     }
-    details = {"errors": dict(loaded.errors), "facts": _facts(before), "wall_s": round(wall_s, 3)}
+    details = {
+        "errors": dict(loaded.errors),
+        "facts": _facts(before),
+        "wall_s": round(window.wall_s, 3),
+    }
     entry = Entry(run.id, attempt, row, tuple(failed), growth, details)
     return Measured(entry, loaded.records)
 
 
+class _Window:
+    """What was used while a load ran, on one side of it and on the other.
+
+    Parameters
+    ----------
+    engine : Engine
+    cluster : Cluster
+    """
+
+    def __init__(self, engine: Engine, cluster: Cluster) -> None:
+        self._engine = engine
+        self._cluster = cluster
+        self.delays = DelayStatistics()
+        self.wall_s = self._machine_s = self._stolen_s = self._rig_s = 0.0
+        self._servers_s: dict[str, float] = {}
+
+    def __enter__(self) -> None:
+        self._engine.delay_statistics(reset=True)
+        self._servers_s = _cpu_s(self._cluster)
+        self._rig_s, self._machine_s = _own_cpu_s(), busy_cpu_s()
+        self._stolen_s, self.wall_s = stolen_cpu_s(), time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.wall_s = time.monotonic() - self.wall_s
+        self._machine_s = busy_cpu_s() - self._machine_s
+        self._stolen_s = stolen_cpu_s() - self._stolen_s
+        self._rig_s = _own_cpu_s() - self._rig_s
+        now = _cpu_s(self._cluster)
+        self._servers_s = {name: now[name] - before for name, before in self._servers_s.items()}
+        self.delays = self._engine.delay_statistics()
+
+    def costs(self, loaded: Loaded, *, known: bool) -> Costs:
+        """CPU time of everybody.
+
+        Parameters
+        ----------
+        loaded : Loaded
+        known : bool
+            Programs in a container belong to its engine: what they use cannot be told from other
+            work.
+        """
+        client_s = loaded.cpu_s if known else nan
+        own_s = sum(self._servers_s.values()) + self.delays.cpu_s + client_s + self._rig_s
+        return Costs(
+            servers_s=self._servers_s,
+            client_s=client_s,
+            relay_s=self.delays.cpu_s,
+            used_by_others=used_by_others(self._machine_s, own_s, self.wall_s),
+            stolen=max(0.0, self._stolen_s - _TICKS_S) / ((os.cpu_count() or 1) * self.wall_s),
+        )
+
+
+def without_folders(text: str) -> str:
+    """A text with files by their names alone."""
+    return _FOLDERS.sub("", text)
+
+
 def failed_entry(run: Run, factors: Sequence[str], attempt: int, problem: str) -> Entry:
-    """What is written down of a run that came to nothing; files by their names alone."""
-    problem = _FOLDERS.sub("", problem)
+    """What is written down of a run that came to nothing."""
+    problem = without_folders(problem)
     row = {
         **factor_columns(run, factors),
         "attempt": attempt,
@@ -174,10 +241,10 @@ def _cpu_s(cluster: Cluster) -> dict[str, float]:
     return {node.name: node.cpu_seconds() for node in cluster.nodes}
 
 
-def _rig_cpu_s() -> float:
-    """CPU time of this process and of all programs that it has run and that have ended."""
-    usages = (getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+def _own_cpu_s() -> float:
+    """CPU time of this process alone; the clients tell theirs."""
+    usage = getrusage(RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _facts(health: Health) -> Mapping[str, object]:

@@ -100,7 +100,8 @@ class Namespaces:
         names_file = self._folder / "names"
         names_file.write_text(f"127.0.0.1 localhost\n{known}", encoding="utf-8")
         (self._rootfs / "etc/hosts").touch()  # what the hosts have instead is mounted there
-        (self._rootfs / "data").mkdir(exist_ok=True)
+        for folder in ("data", "tmp"):
+            (self._rootfs / folder).mkdir(exist_ok=True)
         for name, address in addresses.items():
             outside, scratch = (self._folder / "hosts" / name / part for part in ("data", "tmp"))
             for folder in (outside, scratch):

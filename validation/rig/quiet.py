@@ -1,4 +1,4 @@
-"""What else runs on the machine: CPU time of all, and waiting until little is used."""
+"""What else runs on the machine: CPU time of all, what a host withheld, and waiting for quiet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import isnan
 from pathlib import Path
 
-__all__ = ["busy_cpu_s", "used_by_others", "wait_for_quiet"]
+__all__ = ["busy_cpu_s", "stolen_cpu_s", "used_by_others", "wait_for_quiet"]
 
 _STAT = Path("/proc/stat")
 
@@ -18,11 +18,18 @@ def busy_cpu_s(stat: str | None = None) -> float:
 
     Idle time, waiting for the disk, and what a guest's processor was held up are not work.
     """
-    text = _STAT.read_text(encoding="ascii") if stat is None else stat
-    user, nice, system, _idle, _iowait, irq, softirq, *_ = map(
-        int, text.splitlines()[0].split()[1:]
-    )
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = _ticks(stat)
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def stolen_cpu_s(stat: str | None = None) -> float:
+    """CPU seconds that a virtual machine's processors had work for and did not get."""
+    return _ticks(stat)[7] / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(stat: str | None) -> list[int]:
+    text = _STAT.read_text(encoding="ascii") if stat is None else stat
+    return [int(ticks) for ticks in text.splitlines()[0].split()[1:]]
 
 
 def wait_for_quiet(

@@ -81,7 +81,8 @@ METRICS = (
     Metric("p95_s", "latency_s.p95", "s", "95th percentile of the latency", tail=0.05),
     Metric("p99_s", "latency_s.p99", "s", "99th percentile of the latency", tail=0.01),
     Metric("failed", "aborted", "transactions", "transactions that failed", 5.0),
-    Metric("execution_s", "scheduled.large.execution_s", "s", "execution of the large update"),
+    Metric("update_s", "scheduled.large.duration_s", "s", "time until the large update answers"),
+    Metric("visible_s", "scheduled.large.visible_s", "s", "time until all nodes show it"),
     Metric("stall_s", "scheduled.large.stall_s", "s", "longest stall", 0.3),
     Metric(
         "payload_tps_before",
@@ -91,7 +92,11 @@ METRICS = (
         of=_closed,
     ),
     Metric(
-        "payload_tps_during", "scheduled.large.executing_tps", "1/s", "commits of others meanwhile"
+        "payload_tps_during",
+        "scheduled.large.during_tps",
+        "1/s",
+        "commits of others until all nodes show it",
+        100.0,
     ),
     Metric("fragments", "scheduled.large.fragments", "", "fragments", 2.0),
 )
@@ -121,17 +126,15 @@ class Costs:
     ----------
     servers_s : mapping of node to float
     client_s, relay_s : float
-    used_by_others : float
-        Share of the processors.
-    busy_before : float
-        The same, of all work, in the second before the run.
+    used_by_others, stolen : float
+        Shares of the processors: taken by other work, and not got from the host.
     """
 
     servers_s: Mapping[str, float]
     client_s: float
     relay_s: float
     used_by_others: float
-    busy_before: float
+    stolen: float
 
 
 def column(factor: str) -> str:
@@ -149,6 +152,7 @@ def factor_columns(run: Run, factors: Sequence[str]) -> dict[str, Value]:
         "layout": cell.layout.name,
         "load": load_name(cell, factors),
         "nodes": cell.nodes,
+        "tool": cell.load.tool,
         "writers": "+".join(cell.load.nodes),
         **{column(name): _plain(cell.value(name)) for name in factors},
         **_open_loop(cell),
@@ -177,19 +181,22 @@ def load_name(cell: Cell, factors: Sequence[str]) -> str:
     return " ".join([cell.load.name, *varied])
 
 
-def metric_columns(loaded: Loaded) -> dict[str, Value]:
-    """What was measured; what the tool does not tell is left empty."""
+def metric_columns(load: Load, loaded: Loaded) -> dict[str, Value]:
+    """What was measured; what the tool does not tell, and what it was told, is left empty."""
     rate = loaded.committed / loaded.tool_s if loaded.tool_s > 0 else float("nan")
     figures: dict[str, Any] = {
-        "seconds": loaded.tool_s,
-        "transactions": loaded.committed,
-        "failed": loaded.failed,
+        "seconds": loaded.tool_s if load.each is not None else None,
+        "lasted_s": loaded.tool_s,
+        "committed": loaded.committed,
+        "failed": loaded.failed if load.tool != "slap" else None,
+        "retried": loaded.retried if load.tool != "slap" else None,
         "throughput_tps": rate,
         "mean_s": loaded.mean_s,
         "p50_s": loaded.p50_s,
         "p95_s": loaded.p95_s,
         "p99_s": loaded.p99_s,
         "max_s": loaded.max_s,
+        "service_p95_s": loaded.service_p95_s,
     }
     return {name: _plain(value) for name, value in figures.items()}
 
@@ -199,7 +206,7 @@ def large_columns(
 ) -> dict[str, Value]:
     """What a large transaction took, and did to the load beside it."""
     figures = {
-        "execution_s": executed_s - begin_s,
+        "update_s": executed_s - begin_s,
         "visible_s": visible_s - begin_s,
         "payload_tps_before": stall.before_tps,
         "payload_tps_during": stall.during_tps,
@@ -218,7 +225,9 @@ def cost_columns(costs: Costs, delays: DelayStatistics) -> dict[str, Value]:
         "cpu_client": costs.client_s,
         "cpu_relay": costs.relay_s,
         "used_by_others": costs.used_by_others,
-        "busy_before": costs.busy_before,
+        "stolen": costs.stolen,
+        "relay_packets": delays.packets,
+        "relay_dropped": delays.dropped,
         "late_mean_ms": delays.late_mean_ms,
         "late_max_ms": delays.late_max_ms,
     }

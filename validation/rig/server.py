@@ -19,6 +19,7 @@ __all__ = ["Server", "ServerProgram", "initialise_all", "option_arguments"]
 START_S = 180.0
 INITIALISE_S = 300.0
 ASK_AGAIN_S = 0.1
+ANSWER_S = 600.0
 SOCKET_PATH_BYTES = 107  # what a Unix socket's address can hold
 
 
@@ -131,8 +132,10 @@ class Server:
         """Stop it, if it runs."""
         self.host.terminate()
 
-    def connect(self, database: str | None = None) -> Connection[Any]:
-        """A connection as root with autocommit, over the socket."""
+    def connect(
+        self, database: str | None = None, *, answer_s: float = ANSWER_S
+    ) -> Connection[Any]:
+        """A connection as root with autocommit, over the socket; an answer takes no longer."""
         import pymysql
 
         return pymysql.connect(
@@ -142,6 +145,7 @@ class Server:
             database=database,
             autocommit=True,
             connect_timeout=30,
+            read_timeout=answer_s,
         )
 
     def query(self, *statements: str) -> list[dict[str, Any]]:

@@ -66,6 +66,7 @@ def sysbench_command(load: Load, socket: str, step: str, *, seed: int = 1) -> li
         f"--time={_LONGEST_S if load.duration_s is None else round(load.duration_s)}",
         f"--rate={round(load.rate_tps)}",
         f"--rand-seed={seed}",
+        *("--rand-type=special", "--rand-spec-pct=1", "--rand-spec-res=75"),
         "--mysql-ignore-errors=1213,1020,1205,1180,3101",
         "--percentile=95",
         step,

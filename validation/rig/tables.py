@@ -12,6 +12,8 @@ from simrep.rig.statement import Statement
 __all__ = ["Tables", "large_tables", "statement", "tables"]
 
 _BATCH_ROWS = 50_000
+_SHOWN = {"oltp_insert": "count(*)", "oltp_update_index": "sum(k)"}
+"""Scripts of sysbench each of whose transactions adds 1 to a figure of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,9 @@ def tables(load: Load) -> Tables:
         figures = ", ".join(
             f"(select concat_ws(' ', count(*), sum(k)) from {name}) as {name}" for name in names
         )
-        return Tables((), (), f"select {figures}")
+        shown = _SHOWN.get(load.script)
+        sums = " + ".join(f"(select {shown} from {name})" for name in names)
+        return Tables((), (), f"select {figures}", f"select {sums} as total" if shown else "")
     if load.kind == "update":
         rows = ",".join(f"({number},0)" for number in range(1, load.existing_rows + 1))
         return Tables(
@@ -73,7 +77,7 @@ def tables(load: Load) -> Tables:
     return Tables(
         create=(f"create table if not exists inserts {columns} default charset=latin1",),
         empty=("truncate table inserts",),
-        fingerprint="select count(*) as number from inserts",
+        fingerprint="select count(*) as number, sum(id) as total from inserts",
         written=f"select count(*) / {load.rows} as total from inserts",
     )
 
