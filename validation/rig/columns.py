@@ -57,7 +57,7 @@ def metrics(
 def _enough(metric: Metric, load: str, rows: Sequence[Mapping[str, Any]]) -> bool:
     if metric.tail is None:
         return True
-    counts = [float(row["transactions"] or 0) for row in rows if row["load"] == load]
+    counts = [float(row["committed"] or 0) for row in rows if row["load"] == load]
     return metric.tail * min(counts) >= _BEYOND
 
 
