@@ -125,7 +125,7 @@ def load_dataset(name: str | Path) -> Dataset:
 
 def dataset_folder(name: str | Path) -> Path:
     """The folder of a dataset, by its name or path."""
-    folder = _shipped().get(str(name), Path(name))
+    folder = _shipped().get(str(name)) or Path(name).resolve()
     if not (folder / DEFINITION).is_file():
         raise ScenarioError(
             str(name), f"neither a dataset nor a folder with {DEFINITION}", _known(name)
@@ -223,9 +223,7 @@ def _shown(definition: Definition, rows: Sequence[Row]) -> Show:
     show = definition.show
     if show.x:
         return show
-    values = {
-        name: {row[name] for row in rows if name in row} - {""} for name in definition.factors
-    }
+    values = {name: {row[name] for row in rows} - {""} for name in definition.factors}
     numeric = {n: own for n, own in values.items() if not any(isinstance(v, str) for v in own)}
     x = max(numeric or values, key=lambda name: len(values[name]))
     others = [name for name in values if name != x and len(values[name]) > 1]
