@@ -9,8 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simrep.calibrate.fit import CalibrationError, FitResult, fit
-    from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
+    from simrep.calibrate.fit import fit
+    from simrep.calibrate.fit_result import FitResult
+    from simrep.calibrate.measured_figures import CalibrationError
+    from simrep.errors import (
+        ExtrapolationWarning,
+        ScenarioError,
+        ShortRunWarning,
+        SimrepError,
+    )
     from simrep.experiment.cluster import Cluster
     from simrep.experiment.curve_dataset import CurveDatasetResult
     from simrep.experiment.curves import CurveDataset
@@ -33,6 +40,7 @@ __all__ = [
     "Cluster",
     "CurveDataset",
     "CurveDatasetResult",
+    "ExtrapolationWarning",
     "FitResult",
     "Model",
     "Result",
@@ -64,8 +72,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "simrep.calibrate.fit": ("CalibrationError", "FitResult", "fit"),
-    "simrep.errors": ("ScenarioError", "ShortRunWarning", "SimrepError"),
+    "simrep.calibrate.fit": ("fit",),
+    "simrep.calibrate.fit_result": ("FitResult",),
+    "simrep.calibrate.measured_figures": ("CalibrationError",),
+    "simrep.errors": (
+        "ExtrapolationWarning",
+        "ScenarioError",
+        "ShortRunWarning",
+        "SimrepError",
+    ),
     "simrep.experiment.cluster": ("Cluster",),
     "simrep.experiment.curve_dataset": ("CurveDatasetResult",),
     "simrep.experiment.curves": ("CurveDataset",),

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["ScenarioError", "ShortRunWarning", "SimrepError", "nearest"]
+__all__ = [
+    "ExtrapolationWarning",
+    "ScenarioError",
+    "ShortRunWarning",
+    "SimrepError",
+    "nearest",
+]
 
 
 class SimrepError(Exception):
@@ -37,6 +43,10 @@ class ScenarioError(SimrepError, ValueError):
 
 class ShortRunWarning(UserWarning):
     """The run held too few transactions for the figure that was asked of it."""
+
+
+class ExtrapolationWarning(UserWarning):
+    """A pack is used beyond the range of the cells that it was checked with."""
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
