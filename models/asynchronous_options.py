@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
+
+from simrep.scenario import prior
 
 from .mysql_applier_options import ApplierCosts, ApplierOptions
 from .mysql_options import Pipeline
@@ -43,8 +45,8 @@ class AsynchronousOptions(ApplierOptions):
 class AsynchronousCosts(ApplierCosts):
     """Those of a server that applies, and what it costs to send and receive."""
 
-    send_us: float = Field(8.0, ge=0, description="CPU of the source per transaction and replica")
-    receive_us: float = Field(
+    send_us: Annotated[float, prior.SEND] = Field(8.0, ge=0, description="CPU of the source per transaction and replica")
+    receive_us: Annotated[float, prior.RECEIVE] = Field(
         15.0, ge=0, description="CPU to receive a transaction and write it to the relay log"
     )
-    byte_ns: float = Field(2.0, ge=0, description="CPU per byte received")
+    byte_ns: Annotated[float, prior.BYTE] = Field(2.0, ge=0, description="CPU per byte received")

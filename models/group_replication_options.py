@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
+from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 
 from .mysql_applier_options import ApplierCosts, ApplierOptions
@@ -194,37 +195,37 @@ class GroupReplicationOptions(ApplierOptions):
 class GroupReplicationCosts(ApplierCosts):
     """Those of a server that applies, and what the group costs it."""
 
-    replicate_us: float = Field(
+    replicate_us: Annotated[float, prior.BUILD] = Field(
         20.0, ge=0, description="CPU of the client's thread to build and hand over a message"
     )
-    propose_us: float = Field(10.0, ge=0, description="CPU of XCom to propose a batch")
-    send_us: float = Field(8.0, ge=0, description="CPU of XCom per copy of a message sent")
-    receive_us: float = Field(15.0, ge=0, description="CPU of XCom per message received")
-    byte_ns: float = Field(2.0, ge=0, description="CPU per byte of a message received")
-    deliver_us: float = Field(
+    propose_us: Annotated[float, prior.HAND_OVER] = Field(10.0, ge=0, description="CPU of XCom to propose a batch")
+    send_us: Annotated[float, prior.SEND] = Field(8.0, ge=0, description="CPU of XCom per copy of a message sent")
+    receive_us: Annotated[float, prior.RECEIVE] = Field(15.0, ge=0, description="CPU of XCom per message received")
+    byte_ns: Annotated[float, prior.BYTE] = Field(2.0, ge=0, description="CPU per byte of a message received")
+    deliver_us: Annotated[float, prior.HAND_OVER] = Field(
         5.0, ge=0, description="CPU to hand a delivered message to the applier module"
     )
-    certify_us: float = Field(
+    certify_us: Annotated[float, prior.CERTIFY] = Field(
         10.0, ge=0, description="CPU to certify a transaction, without its write set"
     )
-    certify_row_us: float = Field(1.0, ge=0, description="CPU to certify an item of a write set")
-    garbage_ns: float = Field(
+    certify_row_us: Annotated[float, prior.CERTIFY_KEY] = Field(1.0, ge=0, description="CPU to certify an item of a write set")
+    garbage_ns: Annotated[float, prior.GARBAGE] = Field(
         100.0,
         ge=0,
         description="CPU per item of certification info when it is looked through for garbage",
     )
-    resume_us: float = Field(
+    resume_us: Annotated[float, prior.HAND_OVER] = Field(
         10.0,
         ge=0,
         description="CPU of the client's thread from the verdict to the queue of the binary log",
     )
-    relay_log_us: float = Field(
+    relay_log_us: Annotated[float, prior.HAND_OVER] = Field(
         10.0, ge=0, description="CPU to write a transaction of another member to the relay log"
     )
-    compress_byte_ns: float = Field(2.0, ge=0, description="CPU per byte compressed (LZ4: 1.5-3)")
-    decompress_byte_ns: float = Field(
+    compress_byte_ns: Annotated[float, prior.COMPRESS_BYTE] = Field(2.0, ge=0, description="CPU per byte compressed (LZ4: 1.5-3)")
+    decompress_byte_ns: Annotated[float, prior.DECOMPRESS_BYTE] = Field(
         0.5, ge=0, description="CPU per byte decompressed (LZ4: 0.3-1)"
     )
-    compression_ratio: float = Field(
+    compression_ratio: Annotated[float, prior.COMPRESSION] = Field(
         3.4, ge=1, description="how much smaller LZ4 makes row events (sysbench 3.4, mysqlslap 4.5)"
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
+
+from simrep.scenario import prior
 
 from .mysql_options import Pipeline, ServerCosts, ServerOptions
 
@@ -63,8 +65,8 @@ class ApplierOptions(ServerOptions):
 class ApplierCosts(ServerCosts):
     """Those of a server, and what it costs to apply."""
 
-    schedule_us: float = Field(
+    schedule_us: Annotated[float, prior.HAND_OVER] = Field(
         5.0, ge=0, description="CPU of the coordinator to read and assign a transaction"
     )
-    apply_us: float = Field(40.0, ge=0, description="CPU to apply a transaction, without its rows")
-    apply_row_us: float = Field(5.0, ge=0, description="CPU to apply a row")
+    apply_us: Annotated[float, prior.APPLY] = Field(40.0, ge=0, description="CPU to apply a transaction, without its rows")
+    apply_row_us: Annotated[float, prior.ROW] = Field(5.0, ge=0, description="CPU to apply a row")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from simrep.errors import ScenarioError
+from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 
 from .client_costs import ClientCosts
@@ -124,19 +125,19 @@ class ServerCosts(ClientCosts):
     8-17 ms on a disk of 7200/min, 50-100 us behind a controller with a battery.
     """
 
-    commit_us: float = Field(20.0, ge=0, description="CPU to commit in the storage engine")
-    binlog_write_us: float = Field(
+    commit_us: Annotated[float, prior.COMMIT] = Field(20.0, ge=0, description="CPU to commit in the storage engine")
+    binlog_write_us: Annotated[float, prior.BINLOG_WRITE] = Field(
         5.0, ge=0, description="CPU to append a transaction to the binary log, without its bytes"
     )
-    binlog_byte_ns: float = Field(
+    binlog_byte_ns: Annotated[float, prior.BINLOG_BYTE] = Field(
         1.0, ge=0, description="CPU per byte copied into the binary log; holds up everybody"
     )
-    log_write_us: float = Field(
+    log_write_us: Annotated[float, prior.LOG_WRITE] = Field(
         5.0, ge=0, description="one write of the redo log (5-20; 8.0.11 and later: more)"
     )
-    fsync_us: float = Field(150.0, ge=0, description="one fsync of a log")
-    disk_mb_per_s: float = Field(500.0, gt=0, description="sequential write bandwidth of the disk")
-    switch_us: float = Field(
+    fsync_us: Annotated[float, prior.FSYNC] = Field(150.0, ge=0, description="one fsync of a log")
+    disk_mb_per_s: Annotated[float, prior.DISK] = Field(500.0, gt=0, description="sequential write bandwidth of the disk")
+    switch_us: Annotated[float, prior.SWITCH] = Field(
         3.0,
         ge=0,
         description="CPU of a context switch to a woken thread (5-50 with its cold start)",

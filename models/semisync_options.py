@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
+
+from simrep.scenario import prior
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
 from .mysql_options import Pipeline
@@ -74,7 +76,7 @@ class SemisyncOptions(AsynchronousOptions):
 class SemisyncCosts(AsynchronousCosts):
     """Those of asynchronous replication, and what it costs to acknowledge."""
 
-    reply_us: float = Field(8.0, ge=0, description="CPU of a replica to acknowledge a transaction")
-    acknowledge_us: float = Field(
+    reply_us: Annotated[float, prior.HAND_OVER] = Field(8.0, ge=0, description="CPU of a replica to acknowledge a transaction")
+    acknowledge_us: Annotated[float, prior.HAND_OVER] = Field(
         8.0, ge=0, description="CPU of the source to read an acknowledgement and act on it"
     )

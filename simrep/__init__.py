@@ -9,8 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simrep.calibrate.fit import CalibrationError, FitResult, fit
-    from simrep.errors import DatasetWarning, ScenarioError, ShortRunWarning, SimrepError
+    from simrep.calibrate.fit import fit
+    from simrep.calibrate.fit_result import FitResult
+    from simrep.calibrate.measured_figures import CalibrationError
+    from simrep.errors import (
+        DatasetWarning,
+        ExtrapolationWarning,
+        ScenarioError,
+        ShortRunWarning,
+        SimrepError,
+    )
     from simrep.experiment.cluster import Cluster
     from simrep.experiment.curve_dataset import CurveDatasetResult
     from simrep.experiment.curves import CurveDataset
@@ -37,6 +45,7 @@ __all__ = [
     "Dataset",
     "DatasetResult",
     "DatasetWarning",
+    "ExtrapolationWarning",
     "FitResult",
     "Model",
     "Result",
@@ -68,8 +77,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "simrep.calibrate.fit": ("CalibrationError", "FitResult", "fit"),
-    "simrep.errors": ("DatasetWarning", "ScenarioError", "ShortRunWarning", "SimrepError"),
+    "simrep.calibrate.fit": ("fit",),
+    "simrep.calibrate.fit_result": ("FitResult",),
+    "simrep.calibrate.measured_figures": ("CalibrationError",),
+    "simrep.errors": (
+        "DatasetWarning",
+        "ExtrapolationWarning",
+        "ScenarioError",
+        "ShortRunWarning",
+        "SimrepError",
+    ),
     "simrep.experiment.cluster": ("Cluster",),
     "simrep.experiment.curve_dataset": ("CurveDatasetResult",),
     "simrep.experiment.curves": ("CurveDataset",),

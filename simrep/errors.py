@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["DatasetWarning", "ScenarioError", "ShortRunWarning", "SimrepError", "nearest"]
+__all__ = [
+    "DatasetWarning",
+    "ExtrapolationWarning",
+    "ScenarioError",
+    "ShortRunWarning",
+    "SimrepError",
+    "nearest",
+]
 
 
 class SimrepError(Exception):
@@ -41,6 +48,10 @@ class DatasetWarning(UserWarning):
 
 class ShortRunWarning(UserWarning):
     """The run held too few transactions for the figure that was asked of it."""
+
+
+class ExtrapolationWarning(UserWarning):
+    """A pack is used beyond the range of the cells that it was checked with."""
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

@@ -5,147 +5,86 @@ absolute deviation is given), with the same random numbers in every evaluation, 
 squares is a function of the costs alone. Costs vary by factors and are positive, so the fit moves
 in their logarithms. What is known beforehand enters as one more residual for each cost (a
 log-normal prior): a handful of cells cannot tell a dozen costs apart, and without it the fit would
-trade one for another at will.
+trade one for another at will. A few replications lead close to the optimum; all of them finish it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from math import exp, hypot, isfinite, log, nan
 from pathlib import Path
-from statistics import median
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simrep.errors import ScenarioError, SimrepError, nearest
+from simrep.calibrate.discrepancy import covariance_of, discrepancy_of
+from simrep.calibrate.fit_result import Estimate, FitResult
+from simrep.calibrate.identify import informed, knowledge
+from simrep.calibrate.measured_figures import CalibrationError, MeasuredFigures
+from simrep.calibrate.objective import Objective, Progress, Trials
+from simrep.calibrate.parameters import chosen_parameters
+from simrep.errors import ScenarioError, nearest
+from simrep.experiment.cells_expression import cells_expression
+from simrep.experiment.model import find_model
+from simrep.experiment.model_card import unit_of
 from simrep.experiment.plan import plan
-from simrep.experiment.reproduce import simulate_cells
 from simrep.experiment.dataset import Fit, MeasuredCell, Parameter, Series, Dataset, load_dataset
-from simrep.scenario import load, with_values
+from simrep.scenario import load
 
-__all__ = ["CalibrationError", "Estimate", "FitResult", "Residual", "fit"]
+if TYPE_CHECKING:
+    from simrep.calibrate.posterior import Posterior
+
+__all__ = ["fit"]
 
 Floats = NDArray[np.float64]
-Progress = Callable[[int, float], None]
-_STEP = 0.1
-"""Relative step of the difference quotients: events of a simulation swap places as costs change,
-so its figures are rough on a smaller scale."""
-_TOLERANCE = 1e-4
-_REACH = 4.0
-"""Bounds lie this many sigmas of the prior away where none are given."""
 
-
-class CalibrationError(SimrepError):
-    """A fit that cannot be made, or that was stopped.
-
-    Parameters
-    ----------
-    message : str
-    best : mapping of str to float, optional
-        The best costs found until then.
-    """
-
-    def __init__(self, message: str, best: dict[str, float] | None = None) -> None:
-        self.best = best or {}
-        super().__init__(message)
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A fitted cost.
-
-    Attributes
-    ----------
-    name : str
-    prior : float
-        What it was expected to be.
-    value : float
-        Best value, in the unit of its name.
-    standard_error : float
-        Standard error of its logarithm, from the Jacobian; close to the sigma of the prior when
-        the cells say nothing about it.
-    """
-
-    name: str
-    prior: float
-    value: float
-    standard_error: float
-
-
-@dataclass(frozen=True, slots=True)
-class Residual:
-    """A figure the costs were fitted to.
-
-    Attributes
-    ----------
-    label : str
-        Column and factors.
-    measured, fitted : float
-    """
-
-    label: str
-    measured: float
-    fitted: float
-
-    @property
-    def relative_error(self) -> float:
-        """Fitted relative to measured, minus one; NaN if 0 was measured."""
-        return self.fitted / self.measured - 1.0 if self.measured else nan
-
-
-@dataclass(frozen=True, slots=True)
-class FitResult:
-    """Fitted costs and how well they explain the cells.
-
-    Attributes
-    ----------
-    series : str
-    estimates : tuple of Estimate
-    residuals : tuple of Residual
-    cost : float
-        Half the sum of squared residuals, prior included.
-    evaluations : int
-        Sets of costs that were simulated.
-    converged : bool
-    """
-
-    series: str
-    estimates: tuple[Estimate, ...]
-    residuals: tuple[Residual, ...]
-    cost: float
-    evaluations: int
-    converged: bool
-
-    @property
-    def costs(self) -> dict[str, float]:
-        """Fitted values by name."""
-        return {estimate.name: estimate.value for estimate in self.estimates}
+_COARSE = 4
+"""The search begins with one in so many of the replications."""
+_COARSE_TOLERANCE = 1e-2
+_TOLERANCE = 1e-3
+_MACHINE = "machine."
 
 
 def fit(
     dataset: Dataset | str | Path,
     *,
     series: str | None = None,
+    model: str | None = None,
+    parameters: Sequence[str] = (),
+    cells: str | None = None,
+    keep: bool = False,
+    posterior: bool = False,
     replications: int | None = None,
     seed: int | None = None,
     max_steps: int = 30,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> FitResult:
-    """Fit the costs that a series of a dataset names, to its cells marked for fitting.
+    """Fit costs to measured cells of a series of a dataset.
 
     Parameters
     ----------
     dataset : Dataset, str or Path
-    series : str, optional
-        Needed only when several series of the dataset have a fit.
+    series, model : str, optional
+        Which measured system, or the one that this model simulates; needed only when several
+        could be meant.
+    parameters : sequence of str
+        Costs of the model, and traits of the machine as ``machine.TRAIT``; default: those that
+        the dataset names. Their priors are those of the dataset, and the usual ranges for others.
+    cells : str, optional
+        A condition on the factors (``threads <= 16 and delay_ms == 0``) instead of the cells that
+        ``fit_where`` names.
+    keep : bool
+        Do not search: tell how sure the costs are that the scenario has now.
+    posterior : bool
+        Sample the posterior with emcee instead of taking the covariance from the Jacobian.
     replications, seed : int, optional
         Instead of those the dataset names.
     max_steps : int
-        Steps of the search at most; each simulates one set of costs per fitted cost.
+        Steps of the search at most; each simulates one set of costs per fitted cost, the last
+        ones two.
     executor : concurrent.futures.Executor, optional
         Where replications run; in this process when None.
     progress : callable, optional
@@ -154,194 +93,197 @@ def fit(
     Raises
     ------
     ScenarioError
-        When the dataset has no such fit.
+        When the dataset has no such series, cost or cell.
     CalibrationError
         When no figure can be compared, or the fit was interrupted (Ctrl-C).
     """
-    from scipy.optimize import least_squares
-
     if not isinstance(dataset, Dataset):
         dataset = load_dataset(dataset)
-    chosen, spec = _choose(dataset, series)
-    problem = _Problem(
-        dataset,
-        chosen,
-        spec,
-        replications=spec.replications if replications is None else replications,
-        seed=spec.seed if seed is None else seed,
-        executor=executor,
-        progress=progress,
-    )
-    try:
-        found = least_squares(
-            problem.residuals,
-            np.clip(problem.start, problem.low, problem.high),
-            problem.jacobian,
-            bounds=(problem.low, problem.high),
-            x_scale=problem.sigmas,
-            ftol=_TOLERANCE,
-            xtol=_TOLERANCE,
-            gtol=None,
-            max_nfev=max_steps,
+    chosen = _series(dataset, series, model, any_series=bool(parameters))
+    used = _cells(dataset, chosen, cells)
+    base = load(dataset.scenario_path(chosen))
+    spec = chosen.fit
+    wanted = chosen_parameters(parameters, spec, find_model(base.cluster.model))
+    spec = Fit(parameter=wanted) if spec is None else spec
+    replications = spec.replications if replications is None else replications
+    seed = spec.seed if seed is None else seed
+    trials = Trials([parameter.name for parameter in wanted], progress)
+    figures = MeasuredFigures.of(dataset, chosen, spec, used)
+    if not figures.observations:
+        raise CalibrationError(f"{dataset.name}: no figure of these cells can be compared")
+
+    def objective(count: int) -> Objective:
+        return Objective(
+            figures, wanted, trials, replications=count, seed=seed, executor=executor
         )
+
+    sampled = None
+    try:
+        last = objective(replications)
+        if keep:
+            found = _Found(_present(dataset, chosen, wanted), converged=True)
+        else:
+            found = _search(objective, last, replications, max_steps)
+        sensitivity = last.sensitivity(found.x)
+        if posterior:
+            from simrep.calibrate.posterior import sample
+
+            sampled = sample(last, found.x, sensitivity, seed)
     except KeyboardInterrupt:
-        raise CalibrationError("the fit was interrupted", problem.best()) from None
-    covariance = np.linalg.inv(found.jac.T @ found.jac)  # regular: the priors see to that
-    return FitResult(
-        series=chosen.name,
-        estimates=tuple(
-            Estimate(parameter.name, parameter.prior, float(np.exp(x)), float(np.sqrt(variance)))
-            for parameter, x, variance in zip(
-                spec.parameter, found.x, np.diag(covariance), strict=True
-            )
-        ),
-        residuals=problem.explained(found.x),
-        cost=float(found.cost),
-        evaluations=problem.evaluations,
-        converged=bool(found.success),
-    )
+        raise CalibrationError("the fit was interrupted", trials.best) from None
+    return _result(dataset, chosen, base.cluster.model, wanted, last, found, sensitivity, sampled)
 
 
-def _choose(dataset: Dataset, name: str | None) -> tuple[Series, Fit]:
-    fits = {series.name: series for series in dataset.definition.series if series.fit is not None}
-    if name is None and len(fits) == 1:
-        name = next(iter(fits))
-    if name is None or name not in fits:
-        problem = f"no fit for series {name!r}" if name else f"{len(fits)} series have a fit"
-        raise ScenarioError(dataset.name, problem, nearest(name or "", fits))
-    chosen = fits[name]
-    assert chosen.fit is not None
-    return chosen, chosen.fit
+def _series(
+    dataset: Dataset, name: str | None, model: str | None, *, any_series: bool
+) -> Series:
+    """The measured system that is meant."""
+    all_of_them = {
+        series.name: series
+        for series in dataset.definition.series
+        if any_series or series.fit is not None
+    }
+    possible = all_of_them
+    if model is not None:
+        models = {
+            key: load(dataset.scenario_path(series)).cluster.model
+            for key, series in all_of_them.items()
+        }
+        possible = {key: all_of_them[key] for key, one in models.items() if one == model}
+        if not possible:
+            hint = nearest(model, models.values())
+            raise ScenarioError(dataset.name, f"no series to fit is one of {model!r}", hint)
+    if name is None and len(possible) == 1:
+        return next(iter(possible.values()))
+    if name is None or name not in possible:
+        what = "can be fitted" if any_series else "have a fit"
+        problem = f"no fit for series {name!r}" if name else f"{len(possible)} series {what}"
+        raise ScenarioError(dataset.name, problem, nearest(name or "", possible))
+    return possible[name]
+
+
+def _cells(dataset: Dataset, series: Series, condition: str | None) -> list[MeasuredCell]:
+    cells = dataset.cells[series.name]
+    if condition is None:
+        used = [cell for cell in cells if cell.used_in_fit]
+    else:
+        meant = cells_expression(condition, cells[0].factors)
+        used = [cell for cell in cells if meant(cell.factors)]
+    if not used:
+        what = "names no cells" if condition is None else f"has no cells with {condition!r}"
+        raise CalibrationError(f"{dataset.name} {what} for the fit of {series.name}")
+    return used
 
 
 @dataclass(frozen=True, slots=True)
-class _Observation:
-    """A measured figure: which scenario and which of its figures it is compared with."""
+class _Found:
+    """Where a search has ended."""
 
-    scenario: int
-    figure: int
-    label: str
-    measured: float
-    noise: float
-    absolute: float | None
-
-    def error(self, value: float) -> float:
-        """How far a simulated figure is off, in standard deviations of the measurement."""
-        if self.absolute is not None:
-            return (value - self.measured) / hypot(self.absolute, self.noise * self.measured)
-        return log(value / self.measured) / self.noise
+    x: Floats
+    converged: bool
 
 
-class _Problem:
-    """Residuals of a set of costs, given as logarithms, and what has been tried."""
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        series: Series,
-        spec: Fit,
-        *,
-        replications: int,
-        seed: int,
-        executor: Executor | None,
-        progress: Progress | None,
-    ) -> None:
-        self.evaluations = 0
-        self.start = np.log([parameter.prior for parameter in spec.parameter])
-        self.sigmas = np.array([parameter.sigma for parameter in spec.parameter])
-        self.low, self.high = np.transpose([_bounds(parameter) for parameter in spec.parameter])
-        self._names = [parameter.name for parameter in spec.parameter]
-        self._paths = [parameter.path for parameter in spec.parameter]
-        self._replications = replications
-        self._seed = seed
-        self._executor = executor
-        self._progress = progress
-        self._tried: dict[bytes, tuple[float, Floats, Floats]] = {}
-        cells = [cell for cell in dataset.cells[series.name] if cell.used_in_fit]
-        if not cells:
-            raise CalibrationError(f"{dataset.name} names no cells for the fit of {series.name}")
-        base = load(dataset.scenario_path(series))
-        self._scenarios = [with_values(base, cell.settings) for cell in cells]
-        metric = dataset.definition.metric
-        self._figures = [metric.result, *(extra.result for extra in spec.extra)]
-        columns: list[tuple[str, float, float | None]] = [(metric.column, spec.noise, None)]
-        columns += [(extra.column, extra.noise, extra.absolute) for extra in spec.extra]
-        self._observations = [
-            _Observation(row, figure, _label(column, cell), cell.values[column], noise, absolute)
-            for row, cell in enumerate(cells)
-            for figure, (column, noise, absolute) in enumerate(columns)
-            if cell.values.get(column, 0.0) > 0.0
-            or (absolute is not None and cell.values.get(column) == 0.0)
-        ]
-
-    def residuals(self, x: Floats) -> Floats:
-        """In units of their standard deviations; the prior comes last."""
-        return self._try(x)[2]
-
-    def jacobian(self, x: Floats) -> Floats:
-        """Difference quotients, away from a bound."""
-        here = self.residuals(x)
-        columns = []
-        for index in range(len(x)):
-            step = _STEP if x[index] + _STEP <= self.high[index] else -_STEP
-            moved = x.copy()
-            moved[index] += step
-            columns.append((self.residuals(moved) - here) / step)
-        return np.transpose(columns)
-
-    def explained(self, x: Floats) -> tuple[Residual, ...]:
-        """The observations beside their fitted figures."""
-        values = self._try(x)[1]
-        return tuple(
-            Residual(seen.label, seen.measured, value)
-            for seen, value in zip(self._observations, values.tolist(), strict=True)
-        )
-
-    def best(self) -> dict[str, float]:
-        """The costs with the smallest residuals so far."""
-        if not self._tried:
-            return {}
-        key = min(self._tried, key=lambda tried: self._tried[tried][0])
-        values = np.exp(np.frombuffer(key))
-        return dict(zip(self._names, values.tolist(), strict=True))
-
-    def _try(self, x: Floats) -> tuple[float, Floats, Floats]:
-        key = x.tobytes()
-        if key not in self._tried:
-            values = self._simulated(np.exp(x))
-            pairs = zip(self._observations, values.tolist(), strict=True)
-            errors = [seen.error(value) for seen, value in pairs]
-            residuals = np.concatenate([errors, (x - self.start) / self.sigmas])
-            self._tried[key] = 0.5 * float(residuals @ residuals), values, residuals
-            self.evaluations += 1
-            if self._progress is not None:
-                self._progress(self.evaluations, min(cost for cost, *_ in self._tried.values()))
-        return self._tried[key]
-
-    def _simulated(self, costs: Floats) -> Floats:
-        """The simulated figures, in the order of the observations."""
-        settings = dict(zip(self._paths, costs.tolist(), strict=True))
-        plans = [plan(with_values(scenario, settings)) for scenario in self._scenarios]
-        simulated = list(
-            simulate_cells(plans, self._figures, self._replications, self._seed, self._executor)
-        )
-        values = []
-        for seen in self._observations:
-            value = median(sample[seen.figure] for sample in simulated[seen.scenario])
-            if not (isfinite(value) and (value > 0.0 or seen.absolute is not None)):
-                raise CalibrationError(f"{seen.label}: simulated {value}, needs a positive figure")
-            values.append(value)
-        return np.array(values)
+def _present(dataset: Dataset, series: Series, wanted: Sequence[Parameter]) -> Floats:
+    """The costs that the scenario has now, as logarithms."""
+    planned = plan(load(dataset.scenario_path(series)))
+    traits = planned.scenario.cluster.machine
+    values = []
+    for parameter in wanted:
+        table = traits if parameter.name.startswith(_MACHINE) else planned.costs
+        value = getattr(table, parameter.name.removeprefix(_MACHINE))
+        if not value:
+            raise ScenarioError(parameter.path, "has no positive value to keep", "fit it")
+        values.append(float(value))
+    return np.log(values)
 
 
-def _bounds(parameter: Parameter) -> tuple[float, float]:
-    reach = exp(_REACH * parameter.sigma)
-    low = parameter.prior / reach if parameter.low is None else parameter.low
-    high = parameter.prior * reach if parameter.high is None else parameter.high
-    if not low < high:
-        raise ScenarioError(f"fit.parameter.{parameter.name}", f"bounds {low} .. {high} are empty")
-    return log(low), log(high)
+def _search(
+    objective: Callable[[int], Objective], last: Objective, replications: int, max_steps: int
+) -> _Found:
+    """Least squares, first with few replications and then with all."""
+    from scipy.optimize import least_squares
+
+    x = np.clip(last.start, last.low, last.high)
+    coarse = max(1, replications // _COARSE)
+    if coarse < replications:
+        few = objective(coarse)
+        x = least_squares(
+            few.residuals,
+            x,
+            few.jacobian,
+            bounds=(few.low, few.high),
+            x_scale=few.sigmas,
+            ftol=_COARSE_TOLERANCE,
+            xtol=_COARSE_TOLERANCE,
+            gtol=None,
+            max_nfev=max_steps,
+        ).x
+    found = least_squares(
+        last.residuals,
+        x,
+        last.wide_jacobian,
+        bounds=(last.low, last.high),
+        x_scale=last.sigmas,
+        ftol=_TOLERANCE,
+        xtol=_TOLERANCE,
+        gtol=None,
+        max_nfev=max_steps,
+    )
+    return _Found(np.asarray(found.x), bool(found.success))
 
 
-def _label(column: str, cell: MeasuredCell) -> str:
-    return column + " at " + ", ".join(f"{name} {value}" for name, value in cell.factors.items())
+def _result(
+    dataset: Dataset,
+    series: Series,
+    model: str,
+    wanted: Sequence[Parameter],
+    objective: Objective,
+    found: _Found,
+    sensitivity: Floats,
+    sampled: Posterior | None,
+) -> FitResult:
+    figures, sigmas = objective.figures, objective.sigmas
+    [values] = objective.values([found.x])
+    residuals = objective.residuals(found.x)
+    discrepancy = discrepancy_of(
+        residuals[: len(figures.observations)], figures.noise, sensitivity, sigmas
+    )
+    covariance = covariance_of(sensitivity, sigmas, discrepancy.excess)
+    method = "Jacobian of the least squares, with the priors"
+    if sampled is not None:
+        covariance, method = sampled.covariance, sampled.method
+    told = sensitivity / np.sqrt(discrepancy.excess)
+    names = [parameter.name for parameter in wanted]
+    errors = np.sqrt(np.diag(covariance))
+    return FitResult(
+        dataset=dataset.name,
+        series=series.name,
+        model=model,
+        estimates=tuple(
+            Estimate(
+                name=parameter.name,
+                unit=unit_of(parameter.name),
+                prior=parameter.prior,
+                sigma=parameter.sigma,
+                value=float(np.exp(x)),
+                standard_error=float(error),
+                known=one.known,
+                partners=one.partners,
+            )
+            for parameter, x, error, one in zip(
+                wanted, found.x, errors, knowledge(names, told, sigmas), strict=True
+            )
+        ),
+        correlation=tuple(map(tuple, (covariance / np.outer(errors, errors)).tolist())),
+        informed=informed(told, sigmas),
+        residuals=figures.explained(values),
+        discrepancy=discrepancy,
+        method=method,
+        emulator_error=None if sampled is None else sampled.emulator_error,
+        noise=figures.observations[0].noise,
+        seed=objective.seed,
+        replications=objective.replications,
+        cost=0.5 * float(residuals @ residuals),
+        evaluations=objective.trials.count,
+        converged=found.converged,
+    )

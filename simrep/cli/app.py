@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from simrep.cli.calibrate import calibrate
 from simrep.cli.explain import explain
-from simrep.cli.fit import fit
 from simrep.cli.fragment_size import fragment_size
 from simrep.cli.models import models
 from simrep.cli.reproduce import reproduce
@@ -88,7 +88,7 @@ app.command()(explain)
 app.command()(reproduce)
 app.command()(validate)
 app.command()(models)
-app.command()(fit)
+app.command()(calibrate)
 app.command()(fragment_size)
 app.command()(schema)
 app.add_typer(rig)

@@ -81,10 +81,11 @@ def _description(one: dict[str, Any]) -> Group:
             option["description"],
         )
     costs = Table(box=box.SIMPLE_HEAD)
-    for heading in ("cost", "default", "unit", "meaning"):
+    for heading in ("cost", "default", "usual", "unit", "meaning"):
         costs.add_column(heading, justify="right" if heading == "default" else "left")
     for name, cost in one["costs"].items():
-        costs.add_row(name, _text(cost["default"]), cost["unit"], cost["description"])
+        usual = " to ".join(map(_text, cost["range"] or ()))
+        costs.add_row(name, _text(cost["default"]), usual, cost["unit"], cost["description"])
     title = Text.assemble((one["name"], "bold"), f": {one['summary']}")
     versions = Text("Versions: " + (", ".join(one["versions"]) or "none"))
     packs = Text("Packs: " + (", ".join(one["packs"]) or "none"))

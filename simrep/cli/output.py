@@ -70,8 +70,10 @@ def show(renderable: Any) -> None:
 
 
 @contextmanager
-def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on standard error for work that takes long; gives what to call with (done, all).
+
+    It only moves where nobody knows how much there is in all (None).
 
     Parameters
     ----------

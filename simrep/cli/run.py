@@ -32,6 +32,13 @@ Log = Annotated[
     Path | None,
     typer.Option("--log", metavar="FILE.csv", help="Save a row for every transaction."),
 ]
+Draws = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Runs with other costs for the prediction interval; default: as many as replications.",
+    ),
+]
 
 
 def run(
@@ -39,6 +46,7 @@ def run(
     set_: Set = None,
     seed: Seed = None,
     replications: Replications = None,
+    draws: Draws = None,
     json: Json = False,
     plot: Plot = None,
     log: Log = None,
@@ -65,7 +73,9 @@ def run(
         changes["run.log"] = True
     chosen = with_values(load(scenario), changes)
     with workers(jobs) as executor, progress_bar(scenario.name, quiet=json):
-        result = simulate(chosen, seed=seed, replications=replications, executor=executor)
+        result = simulate(
+            chosen, seed=seed, replications=replications, draws=draws, executor=executor
+        )
     if plot is not None:
         write_whole(plot, result.plot)
     if log is not None:

@@ -12,9 +12,10 @@ from pydantic.fields import FieldInfo
 from simrep.experiment.model import Model
 from simrep.scenario.options import by_spelling, versions
 from simrep.scenario.pack import load_pack, pack_names
+from simrep.scenario.prior import prior_of
 from simrep.scenario.problems import spellings
 
-__all__ = ["model_card", "package_of"]
+__all__ = ["model_card", "package_of", "unit_of"]
 
 _UNITS = {
     "mb_per_s": "MB/s", "us": "us", "ms": "ms", "ns": "ns", "s": "s", "bytes": "bytes",
@@ -84,11 +85,18 @@ def _costs(table: type[BaseModel]) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "default": field.get_default(call_default_factory=True),
-            "unit": next((unit for end, unit in _UNITS.items() if name.endswith(f"_{end}")), ""),
+            "unit": unit_of(name),
             "description": field.description or "",
+            "range": None if (known := prior_of(field)) is None else [known.low, known.high],
+            "source": "" if known is None else known.source,
         }
         for name, field in table.model_fields.items()
     }
+
+
+def unit_of(name: str) -> str:
+    """The unit that the name of a cost ends with; empty if it has none."""
+    return next((unit for end, unit in _UNITS.items() if name.endswith(f"_{end}")), "")
 
 
 def _allowed(field: FieldInfo) -> str:

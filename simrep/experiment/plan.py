@@ -49,6 +49,7 @@ class Plan:
         Servers that come and go, in the order of time.
     versions : mapping of str to str
         What computes it: package, interpreter, libraries, model and pack.
+    pack : Pack or None
     """
 
     scenario: Scenario
@@ -61,6 +62,7 @@ class Plan:
     workload: Workload
     changes: tuple[Change, ...]
     versions: Mapping[str, str]
+    pack: Pack | None = None
 
 
 def plan(scenario: Scenario) -> Plan:
@@ -136,6 +138,7 @@ def plan(scenario: Scenario) -> Plan:
         workload=_workload(scenario, model, options),
         changes=_changes(scenario, model),
         versions=_versions(scenario, pack),
+        pack=pack,
     )
 
 

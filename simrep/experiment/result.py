@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from simrep.experiment.prediction import Prediction
 from simrep.experiment.printed import as_text
 from simrep.experiment.scheduled import ScheduledRecord
 from simrep.measure.breakdown import Breakdown
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
 
-__all__ = ["Result", "RunRecord"]
+__all__ = ["FIGURES", "Result", "RunRecord"]
 
 Counters = Mapping[str, Mapping[str, float]]
 CONFIDENCE = 0.95
@@ -104,6 +105,8 @@ class Result:
         Latencies of all committed transactions.
     runs : tuple of RunRecord
         The replications.
+    prediction : Prediction or None
+        Where a measurement would lie; only with a pack that tells how sure its costs are.
     """
 
     throughput_tps: float
@@ -125,6 +128,7 @@ class Result:
     histogram: LatencyHistogram
     runs: tuple[RunRecord, ...]
     scheduled: Mapping[str, ScheduledRecord] = field(default_factory=dict)
+    prediction: Prediction | None = None
 
     @classmethod
     def combine(
@@ -133,6 +137,7 @@ class Result:
         *,
         scenario: Mapping[str, Any] | None = None,
         versions: Mapping[str, str] | None = None,
+        prediction: Prediction | None = None,
     ) -> Result:
         """The result of replications of one run.
 
@@ -141,7 +146,8 @@ class Result:
         runs : sequence of RunRecord
             At least one, of one seed, each replication once; their order does not matter.
         scenario, versions : mapping, optional
-            Kept with the result.
+            Kept with the result, as is the prediction.
+        prediction : Prediction, optional
 
         Raises
         ------
@@ -184,6 +190,7 @@ class Result:
                 found[0].name: ScheduledRecord.mean(found)
                 for found in zip(*(run.scheduled for run in runs), strict=True)
             },
+            prediction=prediction,
         )
 
     def breakdown(self, kind: str | None = None) -> Breakdown:
@@ -222,6 +229,8 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
         left_out = {"histogram", "runs", "classes", "scheduled"}
+        if self.prediction is None:
+            left_out.add("prediction")
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         if len(self.classes) > 1:
             content["classes"] = {
@@ -243,10 +252,12 @@ class Result:
 
         Covers the scenario, the seed, all figures and the latency histogram of every
         replication; not the versions of what computed it, nor the breakdown, which only explains
-        the latency and may become finer without a change of what was simulated.
+        the latency and may become finer without a change of what was simulated, nor the
+        prediction, which is about runs with other costs.
         """
         content = self.to_dict()
         del content["versions"], content["breakdown"]
+        content.pop("prediction", None)
         for of_class in content.get("classes", {}).values():
             del of_class["breakdown"]
         content["buckets"] = [_plain(run.measurement.latency.buckets()) for run in self.runs]
@@ -333,7 +344,7 @@ def _total_classes(measured: Sequence[Measurement]) -> dict[str, ClassCount]:
     return totals
 
 
-_FIGURES: dict[str, Callable[[Measurement], float]] = {
+FIGURES: dict[str, Callable[[Measurement], float]] = {
     "throughput_tps": lambda m: m.throughput_tps,
     "makespan_s": lambda m: m.makespan_s,
     "latency_s.mean": lambda m: m.latency.mean_s,
@@ -347,7 +358,7 @@ def _intervals(measured: Sequence[Measurement]) -> dict[str, tuple[float, float]
     if len(measured) < 2:
         return {}
     intervals = {}
-    for name, figure in _FIGURES.items():
+    for name, figure in FIGURES.items():
         values = [figure(m) for m in measured]
         if all(isfinite(value) for value in values):
             interval = mean_interval(values, CONFIDENCE)

@@ -8,12 +8,23 @@ from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
+from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning, SimrepError
 from simrep.experiment.build import build_cluster
+from simrep.experiment.pack_range import extrapolation
 from simrep.experiment.plan import Plan, plan
-from simrep.experiment.result import Result, RunRecord
+from simrep.experiment.prediction import (
+    CONFIDENCE,
+    Prediction,
+    Uncertainty,
+    predictable,
+    prediction_interval,
+    uncertainty_of,
+    with_drawn_costs,
+)
+from simrep.experiment.result import FIGURES, Result, RunRecord
 from simrep.experiment.scheduled import ScheduledRecord
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
@@ -143,6 +154,7 @@ def run(
     *,
     seed: int | None = None,
     replications: int | None = None,
+    draws: int | None = None,
     executor: Executor | None = None,
     trace: bool = False,
 ) -> Result:
@@ -156,8 +168,12 @@ def run(
         Root of all random numbers; default: ``run.seed`` of the scenario.
     replications : int, optional
         Independent repetitions; default: ``run.replications``.
+    draws : int, optional
+        Further runs for the prediction interval, with costs drawn from what the pack says of
+        them; default: as many as replications, if there are several. With 0 the interval covers
+        the error of the model alone. Without a pack that tells how sure it is there are none.
     executor : concurrent.futures.Executor, optional
-        Where replications run; default: here, one after the other.
+        Where replications and draws run; default: here, one after the other.
     trace : bool
         Keep a trace of what the model did, in ``result.runs``.
 
@@ -176,6 +192,8 @@ def run(
     ShortRunWarning
         If it was interrupted and holds fewer replications than asked for, if nothing committed
         in the measured time, or if it ended before a scheduled transaction or a change.
+    ExtrapolationWarning
+        If its pack was not checked with such a cluster or load.
     """
     loaded = load(scenario)
     settings = loaded.run
@@ -188,16 +206,28 @@ def run(
             update={"run": settings.model_copy(update={"seed": seed, "replications": wanted})}
         )
     )
+    if beyond := extrapolation(planned):
+        warnings.warn(beyond, ExtrapolationWarning, stacklevel=2)
+    if draws is None:
+        draws = wanted if wanted > 1 else 0
+    elif _at_least("draws", draws, 0) == 1:
+        raise ScenarioError("draws", "must be 0 or at least 2, given 1")
     records: list[Replication] = []
+    drawn: list[dict[str, float]] = []
+    uncertainty = uncertainty_of(planned)
     try:
         for record in _replications(planned, seed, wanted, executor, trace):
             records.append(record)  # noqa: PERF402 - what came before an interrupt stays
+        if uncertainty is not None:
+            for figures in _drawn(planned, uncertainty, seed, draws, executor):
+                drawn.append(figures)  # noqa: PERF402 - as above
     except KeyboardInterrupt:
         if not records:
             raise
-        warnings.warn(
-            f"interrupted: {len(records)} of {wanted} replications", ShortRunWarning, stacklevel=2
-        )
+        done = f"{len(records)} of {wanted} replications"
+        if len(records) == wanted:
+            done = f"{len(drawn)} of {draws} draws of costs"
+        warnings.warn(f"interrupted: {done}", ShortRunWarning, stacklevel=2)
     if not any(record.measurement.committed for record in records):
         warnings.warn(
             "no transaction committed in the measured time: lengthen run.duration_s, or look for "
@@ -211,7 +241,65 @@ def run(
             ShortRunWarning,
             stacklevel=2,
         )
-    return Result.combine(records, scenario=planned.scenario.to_dict(), versions=planned.versions)
+    return Result.combine(
+        records,
+        scenario=planned.scenario.to_dict(),
+        versions=planned.versions,
+        prediction=_prediction(planned, uncertainty, records, drawn),
+    )
+
+
+def _prediction(
+    planned: Plan,
+    uncertainty: Uncertainty | None,
+    records: list[Replication],
+    drawn: list[dict[str, float]],
+) -> Prediction | None:
+    """Prediction intervals, from the draws, or from the mean of the replications without them."""
+    if uncertainty is None:
+        return None
+    draws = len(drawn) if len(drawn) > 1 else 0
+    intervals = {}
+    for name, figure in FIGURES.items():
+        if name not in predictable(planned):
+            continue
+        values = [figures[name] for figures in drawn]
+        if not draws:
+            values = [fmean(figure(record.measurement) for record in records)]
+        span = prediction_interval(values, uncertainty.discrepancy, uncertainty.freedom)
+        if span is not None:
+            intervals[name] = span
+    costs = uncertainty.names if draws else ()
+    return Prediction(intervals, CONFIDENCE, draws, costs, uncertainty.discrepancy)
+
+
+def _drawn(
+    planned: Plan, uncertainty: Uncertainty, seed: int, draws: int, executor: Executor | None
+) -> Iterator[dict[str, float]]:
+    """Figures of runs with drawn costs, each with the random numbers of a replication."""
+    if executor is None:
+        for number in range(draws):
+            yield _drawn_figures(planned, uncertainty, seed, number)
+        return
+    futures = [
+        executor.submit(_drawn_figures, planned, uncertainty, seed, number)
+        for number in range(draws)
+    ]
+    try:
+        for future in futures:
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _drawn_figures(
+    planned: Plan, uncertainty: Uncertainty, seed: int, number: int
+) -> dict[str, float]:
+    measured = simulate(
+        with_drawn_costs(planned, uncertainty, seed, number), seed, number
+    ).measurement
+    return {name: figure(measured) for name, figure in FIGURES.items()}
 
 
 def _never_happened(planned: Plan, records: list[Replication]) -> Iterator[str]:

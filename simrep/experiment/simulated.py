@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from simrep.errors import ScenarioError, nearest
 from simrep.experiment.plan import Plan
+from simrep.experiment.prediction import uncertainty_of, with_drawn_costs
 from simrep.experiment.result import Result
 from simrep.experiment.run import simulate
 from simrep.experiment.scheduled import ScheduledRecord
@@ -25,6 +26,8 @@ def simulate_cells(
     replications: int,
     seed: int,
     executor: Executor | None = None,
+    *,
+    drawn: bool = False,
 ) -> Iterator[list[tuple[float, ...]]]:
     """Figures of every replication of every plan, plan by plan.
 
@@ -34,9 +37,14 @@ def simulate_cells(
     figures : sequence of str
         Figures of a result, e.g. ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
         ``scheduled.large.execution_s``.
+    replications, seed : int
+    executor : concurrent.futures.Executor, optional
+    drawn : bool
+        Every replication has costs of its own, drawn from what the pack of its plan says of them;
+        those of ``run`` with as many draws.
     """
     reduce = partial(figures_of, paths=tuple(figures))
-    return simulate_each(plans, reduce, replications, seed, executor)
+    return simulate_each(plans, reduce, replications, seed, executor, drawn=drawn)
 
 
 def simulate_each(
@@ -45,6 +53,8 @@ def simulate_each(
     replications: int,
     seed: int,
     executor: Executor | None = None,
+    *,
+    drawn: bool = False,
 ) -> Iterator[list[T]]:
     """What ``reduce`` makes of every replication of every plan, plan by plan.
 
@@ -58,10 +68,10 @@ def simulate_each(
     numbers = range(replications)
     if executor is None:
         for planned in plans:
-            yield [_simulate_one(planned, seed, number, reduce) for number in numbers]
+            yield [_simulate_one(planned, seed, number, reduce, drawn) for number in numbers]
         return
     futures = [
-        executor.submit(_simulate_one, planned, seed, number, reduce)
+        executor.submit(_simulate_one, planned, seed, number, reduce, drawn)
         for planned in plans
         for number in numbers
     ]
@@ -73,7 +83,11 @@ def simulate_each(
             future.cancel()
 
 
-def _simulate_one(planned: Plan, seed: int, replication: int, reduce: Callable[[Result], T]) -> T:
+def _simulate_one(
+    planned: Plan, seed: int, replication: int, reduce: Callable[[Result], T], drawn: bool
+) -> T:
+    if drawn and (uncertainty := uncertainty_of(planned)) is not None:
+        planned = with_drawn_costs(planned, uncertainty, seed, replication)
     return reduce(Result.combine([simulate(planned, seed, replication)]))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from simrep.measure.units import duration, number
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+    from simrep.experiment.prediction import Prediction
     from simrep.experiment.result import Result
 
 __all__ = ["tables"]
@@ -42,8 +43,25 @@ def tables(result: Result) -> Group:
         parts[f"Stations, busiest first{some}"] = _stations(result)
     if any(value for counters in result.counters.values() for value in counters.values()):
         parts["Status variables"] = _counters(result)
-    lines = ((Text(title, style="bold"), table) for title, table in parts.items())
+    lines: list[tuple[Text, Any]] = [
+        (Text(title, style="bold"), table) for title, table in parts.items()
+    ]
+    if result.prediction is not None:
+        lines.insert(1, (Text(_said(result.prediction)), Text("")))
     return Group(*(part for pair in lines for part in pair))
+
+
+def _said(prediction: Prediction) -> str:
+    """What the prediction intervals stand for."""
+    how = f"{prediction.confidence:.0%} of measurements are expected in the prediction intervals"
+    model = f"an error of the model of {prediction.discrepancy:.0%}"
+    if not prediction.draws:
+        return (
+            f"{how}, which cover {model}\nand nothing else: chance and what is not known of the "
+            "costs need --replications or --draws."
+        )
+    costs = f"{len(prediction.costs)} costs that are not known exactly"
+    return f"{how}:\nchance, {costs} ({prediction.draws} draws), and {model}."
 
 
 def _table(first: str, *columns: str) -> Table:
@@ -58,13 +76,21 @@ def _table(first: str, *columns: str) -> Table:
 
 
 def _figures(result: Result) -> Table:
-    several = result.replications > 1
-    table = _table("figure", "value", *(["95 % interval"] if several else []))
+    spans: dict[str, Mapping[str, tuple[float, float]]] = {}
+    if result.replications > 1:
+        spans["95 % interval"] = result.intervals
+    if result.prediction is not None:
+        spans[f"{100 * result.prediction.confidence:.0f} % prediction"] = (
+            result.prediction.intervals
+        )
+    table = _table("figure", "value", *spans)
 
     def row(label: str, value: float, text: Callable[[float], str], key: str = "") -> None:
-        bounds = result.intervals.get(key)
-        between = f"{text(bounds[0])} .. {text(bounds[1])}" if bounds else ""
-        table.add_row(label, text(value), *([between] if several else []))
+        between = [
+            f"{text(bounds[0])} .. {text(bounds[1])}" if (bounds := of.get(key)) else ""
+            for of in spans.values()
+        ]
+        table.add_row(label, text(value), *between)
 
     row("throughput (transactions/s)", result.throughput_tps, number, "throughput_tps")
     row("makespan", result.makespan_s, duration, "makespan_s")

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from simrep.errors import ScenarioError
+from simrep.scenario import prior
 from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 _MOST_NODES = 64
+_AtLeastOne = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False)]
 
 
 def _node_names(value: Any) -> Any:
@@ -56,24 +58,24 @@ class MachineTable(Table):
     """Traits of a machine; what is not given comes from the pack."""
 
     cores: Count | None = Field(None, description="CPU cores; default: 4")
-    slice_ms: Positive | None = Field(
+    slice_ms: Annotated[Positive | None, prior.SLICE] = Field(
         None, description="longest use of a core while others wait; default: 1"
     )
-    spin_ms: Positive | None = Field(
+    spin_ms: Annotated[Positive | None, prior.SPIN] = Field(
         None,
         description="how long a thread that waits busily keeps a core from others (one or a few of "
         "the scheduler's ticks); default: 4",
     )
-    cold_factor: Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False)] | None = Field(
+    cold_factor: Annotated[_AtLeastOne | None, prior.COLD_FACTOR] = Field(
         None, description="how much longer code takes that has not run for a while; default: 1"
     )
-    cold_after_ms: Positive | None = Field(
+    cold_after_ms: Annotated[Positive | None, prior.COLD_AFTER] = Field(
         None, description="the pause after which half of that is reached; default: 2"
     )
-    wakeup_us: NotNegative | None = Field(
+    wakeup_us: Annotated[NotNegative | None, prior.WAKE_UP] = Field(
         None, description="time to wake an idle core for work; default: 0"
     )
-    variation: NotNegative | None = Field(
+    variation: Annotated[NotNegative | None, prior.VARIATION] = Field(
         None, description="coefficient of variation of CPU demands; default: 0"
     )
     parallel_syncs: Count | None = Field(

@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.cluster import MachineTable
+from simrep.scenario.pack_fit import FitTable, RangeTable
 from simrep.scenario.problems import combined, problems
 from simrep.scenario.table import Name, NotNegative, Table
 
@@ -43,6 +44,10 @@ class Pack(Table):
     machine: MachineTable = Field(default_factory=MachineTable, description="traits of the machine")
     network: PackNetwork = Field(default_factory=PackNetwork, description="its network")
     costs: dict[str, Any] = Field(default_factory=dict, description="costs of the model")
+    validated: RangeTable = Field(
+        default_factory=RangeTable, alias="range", description="what it was checked in"
+    )
+    fits: tuple[FitTable, ...] = Field((), alias="fit", description="where its costs come from")
 
     _digest: str = PrivateAttr(default="")
 

@@ -238,16 +238,16 @@ def test_the_schema_knows_the_tables_of_a_scenario(simrep):
     assert {"cluster", "network", "workload", "run"} <= schema["properties"].keys()
 
 
-# ---------------------------------------------------------------------- fit --
+# ---------------------------------------------------------------- calibrate --
 
 
-def test_fit_writes_costs_into_the_pack_and_keeps_its_card(simrep, folder):
+def test_calibrate_writes_costs_into_the_pack_and_keeps_its_card(simrep, folder):
     (folder / "mine.toml").write_text(PACK)
     scenario = SCENARIO.replace('model = "galera"', 'model = "galera"\npack = "mine.toml"')
     (folder / "cluster.toml").write_text(scenario)
-    found = json.loads(simrep("fit", ".", "--json").stdout)
+    found = json.loads(simrep("calibrate", ".", "--json").stdout)
     assert (folder / "mine.toml").read_text() == PACK  # not asked to write
-    assert simrep("fit", ".", "--write").exit_code == 0
+    assert simrep("calibrate", ".", "--write").exit_code == 0
     [estimate] = found["estimates"]
     text = (folder / "mine.toml").read_text()
     value = estimate["value"]
@@ -255,20 +255,57 @@ def test_fit_writes_costs_into_the_pack_and_keeps_its_card(simrep, folder):
     assert f"statement_us = {float(f'{value:.4g}')}" in text
     for kept in ("# A card that must survive.", "kept as it is", "# fitted", "apply_us = 41.5"):
         assert kept in text
+    assert "[[fit]]" in text
+    assert "clients = [1.0, 2.0]" in text
 
 
-def test_fit_without_a_pack_cannot_be_written(simrep):
-    done = simrep("fit", ".", "--write")
+def test_calibrate_tells_who_knows_each_cost(simrep):
+    done = simrep("calibrate", ".", "--fit", "statement_us", "--fit", "rollback_us")
+    text = " ".join(done.stdout.split())
+    assert "prior only" in text
+    assert "rollback_us: the cells say nothing about it" in text
+    assert "The cells tell 1 of 2 combinations of costs." in text
+    content = json.loads(simrep("calibrate", ".", "--keep", "--json").stdout)
+    assert content["estimates"][0]["value"] == 90.0
+    assert content["discrepancy"]["freedom"] > 2.0
+
+
+def test_calibrate_takes_cells_by_a_condition(simrep):
+    content = json.loads(
+        simrep("calibrate", ".", "--cells", "rtt_ms == 20", "--model", "galera", "--json").stdout
+    )
+    assert [one["label"] for one in content["residuals"]] == ["seconds at threads 1, rtt_ms 20"]
+    done = simrep("calibrate", ".", "--cells", "rtt == 20")
+    assert done.exit_code == 2
+    assert "did you mean 'rtt_ms'?" in " ".join(done.stderr.split())
+
+
+def test_calibrate_writes_a_pack_that_runs_take(simrep, folder):
+    assert simrep("calibrate", ".", "--out", "new.toml").exit_code == 0
+    packed = json.loads(
+        simrep("run", "cluster.toml", "--set", "cluster.pack=new.toml", "--json").stdout
+    )
+    assert packed["prediction"]["draws"] == 0
+    several = ("--set", "cluster.pack=new.toml", "--replications", "2", "--draws", "3", "--json")
+    packed = json.loads(simrep("run", "cluster.toml", *several).stdout)
+    assert packed["prediction"]["draws"] == 3
+    done = simrep("calibrate", ".", "--out", "new.txt")
+    assert done.exit_code == 2
+    assert "name it *.toml" in " ".join(done.stderr.split())
+
+
+def test_calibrate_without_a_pack_cannot_be_written(simrep):
+    done = simrep("calibrate", ".", "--write")
     assert done.exit_code == 2
     assert "names no pack" in done.stderr
 
 
-def test_a_fit_is_not_written_into_the_pack_of_another_model(simrep, folder):
+def test_a_calibration_is_not_written_into_the_pack_of_another_model(simrep, folder):
     (folder / "mine.toml").write_text(PACK.replace('model = "galera"', 'model = "asynchronous"'))
     before = (folder / "mine.toml").read_text()
     scenario = SCENARIO.replace('model = "galera"', 'model = "galera"\npack = "mine.toml"')
     (folder / "cluster.toml").write_text(scenario)
-    done = simrep("fit", ".", "--write")
+    done = simrep("calibrate", ".", "--write")
     assert done.exit_code == 2
     assert "holds costs of model 'asynchronous'" in " ".join(done.stderr.split())
     assert (folder / "mine.toml").read_text() == before
@@ -340,6 +377,6 @@ def test_version_is_that_of_the_package(simrep):
     assert simrep("--version").stdout.strip() == "simrep 0.1.0"
 
 
-@pytest.mark.parametrize("command", ["run", "reproduce", "models", "fit", "schema"])
+@pytest.mark.parametrize("command", ["run", "reproduce", "models", "calibrate", "schema"])
 def test_every_command_shows_an_example(simrep, command):
     assert f"simrep {command}" in simrep(command, "--help").stdout.split("Usage:")[1][40:]

@@ -20,6 +20,7 @@ from simrep.scenario.pack import Pack
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 FILES += sorted((ROOT / "docs").rglob("*.md"))
+FILES += sorted((ROOT / "models" / "packs").glob("*.md"))
 PAGES = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -74,6 +75,7 @@ def install(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::simrep.errors.ExtrapolationWarning")  # pages say so
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_python_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
     save_named_blocks(page, tmp_path)
@@ -192,15 +194,14 @@ def test_files_of_the_repository_that_pages_name_exist():
             assert (ROOT / path).exists(), f"{page} names {path}"
 
 
-def test_generated_reference_is_current():
-    spec = importlib.util.spec_from_file_location(
-        "generate_reference", ROOT / "docs" / "generate_reference.py"
-    )
+@pytest.mark.parametrize("script", ["generate_reference", "refresh_packs"])
+def test_what_scripts_write_is_current(script):
+    spec = importlib.util.spec_from_file_location(script, ROOT / "docs" / f"{script}.py")
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
     for file, content in generator.pages().items():
         assert file.read_text(encoding="utf-8") == content, (
-            f"{file.name} is out of date: run python docs/generate_reference.py"
+            f"{file.name} is out of date: run python docs/{script}.py"
         )
 
 
@@ -219,7 +220,8 @@ def test_public_names_exist_are_few_and_in_order():
 
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
-    commands = ["run", "explain", "reproduce", "validate", "models", "fit", "fragment-size", "schema"]
+    commands = ["run", "explain", "reproduce", "validate", "models", "calibrate", "fragment-size"]
+    commands += ["schema"]
     commands += [f"rig {name}" for name in ("measure", "list", "check", "relay", "base")]
     for command in commands:
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})

@@ -1,11 +1,12 @@
 """Fitting costs: what a fit finds, what it may look at, and what it refuses."""
 
-from math import isnan
+from math import isnan, log, sqrt
 from pathlib import Path
 
 import pytest
 
-from simrep.calibrate.fit import CalibrationError, fit
+from simrep.calibrate.fit import fit
+from simrep.calibrate.measured_figures import CalibrationError
 from simrep.errors import ScenarioError
 from simrep.experiment.run import run
 from simrep.scenario import load, with_value, with_values
@@ -86,6 +87,59 @@ def test_a_fit_without_cells_is_refused(folder):
 def test_an_unknown_series_is_refused(folder):
     with pytest.raises(ScenarioError, match="galera"):
         fit(folder, series="galerra")
+
+
+def test_costs_are_fitted_by_name_with_the_usual_priors(folder):
+    with_known_cost(folder, 400.0)
+    result = fit(folder, parameters=["commit_us", "statement_us", "machine.wakeup_us"], seed=1)
+    commit, statement, wakeup = result.estimates
+    assert statement.prior == 100.0  # of the dataset, which goes before the usual one
+    assert (commit.prior, commit.unit) == (20.0, "us")
+    assert commit.sigma == pytest.approx(log(100 / 4) / 4)
+    assert wakeup.prior == pytest.approx(sqrt(5 * 50))
+    assert statement.value == pytest.approx(400.0, rel=0.2)
+    with pytest.raises(ScenarioError, match="did you mean 'statement_us'"):
+        fit(folder, parameters=["statment_us"])
+    with pytest.raises(ScenarioError, match="'commit_us' is there twice"):
+        fit(folder, parameters=["commit_us", "commit_us"])
+
+
+def test_a_dataset_without_a_fit_is_fitted_by_names(folder):
+    text = (folder / "dataset.toml").read_text()
+    (folder / "dataset.toml").write_text(text.partition("[series.fit]")[0])
+    with pytest.raises(ScenarioError, match="0 series have a fit"):
+        fit(folder)
+    [estimate] = fit(folder, parameters=["statement_us"], replications=1, max_steps=2).estimates
+    assert estimate.prior == pytest.approx(sqrt(30 * 500))
+
+
+def test_cells_are_chosen_by_a_condition(folder):
+    result = fit(folder, cells="threads == 1 and delay_ms > 1", max_steps=1)
+    assert [residual.label for residual in result.residuals] == [
+        "seconds at system galera, delay_ms 20, threads 1"
+    ]
+    with pytest.raises(CalibrationError, match="no cells with 'threads > 4'"):
+        fit(folder, cells="threads > 4")
+    with pytest.raises(ScenarioError, match="did you mean 'threads'"):
+        fit(folder, cells="thread > 4")
+
+
+def test_the_series_is_found_by_its_model(folder):
+    assert fit(folder, model="galera", max_steps=1).series == "galera"
+    with pytest.raises(ScenarioError, match="no series to fit is one of 'semisync'"):
+        fit(folder, model="semisync")
+
+
+def test_what_is_kept_is_judged_and_not_changed(folder):
+    with_known_cost(folder, 400.0)
+    change(folder, "galera.toml", "nodes = 3", "nodes = 3\ncosts.statement_us = 300.0")
+    result = fit(folder, keep=True, seed=1)
+    [estimate] = result.estimates
+    assert estimate.value == pytest.approx(300.0)
+    assert estimate.known == "data"
+    assert result.evaluations == 3  # there, above and below
+    assert result.discrepancy.excess > 1.0
+    assert all(residual.relative_error < -0.05 for residual in result.residuals)
 
 
 def test_an_interrupted_fit_hands_over_the_best_so_far(folder):

@@ -1,0 +1,126 @@
+"""The measured figures of a fit, and the scenarios that simulate them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import hypot, isfinite, log, nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simrep.calibrate.fit_result import Residual, labelled
+from simrep.errors import SimrepError
+from simrep.experiment.dataset import Fit, MeasuredCell, Series, Dataset
+from simrep.scenario import Scenario, load, with_values
+
+__all__ = ["CalibrationError", "MeasuredFigures", "Observation"]
+
+Floats = NDArray[np.float64]
+
+
+class CalibrationError(SimrepError):
+    """A fit that cannot be made, or that was stopped.
+
+    Parameters
+    ----------
+    message : str
+    best : mapping of str to float, optional
+        The best costs found until then.
+    """
+
+    def __init__(self, message: str, best: dict[str, float] | None = None) -> None:
+        self.best = best or {}
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A measured figure, and with which simulated one it is compared.
+
+    Attributes
+    ----------
+    scenario, figure : int
+        By position.
+    label : str
+    measured : float
+    noise : float
+        Relative standard deviation.
+    absolute : float or None
+        Standard deviation in the unit of the figure, where differences are compared.
+    """
+
+    scenario: int
+    figure: int
+    label: str
+    measured: float
+    noise: float
+    absolute: float | None
+
+    def error(self, value: float) -> float:
+        """How far a simulated figure is off, in standard deviations of the measurement."""
+        if self.absolute is not None:
+            return (value - self.measured) / hypot(self.absolute, self.noise * self.measured)
+        return log(value / self.measured) / self.noise
+
+    def check(self, value: float) -> float:
+        """The simulated figure, if it can be compared."""
+        if isfinite(value) and (value > 0.0 or self.absolute is not None):
+            return value
+        raise CalibrationError(f"{self.label}: simulated {value}, needs a positive figure")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFigures:
+    """What a fit has to explain.
+
+    Attributes
+    ----------
+    scenarios : tuple of Scenario
+        One per cell.
+    figures : tuple of str
+        Figures of a result that are looked at, by their paths.
+    observations : tuple of Observation
+    """
+
+    scenarios: tuple[Scenario, ...]
+    figures: tuple[str, ...]
+    observations: tuple[Observation, ...]
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, series: Series, spec: Fit, cells: Sequence[MeasuredCell]
+    ) -> MeasuredFigures:
+        """Those of some cells of a series."""
+        base = load(dataset.scenario_path(series))
+        metric = dataset.definition.metric
+        columns: list[tuple[str, float, float | None]] = [(metric.column, spec.noise, None)]
+        columns += [(extra.column, extra.noise, extra.absolute) for extra in spec.extra]
+        return cls(
+            scenarios=tuple(with_values(base, cell.settings) for cell in cells),
+            figures=(metric.result, *(extra.result for extra in spec.extra)),
+            observations=tuple(
+                Observation(
+                    row, figure, labelled(column, cell.factors), cell.values[column], noise, absolute
+                )
+                for row, cell in enumerate(cells)
+                for figure, (column, noise, absolute) in enumerate(columns)
+                if cell.values.get(column, 0.0) > 0.0
+                or (absolute is not None and cell.values.get(column) == 0.0)
+            ),
+        )
+
+    @property
+    def noise(self) -> Floats:
+        """Relative noise of each figure; NaN where differences are compared."""
+        return np.array([nan if o.absolute is not None else o.noise for o in self.observations])
+
+    def errors(self, values: Floats) -> Floats:
+        """How far simulated figures are off, in units of the noise."""
+        pairs = zip(self.observations, values.tolist(), strict=True)
+        return np.array([seen.error(value) for seen, value in pairs])
+
+    def explained(self, values: Floats) -> tuple[Residual, ...]:
+        """The observations beside their simulated figures."""
+        pairs = zip(self.observations, values.tolist(), strict=True)
+        return tuple(Residual(seen.label, seen.measured, value) for seen, value in pairs)

@@ -1,0 +1,203 @@
+"""``simrep calibrate``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simrep.cli.arguments import Jobs, Json, Replications, Seed, workers
+from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    from simrep.calibrate.fit_result import Estimate, FitResult
+    from simrep.experiment.dataset import Dataset
+
+__all__ = ["calibrate"]
+
+Name = Annotated[
+    str, typer.Argument(metavar="DATASET", help="A dataset, or its folder.", show_default=False)
+]
+SeriesName = Annotated[
+    str | None, typer.Option("--series", help="Which system, where several can be fitted.")
+]
+Model = Annotated[
+    str | None, typer.Option("--model", help="The same by the model that simulates it.")
+]
+Cells = Annotated[
+    str | None,
+    typer.Option(
+        "--cells",
+        metavar="EXPR",
+        help="Fit to these cells: a condition such as 'threads <= 16 and delay_ms == 0'.",
+    ),
+]
+Costs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fit",
+        metavar="COST",
+        help="Fit this cost, or machine.TRAIT, instead of those the dataset names; may be repeated.",
+    ),
+]
+Keep = Annotated[
+    bool, typer.Option("--keep", help="Do not search: tell how sure the present costs are.")
+]
+WithPosterior = Annotated[
+    bool, typer.Option("--posterior", help="Sample the posterior (emcee) for the standard errors.")
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="PACK.toml", help="Write a pack of its own.")
+]
+Write = Annotated[
+    bool, typer.Option("--write", help="Write into the pack that the scenario names.")
+]
+
+
+def calibrate(
+    name: Name,
+    series: SeriesName = None,
+    model: Model = None,
+    cells: Cells = None,
+    fit: Costs = None,
+    keep: Keep = False,
+    posterior: WithPosterior = False,
+    out: Out = None,
+    write: Write = False,
+    seed: Seed = None,
+    replications: Replications = None,
+    json: Json = False,
+    jobs: Jobs = 1,
+) -> None:
+    """Fit local costs to measured cells, and tell which of them the cells know.
+
+    [bold]Examples[/bold]
+
+      simrep calibrate wan-concurrency --series pxc --jobs 2
+      simrep calibrate galera-rig --cells "egress_delay_ms == 0 and threads <= 16"
+      simrep calibrate galera-rig --fit statement_us --fit commit_us --out mine.toml
+    """
+    check_writable("--out", out)
+    if out is not None and out.suffix != ".toml":
+        raise ScenarioError("--out", f"{out.name!r} is no pack file", "name it *.toml")
+
+    from simrep.experiment.dataset import load_dataset
+
+    dataset = load_dataset(name)
+
+    from simrep.calibrate.fit import fit as fit_costs
+    from simrep.calibrate.measured_figures import CalibrationError
+
+    with workers(jobs) as executor, progress_bar(f"calibrate {dataset.name}", quiet=json) as update:
+        try:
+            result = fit_costs(
+                dataset,
+                series=series,
+                model=model,
+                parameters=fit or (),
+                cells=cells,
+                keep=keep,
+                posterior=posterior,
+                seed=seed,
+                replications=replications,
+                executor=executor,
+                progress=lambda evaluations, _cost: update(evaluations, None),
+            )
+        except CalibrationError as error:
+            if error.best:
+                values = ", ".join(f"{key} {value:.4g}" for key, value in error.best.items())
+                print(f"Error: {error}; best so far: {values}", file=sys.stderr)
+                raise typer.Exit(130) from None
+            raise
+    if json:
+        print_json(result.to_dict())
+    else:
+        show(_tables(result))
+    _write(dataset, result, out=out, write=write)
+
+
+def _write(dataset: Dataset, result: FitResult, *, out: Path | None, write: bool) -> None:
+    from simrep.calibrate.pack_file import calibrated, new_pack, pack_path
+
+    texts: dict[Path, str] = {}
+    if out is not None:
+        texts[out] = new_pack(dataset, result, out.stem)
+    if write:
+        path = pack_path(dataset, result.series)
+        texts[path] = calibrated(path.read_text(encoding="utf-8"), dataset, result)
+    for path, text in texts.items():
+        write_whole(path, lambda part, text=text: part.write_text(text, encoding="utf-8"))
+        print(f"Pack written: {path}", file=sys.stderr)
+
+
+def _tables(result: FitResult) -> Group:
+    from rich.console import Group
+
+    found = result.discrepancy
+    known = f"The cells tell {result.informed} of {len(result.estimates)} combinations of costs."
+    error = (
+        f"Beyond noise of {result.noise:.0%} the model is off by {found.relative:.0%}, as far as "
+        f"{found.freedom:.1f} cells can tell."
+    )
+    state = "converged" if result.converged else "stopped before it converged"
+    emulated = []
+    if result.emulator_error is not None:
+        emulated = [f"The emulator is off by {result.emulator_error:.2f} of the noise."]
+    return Group(
+        _costs(result),
+        *(f"{remark}." for remark in result.remarks()),
+        known,
+        _cells(result),
+        error,
+        *emulated,
+        f"{result.evaluations} sets of costs simulated; {state}.",
+    )
+
+
+def _costs(result: FitResult) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=f"Costs of {result.series}", title_justify="left")
+    for heading in ("cost", "unit", "prior", "fitted", "standard error", "known"):
+        left = heading in {"cost", "unit", "known"}
+        table.add_column(heading, justify="left" if left else "right")
+    for estimate in result.estimates:
+        table.add_row(
+            estimate.name,
+            estimate.unit,
+            f"{estimate.prior:.4g}",
+            f"{estimate.value:.4g}",
+            f"{estimate.standard_error:.0%}",
+            _known(estimate),
+        )
+    return table
+
+
+def _known(estimate: Estimate) -> str:
+    if estimate.known == "together":
+        return f"only together with {', '.join(estimate.partners)}"
+    return {"data": "from the cells", "prior": "prior only"}[estimate.known]
+
+
+def _cells(result: FitResult) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title="Fitted to", title_justify="left")
+    for heading in ("figure", "measured", "fitted", "error"):
+        table.add_column(heading, justify="left" if heading == "figure" else "right")
+    for residual in result.residuals:
+        table.add_row(
+            residual.label,
+            f"{residual.measured:.4g}",
+            f"{residual.fitted:.4g}",
+            f"{residual.relative_error:+.1%}" if residual.measured else "-",
+        )
+    return table

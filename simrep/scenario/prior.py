@@ -1,0 +1,98 @@
+"""What is known of physical costs before anything is measured: usual ranges, with their sources.
+
+The one home of priors. A field that is a cost or a trait of a machine carries its range beside its
+description, as ``Annotated[float, FSYNC]``; a fit takes prior and bounds from there. A range holds
+about 95 of 100 machines. Where no figure was published, it is an order of magnitude around what
+fits and measurements of single threads gave (the packs that ship).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+from pydantic.fields import FieldInfo
+
+__all__ = ["Prior", "prior_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The range in which a cost lies on about 95 of 100 machines.
+
+    Parameters
+    ----------
+    low, high : float
+        In the unit of the field.
+    source : str
+        Who says so.
+    least : float or None
+        Below this it has no meaning.
+    """
+
+    low: float
+    high: float
+    source: str
+    least: float | None = None
+
+    @property
+    def median(self) -> float:
+        """Most plausible value: costs vary by factors."""
+        return sqrt(self.low * self.high)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the logarithm: low and high are two of them away."""
+        return log(self.high / self.low) / 4.0
+
+
+def prior_of(field: FieldInfo) -> Prior | None:
+    """The prior of a field of a table; None where none is known."""
+    return next((one for one in field.metadata if isinstance(one, Prior)), None)
+
+
+_TYPICAL = "order of magnitude, around the packs that ship"
+_WAKE_UP = "waking a thread takes 5-50 us in the literature"
+
+CONNECT = Prior(100.0, 2500.0, "fits: 140-1,700 us")
+STATEMENT = Prior(30.0, 500.0, "a point update takes 80-200 us of CPU; fits: 47-500 us")
+CLIENT = Prior(5.0, 100.0, "fits: 11-55 us, and more on a busy laptop")
+ROW = Prior(1.0, 40.0, "fits: 1.9-8.3 us; with a secondary index up to a statement")
+ROW_READ = Prior(0.3, 10.0, _TYPICAL)
+ROLLBACK = Prior(5.0, 80.0, _TYPICAL)
+BUILD = Prior(4.0, 80.0, "CPU per thread: 25 us in Group Replication; fits: 25-34 us")
+SEND = Prior(2.0, 30.0, "CPU per thread: 9 us in XCom; fits: 3.4-11 us")
+RECEIVE = Prior(3.0, 60.0, "30 us per message in one gcomm thread; fits: 5-23 us")
+HAND_OVER = Prior(2.0, 30.0, "fits: 2.4-14 us; CPU per thread: 10 us")
+BYTE = Prior(0.5, 20.0, "a copy takes about 1 ns; fits: 3.4-12 ns")
+CERTIFY = Prior(2.0, 20.0, "3-8 us of hash probes; CPU per thread of Group Replication: 15 us")
+CERTIFY_KEY = Prior(0.25, 2.5, "0.3-1 us for two hash probes and an insert")
+KEY_MISS = Prior(0.1, 1.5, "a miss of the caches; fits: 0.26-0.44 us")
+GARBAGE = Prior(20.0, 500.0, "a walk through a hash table: a miss of the caches per item")
+APPLY = Prior(5.0, 400.0, "fits: 11-360 us")
+COMMIT = Prior(4.0, 100.0, "fits: 12-30 us, and more on a busy laptop")
+BINLOG_WRITE = Prior(3.0, 30.0, "CPU per thread: 15 us; fits: 9 us")
+BINLOG_BYTE = Prior(0.2, 5.0, "a copy takes about 1 ns")
+LOG_WRITE = Prior(5.0, 20.0, "one write to the system takes 5-20 us")
+FSYNC = Prior(
+    12.0,
+    17_000.0,
+    "12-60 us on NVMe with power-loss protection (M. Callaghan, 2026), 0.5-5 ms on consumer NVMe, "
+    "8-17 ms on a disk of 7200/min",
+)
+DISK = Prior(50.0, 5000.0, "a single disk to NVMe")
+LOG_ROW = Prior(8.0, 120.0, "fits: 18-78 us")
+LOG_BYTE = Prior(1.0, 100.0, "fits: 2.5-99 ns")
+SWITCH = Prior(1.5, 50.0, f"{_WAKE_UP}, cold start included; fits: 5-7 us")
+COMPRESS_BYTE = Prior(1.5, 3.0, "LZ4: 1.5-3 ns")
+DECOMPRESS_BYTE = Prior(0.3, 1.0, "LZ4: 0.3-1 ns")
+COMPRESSION = Prior(2.9, 4.5, "MySQL blog: mysqlslap 4.5, 4.1, sysbench 3.4, 2.9", least=1.0)
+KEEPALIVE_SPREAD = Prior(0.2, 1.0, "0.2-1 ms between nodes of a real cluster")
+SLICE = Prior(0.5, 4.0, "Linux: 0.7-3 ms")
+SPIN = Prior(1.0, 16.0, "one or a few of the scheduler's ticks of 1-4 ms")
+COLD_FACTOR = Prior(
+    1.5, 12.0, "CPU of servers at 50 ms, beside that without delay: three to six", least=1.0
+)
+COLD_AFTER = Prior(0.3, 10.0, "fits: 1.1-3.5 ms")
+WAKE_UP = Prior(5.0, 50.0, _WAKE_UP)
+VARIATION = Prior(0.2, 1.5, "95th over 50th percentile of single transactions: 1.4-1.7")
