@@ -34,8 +34,9 @@ class Cell:
         Predicted relative to measured, minus one; NaN if 0 was measured.
     interval : (float, float) or None
         Where 95 % of single simulated runs lie: a measured cell is a single run, so this and not
-        the narrower interval of the mean is what it may be compared with. None for one
-        replication.
+        the narrower interval of the mean is what it may be compared with. In a validation, with a
+        pack that tells how sure it is, where 90 % of measurements lie: chance, the costs and the
+        error of the model. None for one replication without such a pack.
     used_in_fit : bool
         Whether local costs were fitted to this cell.
     series : str

@@ -16,7 +16,7 @@ from simrep.errors import DatasetWarning, ScenarioError
 if TYPE_CHECKING:
     from simrep.experiment.dataset_definition import Definition, Metric, Series
 
-__all__ = ["MeasuredCell", "Row", "Value", "measured_cells", "read_rows"]
+__all__ = ["MeasuredCell", "Row", "Value", "measured_cells", "read_rows", "written"]
 
 Value = int | float | str
 Row = Mapping[str, Value]
@@ -53,6 +53,11 @@ class MeasuredCell:
     used_in_fit: bool
     standard_errors: Mapping[str, float]
     runs: tuple[str, ...]
+
+
+def written(factors: Mapping[str, object]) -> str:
+    """Factors in words, as packs name the cells that they were fitted to."""
+    return ", ".join(f"{name} {value}" for name, value in factors.items())
 
 
 def read_rows(path: Path, where: str) -> list[dict[str, Value]]:

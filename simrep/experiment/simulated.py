@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,9 +15,27 @@ from simrep.experiment.result import Result
 from simrep.experiment.run import simulate
 from simrep.experiment.scheduled import ScheduledRecord
 
-__all__ = ["figures_of", "simulate_cells", "simulate_each"]
+__all__ = ["Run", "figures_of", "simulate_cells", "simulate_each", "simulate_groups"]
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a plan.
+
+    Attributes
+    ----------
+    planned : Plan
+    number : int
+        Of the replication whose random numbers it has.
+    drawn : bool
+        Its costs are drawn from what the pack of the plan says of them.
+    """
+
+    planned: Plan
+    number: int
+    drawn: bool = False
 
 
 def simulate_cells(
@@ -65,30 +83,37 @@ def simulate_each(
         Called where the replication ran, since records are large to send around; a function of
         a module, for processes to find it.
     """
-    numbers = range(replications)
+    groups = [[Run(planned, number, drawn) for number in range(replications)] for planned in plans]
+    return simulate_groups(groups, reduce, seed, executor)
+
+
+def simulate_groups(
+    groups: Sequence[Sequence[Run]],
+    reduce: Callable[[Result], T],
+    seed: int,
+    executor: Executor | None = None,
+) -> Iterator[list[T]]:
+    """What ``reduce`` makes of every run, group by group; see ``simulate_each``."""
     if executor is None:
-        for planned in plans:
-            yield [_simulate_one(planned, seed, number, reduce, drawn) for number in numbers]
+        for group in groups:
+            yield [_simulate_one(run, seed, reduce) for run in group]
         return
-    futures = [
-        executor.submit(_simulate_one, planned, seed, number, reduce, drawn)
-        for planned in plans
-        for number in numbers
-    ]
+    pending = [[executor.submit(_simulate_one, run, seed, reduce) for run in group]
+               for group in groups]  # fmt: skip
     try:
-        for first in range(0, len(futures), replications):
-            yield [future.result() for future in futures[first : first + replications]]
+        for futures in pending:
+            yield [future.result() for future in futures]
     finally:
-        for future in futures:
-            future.cancel()
+        for futures in pending:
+            for future in futures:
+                future.cancel()
 
 
-def _simulate_one(
-    planned: Plan, seed: int, replication: int, reduce: Callable[[Result], T], drawn: bool
-) -> T:
-    if drawn and (uncertainty := uncertainty_of(planned)) is not None:
-        planned = with_drawn_costs(planned, uncertainty, seed, replication)
-    return reduce(Result.combine([simulate(planned, seed, replication)]))
+def _simulate_one(run: Run, seed: int, reduce: Callable[[Result], T]) -> T:
+    planned = run.planned
+    if run.drawn and (uncertainty := uncertainty_of(planned)) is not None:
+        planned = with_drawn_costs(planned, uncertainty, seed, run.number)
+    return reduce(Result.combine([simulate(planned, seed, run.number)]))
 
 
 def figures_of(result: Result, paths: Sequence[str]) -> tuple[float, ...]:

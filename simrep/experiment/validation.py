@@ -27,11 +27,17 @@ from simrep.experiment.dataset_cells import Cell, cells_of
 from simrep.experiment.latencies import Latencies, compared, figures_and_histogram, recorded
 from simrep.experiment.model import find_model
 from simrep.experiment.model_card import package_of
+from simrep.experiment.measured import written
 from simrep.experiment.plan import Plan, plan
+from simrep.experiment.prediction import (
+    Uncertainty,
+    prediction_interval,
+    uncertainty_of,
+)
 from simrep.experiment.printed import as_text
 from simrep.experiment.reproduce import DatasetResult, Progress, series_versions
 from simrep.experiment.reproduced import plain
-from simrep.experiment.simulated import simulate_each
+from simrep.experiment.simulated import Run, simulate_groups
 from simrep.scenario import load, with_values
 from simrep.scenario.pack import load_pack
 
@@ -306,13 +312,29 @@ def _work(dataset: Dataset, pack: str | Path | None, holdout: str | None) -> _Wo
                 continue
             settings["cluster.pack"] = chosen
         for cell in dataset.cells[series.name]:
-            seen = cell.used_in_fit
-            if judged is not None:
-                held_out = judged({**cell.factors, "series": series.name})
-                seen = not held_out or (seen and pack is None)
             planned = plan(with_values(base, {**settings, **cell.settings}))
+            told = _fitted(planned, dataset, series, cell)
+            if pack is None:
+                seen = cell.used_in_fit or bool(told)
+            else:
+                seen = (cell.used_in_fit and judged is None) if told is None else told
+            if judged is not None:
+                seen = seen or not judged({**cell.factors, "series": series.name})
             found.append((series, replace(cell, used_in_fit=seen), planned))
     return _Work(dataset, tuple(found))
+
+
+def _fitted(planned: Plan, dataset: Dataset, series: Series, cell: MeasuredCell) -> bool | None:
+    """Whether the pack was fitted to a cell; None if it does not tell what it was fitted to."""
+    if planned.pack is None or not planned.pack.fits:
+        return None
+    label = f" at {written(cell.factors)}"
+    return any(
+        one.label.endswith(label)
+        for fit in planned.pack.fits
+        if (fit.dataset, fit.series) == (dataset.name, series.name)
+        for one in fit.cells
+    )
 
 
 def _judged(dataset: Dataset, holdout: str) -> Callable[[dict[str, Any]], bool]:
@@ -332,17 +354,28 @@ def _simulated(
     replications = definition.replications if replications is None else replications
     seed = definition.seed if seed is None else seed
     reduce = partial(figures_and_histogram, paths=tuple(m.result for m in definition.metrics))
-    plans = [planned for _, _, planned in work.cells]
+    columns = [metric.column for metric in definition.metrics]
+    known = [uncertainty_of(planned) for _, _, planned in work.cells]
+    groups = [
+        _runs(planned, uncertainty, replications)
+        for (_, _, planned), uncertainty in zip(work.cells, known, strict=True)
+    ]
     cells: list[Cell] = []
     latencies: list[Latencies] = []
     complete = True
     try:
-        simulated = simulate_each(plans, reduce, replications, seed, executor)
-        for (series, measured, _), samples in zip(work.cells, simulated, strict=True):
-            figures = [figure for figure, _ in samples]
-            cells += cells_of(definition.metrics, series, "", measured, figures)
+        simulated = simulate_groups(groups, reduce, seed, executor)
+        for (series, measured, _), uncertainty, samples in zip(
+            work.cells, known, simulated, strict=True
+        ):
+            own, drawn = samples[:replications], samples[replications:] or samples
+            found = cells_of(definition.metrics, series, "", measured, [one for one, _ in own])
+            if uncertainty is not None:
+                values = dict(zip(columns, zip(*(one for one, _ in drawn), strict=True), strict=True))
+                found = [_with_prediction(cell, values[cell.metric], uncertainty) for cell in found]
+            cells += found
             seen = recorded(dataset.folder, measured)
-            if both := compared(series.name, measured, seen, [one for _, one in samples]):
+            if both := compared(series.name, measured, seen, [one for _, one in own]):
                 latencies.append(both)
             advance()
     except KeyboardInterrupt:
@@ -359,3 +392,19 @@ def _simulated(
         versions=series_versions({series.name: planned for series, _, planned in work.cells}),
     )
     return DatasetValidation(result=result, latencies=tuple(latencies))
+
+
+def _runs(planned: Plan, uncertainty: Uncertainty | None, replications: int) -> list[Run]:
+    """The replications of a cell, and as many with costs that may as well be true."""
+    runs = [Run(planned, number) for number in range(replications)]
+    if uncertainty is not None and uncertainty.names and replications > 1:
+        runs += [Run(planned, number, drawn=True) for number in range(replications)]
+    return runs
+
+
+def _with_prediction(cell: Cell, values: Sequence[float], uncertainty: Uncertainty) -> Cell:
+    """The cell with the interval in which a measurement lies; of tolerated figures that of runs."""
+    if cell.within is not None:
+        return cell
+    span = prediction_interval(values, uncertainty.discrepancy, uncertainty.freedom)
+    return cell if span is None else replace(cell, interval=span)
