@@ -23,7 +23,7 @@ from simrep.experiment.agreement import Agreement
 from simrep.experiment.curves import load_curve_dataset
 from simrep.experiment.dataset import dataset_folder, has_curves, load_dataset
 from simrep.experiment.dataset_cells import Cell
-from simrep.experiment.validation import NEAR, Scores
+from simrep.experiment.scores import NEAR, Scores
 from simrep.measure.units import describe, duration, number
 
 __all__ = ["pages"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simrep.experiment.dataset_table import cell_tables
 from simrep.experiment.latencies import QUANTILES
-from simrep.experiment.validation import NEAR, Scores
+from simrep.experiment.scores import NEAR, Scores
 from simrep.measure.units import describe, duration
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from simrep.experiment.dataset_cells import Cell
-from simrep.experiment.validation import NEAR, Validation
+from simrep.experiment.scores import NEAR
+from simrep.experiment.validation import Validation
 from simrep.plot.style import GREY, Sheet, colour, save, styled
 
 __all__ = ["plot_errors"]

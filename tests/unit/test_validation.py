@@ -16,7 +16,8 @@ from simrep.experiment.dataset_cells import Cell
 from simrep.experiment.latencies import compared, recorded
 from simrep.experiment.reproduce import reproduce
 from simrep.experiment.run import run
-from simrep.experiment.validation import Scores, validate
+from simrep.experiment.scores import Scores
+from simrep.experiment.validation import validate
 from simrep.measure.histogram import LatencyHistogram
 from simrep.scenario import load, with_values
 from tests.small_dataset import ROWS, change, write_dataset, write_rows
