@@ -40,7 +40,9 @@ Every measured cell that ships, beside its prediction. Each dataset has a page w
 
 - fitted: figures that costs were fitted to. They are not counted in the other columns.
 - predicted: all other figures. Errors are relative to what was measured.
-- in interval: of the measured figures those that lie in the interval of their prediction.
+- in interval: of the measured figures those that lie in the interval of their prediction. It should
+  hold 90 % of them: chance, the costs and the error of the model, as the pack tells them; without
+  such a pack it is that of 95 % of single runs, which is too narrow.
 - order right: of the pairs of cells that differ in one factor, and were measured apart, those whose
   order is predicted.
 - tolerated: figures that may be 0 and are judged by a tolerance in their unit.

@@ -168,7 +168,7 @@ def validate(
         Datasets, names of such that ship, or their folders; default: all that ship and have cells.
     pack : str or Path, optional
         Instead of those that the scenarios name, for the systems with its model; others are left
-        out.
+        out. Cells that a pack was fitted to, as far as it tells, are not judged.
     holdout : str, optional
         The cells to judge by, as conditions on factors: ``"threads in (1, 64)"``. All others count
         as used in the fit. Without a pack, cells that the dataset sets aside for a fit are never
