@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-WHEEL_CHECK := import json, sys; study = json.load(sys.stdin); assert study["cells"], "no cells"
+WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset["cells"], "no cells"
 
 .NOTPARALLEL:
 .PHONY: demo test lint types layers unit wheel format benchmark rig-smoke clean
@@ -36,8 +36,8 @@ wheel: $(VENV)/tested
 	"$$away/venv/bin/pip" install --quiet --disable-pip-version-check dist/*.whl; \
 	cd "$$away"; \
 	"$$away/venv/bin/simrep" models; \
-	"$$away/venv/bin/simrep" reproduce wan-concurrency --json > study.json; \
-	"$$away/venv/bin/python" -c '$(WHEEL_CHECK)' < study.json; \
+	"$$away/venv/bin/simrep" reproduce wan-concurrency --json > dataset.json; \
+	"$$away/venv/bin/python" -c '$(WHEEL_CHECK)' < dataset.json; \
 	echo "the wheel works on its own"
 
 format: $(VENV)/tested

@@ -2,7 +2,7 @@
 
 ``python docs/refresh_outputs.py`` after a change of numbers: outputs of the tutorials' commands
 (as many lines as the page showed before), what Python blocks print, figures, and the tables of the
-studies. Takes some minutes; names of pages as arguments refresh what their Python blocks print, and
+datasets. Takes some minutes; names of pages as arguments refresh what their Python blocks print, and
 nothing else.
 """
 
@@ -19,15 +19,15 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from simrep import CurveStudyResult, StudyResult, load, reproduce, studies
+from simrep import CurveDatasetResult, DatasetResult, load, reproduce, datasets
 from simrep.experiment.reproduce import Summary
-from simrep.experiment.study import Series
+from simrep.experiment.dataset import Series
 
 __all__ = ["printed", "refreshed", "table"]
 
 DOCS = Path(__file__).parent
 TABLES = [DOCS.parent / "README.md", DOCS / "explanation" / "accuracy.md"]
-TABLE = re.compile(r"(<!-- studies:[^\n]*-->\n\n).*?(\n<!-- end of studies -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- datasets:[^\n]*-->\n\n).*?(\n<!-- end of datasets -->)", re.DOTALL)
 PICTURED = {"wan-concurrency", "streaming-large-transaction"}
 SIMREP = [sys.executable, "-m", "simrep"]
 NAMED = re.compile(r"^```\w+\n(# (\S+\.toml)\n.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -78,24 +78,24 @@ def printed(page: str) -> str:
     return PYTHON.sub(run, page)
 
 
-def table(results: Sequence[StudyResult | CurveStudyResult]) -> str:
-    """What was fitted, what was predicted, and how far off that is: a row per study and model."""
+def table(results: Sequence[DatasetResult | CurveDatasetResult]) -> str:
+    """What was fitted, what was predicted, and how far off that is: a row per dataset and model."""
     rows = [
-        "| study | what | fitted | predicted | median error | largest | bias | in interval |",
+        "| dataset | what | fitted | predicted | median error | largest | bias | in interval |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for result in results:
-        lines = curve_row(result) if isinstance(result, CurveStudyResult) else cell_rows(result)
-        rows += [f"| {' | '.join([f'`{result.study.name}`', *line])} |" for line in lines]
+        lines = curve_row(result) if isinstance(result, CurveDatasetResult) else cell_rows(result)
+        rows += [f"| {' | '.join([f'`{result.dataset.name}`', *line])} |" for line in lines]
     return "\n".join(rows) + "\n"
 
 
-def cell_rows(result: StudyResult) -> list[list[str]]:
-    """A study of cells: one row, or one per model where a model has only one series."""
-    definition = result.study.definition
+def cell_rows(result: DatasetResult) -> list[list[str]]:
+    """A dataset of cells: one row, or one per model where a model has only one series."""
+    definition = result.dataset.definition
     models: dict[str, list[Series]] = {}
     for series in definition.series:
-        scenario = load(result.study.scenario_path(series))
+        scenario = load(result.dataset.scenario_path(series))
         models.setdefault(scenario.to_dict()["cluster"]["model"], []).append(series)
     if max(map(len, models.values())) > 1:
         models = {"all": list(definition.series)}
@@ -121,8 +121,8 @@ def cell_rows(result: StudyResult) -> list[list[str]]:
     return rows
 
 
-def curve_row(result: CurveStudyResult) -> list[list[str]]:
-    """A study of curves: distances from the stated ranges, and how many rows are in theirs."""
+def curve_row(result: CurveDatasetResult) -> list[list[str]]:
+    """A dataset of curves: distances from the stated ranges, and how many rows are in theirs."""
     summary = result.summary
 
     def listed(distances: Mapping[str, float]) -> str:
@@ -130,7 +130,7 @@ def curve_row(result: CurveStudyResult) -> list[list[str]]:
 
     return [
         [
-            result.study.definition.title,
+            result.dataset.definition.title,
             str(sum(row.used_in_fit for row in result.rows)),
             str(summary.n),
             listed(summary.median_distance),
@@ -141,15 +141,15 @@ def curve_row(result: CurveStudyResult) -> list[list[str]]:
     ]
 
 
-def refresh_studies() -> None:
-    """Reproduce every study; write the tables and the picture of the README."""
-    results = [reproduce(name) for name in studies()]
+def refresh_datasets() -> None:
+    """Reproduce every dataset; write the tables and the picture of the README."""
+    results = [reproduce(name) for name in datasets()]
     for file in TABLES:
         text = file.read_text(encoding="utf-8")
         file.write_text(TABLE.sub(rf"\g<1>{table(results)}\g<2>", text), encoding="utf-8")
     for result in results:
-        if result.study.name in PICTURED:
-            result.plot(DOCS / "images" / f"{result.study.name}.png")
+        if result.dataset.name in PICTURED:
+            result.plot(DOCS / "images" / f"{result.dataset.name}.png")
 
 
 def refresh_printed(files: Iterable[Path]) -> None:
@@ -176,4 +176,4 @@ if __name__ == "__main__":
     else:
         refresh_tutorials()
         refresh_printed([DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))])
-        refresh_studies()
+        refresh_datasets()

@@ -33,8 +33,8 @@ Left out
     start. Asynchronous replicas beside semi-synchronous ones; MariaDB's one wake-up of all who
     wait, before 11.3.
 Validated
-    Against own measurements of MySQL 9.7 and MariaDB 11.8 at 0.05 and 50 ms (study
-    ``semisync-rig``) and against published ones over a WAN (study ``semisync-wan``).
+    Against own measurements of MySQL 9.7 and MariaDB 11.8 at 0.05 and 50 ms (dataset
+    ``semisync-rig``) and against published ones over a WAN (dataset ``semisync-wan``).
 
 References
 ----------

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from simrep.calibrate.fit import CalibrationError, FitResult, fit
     from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
     from simrep.experiment.cluster import Cluster
-    from simrep.experiment.curve_study import CurveStudyResult
-    from simrep.experiment.curves import CurveStudy
+    from simrep.experiment.curve_dataset import CurveDatasetResult
+    from simrep.experiment.curves import CurveDataset
     from simrep.experiment.explain import StallExplanation, explain_stall
     from simrep.experiment.fragment_sizes import fragment_sizes
     from simrep.experiment.model import Model, find_model, model_names
     from simrep.experiment.model_card import model_card
-    from simrep.experiment.reproduce import StudyResult, reproduce
+    from simrep.experiment.reproduce import DatasetResult, reproduce
     from simrep.experiment.result import Result
     from simrep.experiment.run import run
-    from simrep.experiment.study import Study, load_study, studies
+    from simrep.experiment.dataset import Dataset, load_dataset, datasets
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.workload.transaction import Transaction
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CalibrationError",
     "Cluster",
-    "CurveStudy",
-    "CurveStudyResult",
+    "CurveDataset",
+    "CurveDatasetResult",
     "FitResult",
     "Model",
     "Result",
@@ -41,8 +41,8 @@ __all__ = [
     "ShortRunWarning",
     "SimrepError",
     "StallExplanation",
-    "Study",
-    "StudyResult",
+    "Dataset",
+    "DatasetResult",
     "SustainedRate",
     "Transaction",
     "__version__",
@@ -52,12 +52,12 @@ __all__ = [
     "fragment_sizes",
     "json_schema",
     "load",
-    "load_study",
+    "load_dataset",
     "model_card",
     "model_names",
     "reproduce",
     "run",
-    "studies",
+    "datasets",
     "sustainable_rate",
     "with_value",
     "with_values",
@@ -67,16 +67,16 @@ _HOMES = {
     "simrep.calibrate.fit": ("CalibrationError", "FitResult", "fit"),
     "simrep.errors": ("ScenarioError", "ShortRunWarning", "SimrepError"),
     "simrep.experiment.cluster": ("Cluster",),
-    "simrep.experiment.curve_study": ("CurveStudyResult",),
-    "simrep.experiment.curves": ("CurveStudy",),
+    "simrep.experiment.curve_dataset": ("CurveDatasetResult",),
+    "simrep.experiment.curves": ("CurveDataset",),
     "simrep.experiment.explain": ("StallExplanation", "explain_stall"),
     "simrep.experiment.fragment_sizes": ("fragment_sizes",),
     "simrep.experiment.model": ("Model", "find_model", "model_names"),
     "simrep.experiment.model_card": ("model_card",),
-    "simrep.experiment.reproduce": ("StudyResult", "reproduce"),
+    "simrep.experiment.reproduce": ("DatasetResult", "reproduce"),
     "simrep.experiment.result": ("Result",),
     "simrep.experiment.run": ("run",),
-    "simrep.experiment.study": ("Study", "load_study", "studies"),
+    "simrep.experiment.dataset": ("Dataset", "load_dataset", "datasets"),
     "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.workload.transaction": ("Transaction",),

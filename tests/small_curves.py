@@ -1,4 +1,4 @@
-"""A study of curves that simulates in a second: one server against a source with a replica."""
+"""A dataset of curves that simulates in a second: one server against a source with a replica."""
 
 from pathlib import Path
 
@@ -29,8 +29,8 @@ REPLICATED = (
     .replace("[workload]", "[cluster.options]\nreplica_parallel_workers = 1\n\n[workload]")
 )
 
-STUDY = """
-title = "A small study of curves"
+DATASET = """
+title = "A small dataset of curves"
 source = "made up"
 replications = 2
 seed = 3
@@ -93,9 +93,9 @@ heavy+light,replicated,2,added_ms,-1,1,ms
 
 
 def write_curves(place: Path) -> Path:
-    """Write the study into a new folder."""
+    """Write the dataset into a new folder."""
     place.mkdir()
-    (place / "study.toml").write_text(STUDY)
+    (place / "dataset.toml").write_text(DATASET)
     (place / "server.toml").write_text(SERVER)
     (place / "replicated.toml").write_text(REPLICATED)
     (place / "data.csv").write_text(ROWS)

@@ -1,4 +1,4 @@
-"""A large transaction beside two clients, in milliseconds: a scenario, and a study of it."""
+"""A large transaction beside two clients, in milliseconds: a scenario, and a dataset of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ settle_s = 0.1
 interval_s = 0.02
 """
 
-STUDY = """
+DATASET = """
 title = "A small large transaction"
 source = "made up"
 replications = 2
@@ -117,10 +117,10 @@ ROWS = [
 ]
 
 
-def write_study(place: Path) -> Path:
-    """Write the study into a new folder."""
+def write_dataset(place: Path) -> Path:
+    """Write the dataset into a new folder."""
     place.mkdir()
-    (place / "study.toml").write_text(STUDY)
+    (place / "dataset.toml").write_text(DATASET)
     (place / "cluster.toml").write_text(SCENARIO)
     write_rows(place, ROWS)
     return place

@@ -1,4 +1,4 @@
-"""Fitting local costs to the cells of a study that may be used for it.
+"""Fitting local costs to the cells of a dataset that may be used for it.
 
 Least squares on the logarithms of simulated over measured figures (on their differences, where an
 absolute deviation is given), with the same random numbers in every evaluation, so that the sum of
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from simrep.errors import ScenarioError, SimrepError, nearest
 from simrep.experiment.plan import plan
 from simrep.experiment.reproduce import simulate_cells
-from simrep.experiment.study import Fit, MeasuredCell, Parameter, Series, Study, load_study
+from simrep.experiment.dataset import Fit, MeasuredCell, Parameter, Series, Dataset, load_dataset
 from simrep.scenario import load, with_values
 
 __all__ = ["CalibrationError", "Estimate", "FitResult", "Residual", "fit"]
@@ -126,7 +126,7 @@ class FitResult:
 
 
 def fit(
-    study: Study | str | Path,
+    dataset: Dataset | str | Path,
     *,
     series: str | None = None,
     replications: int | None = None,
@@ -135,15 +135,15 @@ def fit(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> FitResult:
-    """Fit the costs that a series of a study names, to its cells marked for fitting.
+    """Fit the costs that a series of a dataset names, to its cells marked for fitting.
 
     Parameters
     ----------
-    study : Study, str or Path
+    dataset : Dataset, str or Path
     series : str, optional
-        Needed only when several series of the study have a fit.
+        Needed only when several series of the dataset have a fit.
     replications, seed : int, optional
-        Instead of those the study names.
+        Instead of those the dataset names.
     max_steps : int
         Steps of the search at most; each simulates one set of costs per fitted cost.
     executor : concurrent.futures.Executor, optional
@@ -154,17 +154,17 @@ def fit(
     Raises
     ------
     ScenarioError
-        When the study has no such fit.
+        When the dataset has no such fit.
     CalibrationError
         When no figure can be compared, or the fit was interrupted (Ctrl-C).
     """
     from scipy.optimize import least_squares
 
-    if not isinstance(study, Study):
-        study = load_study(study)
-    chosen, spec = _choose(study, series)
+    if not isinstance(dataset, Dataset):
+        dataset = load_dataset(dataset)
+    chosen, spec = _choose(dataset, series)
     problem = _Problem(
-        study,
+        dataset,
         chosen,
         spec,
         replications=spec.replications if replications is None else replications,
@@ -202,13 +202,13 @@ def fit(
     )
 
 
-def _choose(study: Study, name: str | None) -> tuple[Series, Fit]:
-    fits = {series.name: series for series in study.definition.series if series.fit is not None}
+def _choose(dataset: Dataset, name: str | None) -> tuple[Series, Fit]:
+    fits = {series.name: series for series in dataset.definition.series if series.fit is not None}
     if name is None and len(fits) == 1:
         name = next(iter(fits))
     if name is None or name not in fits:
         problem = f"no fit for series {name!r}" if name else f"{len(fits)} series have a fit"
-        raise ScenarioError(study.name, problem, nearest(name or "", fits))
+        raise ScenarioError(dataset.name, problem, nearest(name or "", fits))
     chosen = fits[name]
     assert chosen.fit is not None
     return chosen, chosen.fit
@@ -237,7 +237,7 @@ class _Problem:
 
     def __init__(
         self,
-        study: Study,
+        dataset: Dataset,
         series: Series,
         spec: Fit,
         *,
@@ -257,12 +257,12 @@ class _Problem:
         self._executor = executor
         self._progress = progress
         self._tried: dict[bytes, tuple[float, Floats, Floats]] = {}
-        cells = [cell for cell in study.cells[series.name] if cell.used_in_fit]
+        cells = [cell for cell in dataset.cells[series.name] if cell.used_in_fit]
         if not cells:
-            raise CalibrationError(f"{study.name} names no cells for the fit of {series.name}")
-        base = load(study.scenario_path(series))
+            raise CalibrationError(f"{dataset.name} names no cells for the fit of {series.name}")
+        base = load(dataset.scenario_path(series))
         self._scenarios = [with_values(base, cell.settings) for cell in cells]
-        metric = study.definition.metric
+        metric = dataset.definition.metric
         self._figures = [metric.result, *(extra.result for extra in spec.extra)]
         columns: list[tuple[str, float, float | None]] = [(metric.column, spec.noise, None)]
         columns += [(extra.column, extra.noise, extra.absolute) for extra in spec.extra]

@@ -11,14 +11,14 @@ import tomlkit
 from simrep.errors import ScenarioError
 from simrep.experiment.model import find_model
 from simrep.experiment.model_card import package_of
-from simrep.experiment.study import Study
+from simrep.experiment.dataset import Dataset
 from simrep.scenario import load
 from simrep.scenario.pack import load_pack
 
 __all__ = ["pack_path", "with_costs"]
 
 
-def pack_path(study: Study, series: str) -> Path:
+def pack_path(dataset: Dataset, series: str) -> Path:
     """The pack file that the scenario of a series names.
 
     Raises
@@ -26,8 +26,8 @@ def pack_path(study: Study, series: str) -> Path:
     ScenarioError
         When it names none, or that of another model.
     """
-    [chosen] = [one for one in study.definition.series if one.name == series]
-    path = study.scenario_path(chosen)
+    [chosen] = [one for one in dataset.definition.series if one.name == series]
+    path = dataset.scenario_path(chosen)
     cluster = load(path).cluster
     if cluster.pack is None:
         raise ScenarioError("cluster.pack", f"{path.name} names no pack to write costs into")

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="A study, or its folder.", show_default=False)
+    str, typer.Argument(metavar="NAME", help="A dataset, or its folder.", show_default=False)
 ]
 SeriesName = Annotated[
-    str | None, typer.Option("--series", help="Which system, where the study fits several.")
+    str | None, typer.Option("--series", help="Which system, where the dataset fits several.")
 ]
 Write = Annotated[
     bool, typer.Option("--write", help="Write the costs into the pack that the scenario names.")
@@ -37,24 +37,24 @@ def fit(
     json: Json = False,
     jobs: Jobs = 1,
 ) -> None:
-    """Fit local costs to those cells of a study that are set aside for it.
+    """Fit local costs to those cells of a dataset that are set aside for it.
 
     [bold]Examples[/bold]
 
       simrep fit wan-concurrency
       simrep fit galera-rig --jobs 2 --write
     """
-    from simrep.experiment.study import load_study
+    from simrep.experiment.dataset import load_dataset
 
-    study = load_study(name)
+    dataset = load_dataset(name)
 
     from simrep.calibrate.fit import CalibrationError
     from simrep.calibrate.fit import fit as fit_costs
 
-    with workers(jobs) as executor, progress_bar(f"fit {study.name}", quiet=json):
+    with workers(jobs) as executor, progress_bar(f"fit {dataset.name}", quiet=json):
         try:
             result = fit_costs(
-                study, series=series, seed=seed, replications=replications, executor=executor
+                dataset, series=series, seed=seed, replications=replications, executor=executor
             )
         except CalibrationError as error:
             if error.best:
@@ -69,7 +69,7 @@ def fit(
     if write:
         from simrep.calibrate.pack_file import pack_path, with_costs
 
-        path = pack_path(study, result.series)
+        path = pack_path(dataset, result.series)
         text = with_costs(path.read_text(encoding="utf-8"), result.costs)
         write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
         print(f"Costs written: {path}", file=sys.stderr)

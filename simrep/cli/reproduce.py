@@ -13,9 +13,9 @@ from simrep.cli.output import check_writable, print_json, progress_bar, show, wr
 __all__ = ["reproduce"]
 
 Name = Annotated[
-    str, typer.Argument(metavar="[NAME]", help="A study, or a folder with a study.toml.")
+    str, typer.Argument(metavar="[NAME]", help="A dataset, or a folder with a dataset.toml.")
 ]
-List = Annotated[bool, typer.Option("--list", help="Name the studies that ship, and stop.")]
+List = Annotated[bool, typer.Option("--list", help="Name the datasets that ship, and stop.")]
 
 
 def reproduce(
@@ -27,7 +27,7 @@ def reproduce(
     plot: Plot = None,
     jobs: Jobs = 1,
 ) -> None:
-    """Simulate the cells or curves of a study and print how far off the simulation is.
+    """Simulate the cells or curves of a dataset and print how far off the simulation is.
 
     [bold]Examples[/bold]
 
@@ -38,20 +38,20 @@ def reproduce(
     """
     check_writable("--plot", plot, plot=True)
 
-    from simrep.experiment.curves import open_study
-    from simrep.experiment.study import studies
+    from simrep.experiment.curves import open_dataset
+    from simrep.experiment.dataset import datasets
 
     if list_:
-        for shipped in studies():
-            print(f"{shipped}: {open_study(shipped).definition.title}")
+        for shipped in datasets():
+            print(f"{shipped}: {open_dataset(shipped).definition.title}")
         return
-    study = open_study(name)
+    dataset = open_dataset(name)
 
     from simrep.experiment.reproduce import reproduce as simulate
 
-    with workers(jobs) as executor, progress_bar(study.name, quiet=json) as progress:
+    with workers(jobs) as executor, progress_bar(dataset.name, quiet=json) as progress:
         result = simulate(
-            study, seed=seed, replications=replications, executor=executor, progress=progress
+            dataset, seed=seed, replications=replications, executor=executor, progress=progress
         )
     if json:
         print_json(result.to_dict())

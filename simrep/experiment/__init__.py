@@ -1,1 +1,1 @@
-"""Runs, results, studies, and what a replication model is."""
+"""Runs, results, datasets, and what a replication model is."""

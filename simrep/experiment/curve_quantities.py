@@ -139,4 +139,4 @@ QUANTITIES: Mapping[str, Rule] = {
     "mean_latency_added_ms": _mean_of(_mean_latency_added_ms, "up_to"),
     "sustained_ratio": _mean_of(_sustained_ratio),
 }
-"""By the name that a study of curves gives as the kind of a quantity."""
+"""By the name that a dataset of curves gives as the kind of a quantity."""

@@ -8,9 +8,9 @@ from math import isfinite
 from statistics import median
 
 from simrep.experiment.curve_quantities import QUANTITIES, Line
-from simrep.experiment.curves import CurveStudy, Key, Stated
+from simrep.experiment.curves import CurveDataset, Key, Stated
 from simrep.experiment.intervals import single_run_interval
-from simrep.experiment.study import Value
+from simrep.experiment.dataset import Value
 
 __all__ = ["CurveSummary", "Row", "scored"]
 
@@ -96,21 +96,21 @@ class CurveSummary:
 
 
 def scored(
-    study: CurveStudy, lines: Mapping[Key, Sequence[Line]], replications: int
+    dataset: CurveDataset, lines: Mapping[Key, Sequence[Line]], replications: int
 ) -> Iterator[Row]:
     """The rows whose curves were all simulated.
 
     Parameters
     ----------
-    study : CurveStudy
+    dataset : CurveDataset
     lines : mapping of key to sequence of Line
         A line for every replication.
     replications : int
     """
-    for stated in study.rows:
+    for stated in dataset.rows:
         keys = [key for group in stated.groups for key in group]
-        needed = {*keys, *(study.baseline(key) for key in keys)}
-        rule = study.definition.quantity[stated.quantity]
+        needed = {*keys, *(dataset.baseline(key) for key in keys)}
+        rule = dataset.definition.quantity[stated.quantity]
         if not needed <= lines.keys():
             continue
         if rule.kind == "sustained_ratio" and not all(
@@ -121,7 +121,7 @@ def scored(
         samples = [
             [
                 compute(
-                    [(lines[key][number], lines[study.baseline(key)][number]) for key in group],
+                    [(lines[key][number], lines[dataset.baseline(key)][number]) for key in group],
                     rule.at,
                     rule.up_to,
                 )

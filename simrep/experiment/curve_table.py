@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from simrep.experiment.curve_rows import Row
-    from simrep.experiment.curve_study import CurveStudyResult
-    from simrep.experiment.study import Value
+    from simrep.experiment.curve_dataset import CurveDatasetResult
+    from simrep.experiment.dataset import Value
 
 __all__ = ["tables"]
 
@@ -23,12 +23,12 @@ _FAR = {"points": 5.0, "ms": 0.3}
 """A distance beyond this is shown in red."""
 
 
-def tables(result: CurveStudyResult) -> Group:
+def tables(result: CurveDatasetResult) -> Group:
     """Every stated row, the maxima of the curves and the sustained rates, and the summary."""
     from rich.console import Group
     from rich.text import Text
 
-    definition = result.study.definition
+    definition = result.dataset.definition
     parts: list[Table | Text] = [
         Text(definition.title, style="bold"),
         Text(f"source: {definition.source}"),
@@ -50,11 +50,11 @@ def _table(*left: str) -> Table:
     return table
 
 
-def _stated(result: CurveStudyResult) -> list[Table | Text]:
+def _stated(result: CurveDatasetResult) -> list[Table | Text]:
     """A block per system and per value of the factor that has a row of charts."""
     from rich.text import Text
 
-    shown = result.study.definition.show
+    shown = result.dataset.definition.show
     blocks: dict[tuple[Value, Value], list[Row]] = {}
     for row in result.rows:
         blocks.setdefault((row.factors[shown.facet], row.factors[shown.by]), []).append(row)
@@ -65,10 +65,10 @@ def _stated(result: CurveStudyResult) -> list[Table | Text]:
     return parts
 
 
-def _block(result: CurveStudyResult, rows: Sequence[Row]) -> Table:
-    shown = result.study.definition.show
+def _block(result: CurveDatasetResult, rows: Sequence[Row]) -> Table:
+    shown = result.dataset.definition.show
     factors = [
-        name for name in result.study.definition.factors if name not in {shown.facet, shown.by}
+        name for name in result.dataset.definition.factors if name not in {shown.facet, shown.by}
     ]
     table = _table("quantity", *factors)
     intervals = any(row.interval is not None for row in result.rows)
@@ -88,8 +88,8 @@ def _block(result: CurveStudyResult, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _simulated(result: CurveStudyResult) -> Table:
-    definition = result.study.definition
+def _simulated(result: CurveDatasetResult) -> Table:
+    definition = result.dataset.definition
     table = _table(*definition.factors)
     for heading in (
         "highest (transactions/s)",
@@ -143,7 +143,7 @@ def _distance(row: Row) -> str:
     return f"[red]{text}[/red]" if abs(row.distance) > _FAR.get(unit, 0.0) else text
 
 
-def _closing(result: CurveStudyResult) -> str:
+def _closing(result: CurveDatasetResult) -> str:
     summary = result.summary
     if not summary.n:
         lines = ["No finished row that the fit has not seen."]

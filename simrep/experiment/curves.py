@@ -1,7 +1,7 @@
-"""What a study of curves is: systems swept over one axis, and stated quantities read off them.
+"""What a dataset of curves is: systems swept over one axis, and stated quantities read off them.
 
 Some publications state no measured cells but what their charts show: a ratio of two maxima, a mean
-gap between two curves. Such a study is a folder with ``study.toml``, which says how each curve is
+gap between two curves. Such a dataset is a folder with ``dataset.toml``, which says how each curve is
 simulated, and a CSV file with a row per stated quantity and the range that it was stated with.
 """
 
@@ -17,27 +17,27 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from simrep.errors import ScenarioError, nearest
 from simrep.experiment.curve_quantities import QUANTITIES, common
-from simrep.experiment.study import (
+from simrep.experiment.dataset import (
     DEFINITION,
-    Study,
+    Dataset,
     Value,
     has_curves,
-    load_study,
+    load_dataset,
     read_definition,
     read_rows,
-    study_folder,
+    dataset_folder,
 )
 
 __all__ = [
     "Curve",
     "CurveDefinition",
     "CurveFactor",
-    "CurveStudy",
+    "CurveDataset",
     "CurveTable",
     "Quantity",
     "Stated",
-    "load_curve_study",
-    "open_study",
+    "load_curve_dataset",
+    "open_dataset",
 ]
 
 Key = tuple[Value, ...]
@@ -83,12 +83,12 @@ def _listed(value: Any) -> Any:
 class CurveTable(_Table):
     """Curves, or sustained rates, of one scenario: every combination of its factors' values."""
 
-    scenario: str = Field(description="scenario file beside study.toml")
+    scenario: str = Field(description="scenario file beside dataset.toml")
     factors: Annotated[dict[str, tuple[Value, ...]], BeforeValidator(_listed)] = Field(
         description="values of every factor; one alone or a list"
     )
     values: tuple[float, ...] | None = Field(
-        None, min_length=1, description="values of the axis, instead of the study's"
+        None, min_length=1, description="values of the axis, instead of the dataset's"
     )
 
 
@@ -118,11 +118,11 @@ class CurveShow(_Table):
 
 
 class CurveDefinition(_Table):
-    """The content of ``study.toml`` of a study of curves."""
+    """The content of ``dataset.toml`` of a dataset of curves."""
 
     title: str
     source: str
-    data: str = Field("data.csv", description="CSV file beside study.toml")
+    data: str = Field("data.csv", description="CSV file beside dataset.toml")
     replications: int = Field(1, ge=1)
     seed: int = Field(1, ge=0)
     axis: Axis
@@ -187,8 +187,8 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class CurveStudy:
-    """A study of curves as read from its folder.
+class CurveDataset:
+    """A dataset of curves as read from its folder.
 
     Attributes
     ----------
@@ -216,25 +216,25 @@ class CurveStudy:
         return tuple(own[name] for name in names)
 
 
-def open_study(name: str | Path) -> Study | CurveStudy:
-    """A study of either kind, by its name or folder."""
-    return load_curve_study(name) if has_curves(study_folder(name)) else load_study(name)
+def open_dataset(name: str | Path) -> Dataset | CurveDataset:
+    """A dataset of either kind, by its name or folder."""
+    return load_curve_dataset(name) if has_curves(dataset_folder(name)) else load_dataset(name)
 
 
-def load_curve_study(name: str | Path) -> CurveStudy:
-    """Read a study of curves.
+def load_curve_dataset(name: str | Path) -> CurveDataset:
+    """Read a dataset of curves.
 
     Parameters
     ----------
     name : str or Path
-        Name of a study that ships with the package, or a folder with a ``study.toml``.
+        Name of a dataset that ships with the package, or a folder with a ``dataset.toml``.
 
     Raises
     ------
     ScenarioError
-        When there is no such study, or it contradicts itself or its data.
+        When there is no such dataset, or it contradicts itself or its data.
     """
-    folder = study_folder(name)
+    folder = dataset_folder(name)
     where = f"{folder.name}/{DEFINITION}"
     definition = read_definition(folder, CurveDefinition)
     _check_names(definition, where)
@@ -242,12 +242,12 @@ def load_curve_study(name: str | Path) -> CurveStudy:
     sustained = tuple(_expanded(definition, definition.sustained, folder))
     data = f"{folder.name}/{definition.data}"
     rows = read_rows(folder / definition.data, data)
-    study = CurveStudy(folder.name, folder, definition, curves, sustained, ())
-    stated = tuple(_stated(study, row, data) for row in rows)
+    dataset = CurveDataset(folder.name, folder, definition, curves, sustained, ())
+    stated = tuple(_stated(dataset, row, data) for row in rows)
     for position, wanted in enumerate(definition.fit_where):
         if not any(wanted.items() <= row.items() for row in rows):
             raise ScenarioError(f"{where}: fit_where.{position}", f"no row of {data} is meant")
-    return CurveStudy(folder.name, folder, definition, curves, sustained, stated)
+    return CurveDataset(folder.name, folder, definition, curves, sustained, stated)
 
 
 def _check_names(definition: CurveDefinition, where: str) -> None:
@@ -293,8 +293,8 @@ def _expanded(
             )
 
 
-def _stated(study: CurveStudy, row: Mapping[str, Value], where: str) -> Stated:
-    definition = study.definition
+def _stated(dataset: CurveDataset, row: Mapping[str, Value], where: str) -> Stated:
+    definition = dataset.definition
     for column in (*definition.factors, "quantity", "low", "high", "unit"):
         if column not in row:
             raise ScenarioError(where, f"has no column {column!r}", nearest(column, row))
@@ -305,7 +305,7 @@ def _stated(study: CurveStudy, row: Mapping[str, Value], where: str) -> Stated:
         raise ScenarioError(where, f"{name}: low..high is no range, given {low}..{high}")
     quantity = definition.quantity[name]
     of_sustained = quantity.kind == "sustained_ratio"
-    available = study.sustained if of_sustained else study.curves
+    available = dataset.sustained if of_sustained else dataset.curves
     groups = _groups(
         definition, row, [curve.key for curve in available], QUANTITIES[quantity.kind].whole_range
     )
@@ -315,10 +315,10 @@ def _stated(study: CurveStudy, row: Mapping[str, Value], where: str) -> Stated:
             f"{name}: no {'sustained rate' if of_sustained else 'curve'} for "
             + ", ".join(f"{factor} {row[factor]}" for factor in definition.factors),
         )
-    axes = {curve.key: curve.values for curve in study.curves}
+    axes = {curve.key: curve.values for curve in dataset.curves}
     uses = QUANTITIES[quantity.kind].uses
     for key in (key for group in groups for key in group):
-        base = study.baseline(key)
+        base = dataset.baseline(key)
         if base not in axes:
             raise ScenarioError(where, f"{name}: no curve for the baseline {base}")
         shared = common(axes[key], axes[base], quantity.up_to) if uses else []

@@ -1,4 +1,4 @@
-"""What was measured: the rows of a study's CSV file, joined to cells."""
+"""What was measured: the rows of a dataset's CSV file, joined to cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simrep.errors import ScenarioError, nearest
 
 if TYPE_CHECKING:
-    from simrep.experiment.study import Definition, Metric, Series
+    from simrep.experiment.dataset import Definition, Metric, Series
 
 __all__ = ["MeasuredCell", "Value", "measured_cells", "read_rows"]
 

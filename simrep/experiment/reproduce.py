@@ -1,4 +1,4 @@
-"""Simulating the measured cells of a study, and how far the simulation is off."""
+"""Simulating the measured cells of a dataset, and how far the simulation is off."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from simrep.errors import ScenarioError
-from simrep.experiment.curves import CurveStudy, open_study
+from simrep.experiment.curves import CurveDataset, open_dataset
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.reproduced import Reproduced
 from simrep.experiment.simulated import simulate_cells, simulate_each
-from simrep.experiment.study import MeasuredCell, Series, Study
-from simrep.experiment.study_breakdown import breakdowns
-from simrep.experiment.study_cells import Cell, Summary, cells_of
+from simrep.experiment.dataset import MeasuredCell, Series, Dataset
+from simrep.experiment.dataset_breakdown import breakdowns
+from simrep.experiment.dataset_cells import Cell, Summary, cells_of
 from simrep.experiment.timeline import Course, Timeline, figures_and_course
 from simrep.scenario import load, with_values
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
 
-    from simrep.experiment.curve_study import CurveStudyResult
+    from simrep.experiment.curve_dataset import CurveDatasetResult
 
 __all__ = [
     "Cell",
     "Progress",
-    "StudyResult",
+    "DatasetResult",
     "Summary",
     "reproduce",
     "series_versions",
@@ -40,23 +40,23 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StudyResult(Reproduced):
-    """The simulated cells of a study.
+class DatasetResult(Reproduced):
+    """The simulated cells of a dataset.
 
     Attributes
     ----------
-    study : Study
+    dataset : Dataset
     cells : tuple of Cell
         The measured systems.
     what_if : tuple of Cell
         Variants of them; not part of the summary.
     timelines : tuple of Timeline
-        Commits over time, of the first replication of each cell; only if the study shows them.
+        Commits over time, of the first replication of each cell; only if the dataset shows them.
     seed, replications, complete, versions
         See ``Reproduced``.
     """
 
-    study: Study
+    dataset: Dataset
     cells: tuple[Cell, ...]
     what_if: tuple[Cell, ...]
     timelines: tuple[Timeline, ...] = ()
@@ -71,7 +71,7 @@ class StudyResult(Reproduced):
         """The same metric by metric, of those that are judged by relative errors."""
         return {
             metric.column: Summary.of([c for c in self.cells if c.metric == metric.column])
-            for metric in self.study.definition.metrics
+            for metric in self.dataset.definition.metrics
             if metric.absolute is None
         }
 
@@ -79,7 +79,7 @@ class StudyResult(Reproduced):
     def tolerated(self) -> dict[str, tuple[int, int]]:
         """For each metric with a tolerance: cells within it, and all; without those of a fit."""
         counts = {}
-        for metric in self.study.definition.metrics:
+        for metric in self.dataset.definition.metrics:
             own = [c for c in self.cells if c.metric == metric.column and not c.used_in_fit]
             if metric.absolute is not None:
                 counts[metric.column] = sum(bool(cell.within) for cell in own), len(own)
@@ -92,9 +92,9 @@ class StudyResult(Reproduced):
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""
-        definition = self.study.definition
+        definition = self.dataset.definition
         content: dict[str, Any] = {
-            "study": self.study.name,
+            "dataset": self.dataset.name,
             "title": definition.title,
             "source": definition.source,
             "metric": definition.metric.label,
@@ -111,14 +111,14 @@ class StudyResult(Reproduced):
         if self.timelines:
             content["timelines"] = [one.to_dict() for one in self.timelines]
         if definition.show.breakdown and self.complete:
-            found = breakdowns(self.study, self.seed)
+            found = breakdowns(self.dataset, self.seed)
             content["breakdown"] = {name: each.to_dict() for name, each in found.items()}
         return self._as_json(content)
 
     @property
     def _several(self) -> bool:
         """Whether there is more to tell of a cell than one relative error."""
-        metrics = self.study.definition.metrics
+        metrics = self.dataset.definition.metrics
         return len(metrics) > 1 or metrics[0].absolute is not None
 
     def _plain(self, cell: Cell) -> dict[str, Any]:
@@ -130,15 +130,15 @@ class StudyResult(Reproduced):
     def plot(self, path: str | Path | None = None) -> Figure:
         """The first metric over a factor, or commits over time; saved when a path is given.
 
-        Measured as points, simulated as lines with intervals; in a study with timelines a panel
+        Measured as points, simulated as lines with intervals; in a dataset with timelines a panel
         for each cell, measured levels as bands.
         """
-        definition = self.study.definition
+        definition = self.dataset.definition
         if self.timelines:
             from simrep.plot.timeline import plot_timelines
 
             return plot_timelines(self, path)
-        from simrep.plot.study import plot_study
+        from simrep.plot.dataset import plot_dataset
 
         several = len({cell.series for cell in self.cells}) > 1
         cells = [
@@ -147,7 +147,7 @@ class StudyResult(Reproduced):
             if cell.metric == definition.metric.column
         ]
         by = [name for name in ("series" if several else None, definition.show.by) if name]
-        return plot_study(
+        return plot_dataset(
             cells,
             path,
             x=definition.show.x,
@@ -160,14 +160,14 @@ class StudyResult(Reproduced):
 
     def tables(self) -> Group:
         """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""
-        from simrep.experiment.study_table import tables
+        from simrep.experiment.dataset_table import tables
 
         return tables(self)
 
     def __repr__(self) -> str:
         summary = self.summary
         return (
-            f"<StudyResult {self.study.name}: {len(self.cells)} cells, {summary.n} predicted, "
+            f"<DatasetResult {self.dataset.name}: {len(self.cells)} cells, {summary.n} predicted, "
             f"median error {summary.median_abs_error:.1%}, largest {summary.max_abs_error:.1%}>"
         )
 
@@ -180,30 +180,30 @@ class _How(TypedDict, total=False):
 
 
 @overload
-def reproduce(study: Study, **how: Unpack[_How]) -> StudyResult: ...
+def reproduce(dataset: Dataset, **how: Unpack[_How]) -> DatasetResult: ...
 @overload
-def reproduce(study: CurveStudy, **how: Unpack[_How]) -> CurveStudyResult: ...
+def reproduce(dataset: CurveDataset, **how: Unpack[_How]) -> CurveDatasetResult: ...
 @overload
-def reproduce(study: str | Path, **how: Unpack[_How]) -> StudyResult | CurveStudyResult: ...
+def reproduce(dataset: str | Path, **how: Unpack[_How]) -> DatasetResult | CurveDatasetResult: ...
 def reproduce(
-    study: Study | CurveStudy | str | Path,
+    dataset: Dataset | CurveDataset | str | Path,
     *,
     replications: int | None = None,
     seed: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> StudyResult | CurveStudyResult:
-    """Simulate every measured cell, or every curve, of a study.
+) -> DatasetResult | CurveDatasetResult:
+    """Simulate every measured cell, or every curve, of a dataset.
 
     All cells use the same seed, so that differences between them and between variants are not
     blurred by different random numbers.
 
     Parameters
     ----------
-    study : Study, CurveStudy, str or Path
-        A study, the name of one that ships with the package, or its folder.
+    dataset : Dataset, CurveDataset, str or Path
+        A dataset, the name of one that ships with the package, or its folder.
     replications, seed : int, optional
-        Instead of those the study names.
+        Instead of those the dataset names.
     executor : concurrent.futures.Executor, optional
         Where replications run; in this process when None.
     progress : callable, optional
@@ -211,37 +211,37 @@ def reproduce(
 
     Returns
     -------
-    StudyResult or CurveStudyResult
+    DatasetResult or CurveDatasetResult
         Holds the finished cells or points when the work was interrupted (Ctrl-C).
     """
-    if isinstance(study, (str, Path)):
-        study = open_study(study)
-    definition = study.definition
+    if isinstance(dataset, (str, Path)):
+        dataset = open_dataset(dataset)
+    definition = dataset.definition
     replications = definition.replications if replications is None else replications
     seed = definition.seed if seed is None else seed
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
-    if isinstance(study, CurveStudy):
-        from simrep.experiment.curve_study import simulate_curves
+    if isinstance(dataset, CurveDataset):
+        from simrep.experiment.curve_dataset import simulate_curves
 
-        return simulate_curves(study, replications, seed, executor, progress)
-    definition = study.definition
+        return simulate_curves(dataset, replications, seed, executor, progress)
+    definition = dataset.definition
     work: list[tuple[Series, str, MeasuredCell, Plan]] = []
     for series in definition.series:
-        base = load(study.scenario_path(series))
+        base = load(dataset.scenario_path(series))
         nothing: dict[str, Any] = {}
         variants = {"": nothing} | {variant.name: variant.set for variant in series.what_if}
         work += [
             (series, variant, cell, plan(with_values(base, {**settings, **cell.settings})))
             for variant, settings in variants.items()
-            for cell in study.cells[series.name]
+            for cell in dataset.cells[series.name]
         ]
     metrics = definition.metrics
     cells: list[Cell] = []
     timelines: list[Timeline] = []
     complete = True
     try:
-        simulated = _simulated(study, [item[3] for item in work], replications, seed, executor)
+        simulated = _simulated(dataset, [item[3] for item in work], replications, seed, executor)
         for done, ((series, variant, measured, _), (samples, course)) in enumerate(
             zip(work, simulated, strict=True), start=1
         ):
@@ -252,8 +252,8 @@ def reproduce(
                 progress(done, len(work))
     except KeyboardInterrupt:
         complete = False
-    return StudyResult(
-        study=study,
+    return DatasetResult(
+        dataset=dataset,
         cells=tuple(cell for cell in cells if not cell.variant),
         what_if=tuple(cell for cell in cells if cell.variant),
         timelines=tuple(timelines),
@@ -265,10 +265,10 @@ def reproduce(
 
 
 def _simulated(
-    study: Study, plans: Sequence[Plan], replications: int, seed: int, executor: Executor | None
+    dataset: Dataset, plans: Sequence[Plan], replications: int, seed: int, executor: Executor | None
 ) -> Iterator[tuple[list[tuple[float, ...]], Course | None]]:
-    """For every plan the figures of its replications, and a course if the study shows it."""
-    definition = study.definition
+    """For every plan the figures of its replications, and a course if the dataset shows it."""
+    definition = dataset.definition
     paths = tuple(metric.result for metric in definition.metrics)
     if not (definition.show.timeline and definition.scheduled):
         for samples in simulate_cells(plans, paths, replications, seed, executor):

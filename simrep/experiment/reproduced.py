@@ -1,4 +1,4 @@
-"""What the results of both kinds of study share: where they come from, and how they show."""
+"""What the results of both kinds of dataset share: where they come from, and how they show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Reproduced"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reproduced(ABC):
-    """A study that was simulated.
+    """A dataset that was simulated.
 
     Attributes
     ----------

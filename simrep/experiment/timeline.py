@@ -1,4 +1,4 @@
-"""Commits over time around a scheduled transaction, for one cell of a study."""
+"""Commits over time around a scheduled transaction, for one cell of a dataset."""
 
 from __future__ import annotations
 

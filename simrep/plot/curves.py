@@ -1,4 +1,4 @@
-"""The figure of a study of curves: throughput by group size, throughput and latency by clients."""
+"""The figure of a dataset of curves: throughput by group size, throughput and latency by clients."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plot_curves(
     baseline: Mapping[str, Any],
     title: str = "",
 ) -> Sheet:
-    """Draw the curves of a study: one row of three charts per value of a factor.
+    """Draw the curves of a dataset: one row of three charts per value of a factor.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def plot_curves(
         When there is nothing to draw.
     """
     if not points:
-        raise ValueError("a study without points cannot be drawn")
+        raise ValueError("a dataset without points cannot be drawn")
     facets = list(dict.fromkeys(point["factors"][facet] for point in points))
     systems = list(dict.fromkeys(one["factors"][by] for one in (*points, *sustained)))
     colours = {system: colour(index) for index, system in enumerate(systems)}

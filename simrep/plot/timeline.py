@@ -1,4 +1,4 @@
-"""The figure of a study of scheduled transactions: commits over time, a panel for each cell."""
+"""The figure of a dataset of scheduled transactions: commits over time, a panel for each cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simrep.plot.marks import draw_marks, marks_of
 from simrep.plot.style import INK, PALETTE, Sheet, save, styled
 
 if TYPE_CHECKING:
-    from simrep.experiment.reproduce import StudyResult
+    from simrep.experiment.reproduce import DatasetResult
     from simrep.experiment.timeline import Timeline
 
 __all__ = ["plot_timelines"]
@@ -38,12 +38,12 @@ _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _BLACK = PALETTE
 Floats = NDArray[np.float64]
 
 
-def plot_timelines(result: StudyResult, path: str | Path | None = None) -> Sheet:
+def plot_timelines(result: DatasetResult, path: str | Path | None = None) -> Sheet:
     """Draw commits per second over simulated time, from the begin of the scheduled transaction.
 
     Parameters
     ----------
-    result : StudyResult
+    result : DatasetResult
         With at least one timeline.
     path : str or Path, optional
         Where to save the figure.
@@ -91,7 +91,7 @@ def plot_timelines(result: StudyResult, path: str | Path | None = None) -> Sheet
         for axes in grid[:, 0]:
             axes.set_ylabel("commits per second")
         _legend(figure, measured)
-        figure.suptitle(result.study.definition.title, x=0.012, ha="left")
+        figure.suptitle(result.dataset.definition.title, x=0.012, ha="left")
         save(figure, path)
     return figure
 
@@ -101,11 +101,11 @@ def _highest(tops: list[float], levels: list[float]) -> float:
     return min(max(*tops, *levels), _BURST * max(levels)) if levels else max(tops) or 1.0
 
 
-def _measured(result: StudyResult, line: Timeline) -> dict[str, float]:
+def _measured(result: DatasetResult, line: Timeline) -> dict[str, float]:
     """What was measured in the cell of a timeline, by the name of its band."""
     return {
         band: cell.measured
-        for band, column in result.study.definition.show.bands
+        for band, column in result.dataset.definition.show.bands
         for cell in result.cells
         if (cell.metric, cell.series, cell.factors) == (column, line.series, line.factors)
     }
@@ -125,7 +125,7 @@ def _curve(line: Timeline, step: int = 1) -> tuple[Floats, Floats]:
 
 def _panel(
     axes: Axes,
-    result: StudyResult,
+    result: DatasetResult,
     line: Timeline,
     curve: tuple[Floats, Floats],
     measured: Mapping[str, float],
@@ -153,8 +153,8 @@ def _panel(
         _bracket(axes, began_s, began_s + stall, 0.025, f"measured stall {number(stall)} s")
 
 
-def _title(result: StudyResult, line: Timeline) -> str:
-    definition = result.study.definition
+def _title(result: DatasetResult, line: Timeline) -> str:
+    definition = result.dataset.definition
     called = definition.show.panels.get(str(line.factors[definition.show.x]))
     parts = [
         called if called and name == definition.show.x else _factor(name, line.factors[name])

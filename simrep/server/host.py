@@ -87,7 +87,7 @@ class Host:
     Real schedulers keep a queue per core and weigh threads by what they have used. One queue in
     order of arrival is what this amounts to for many short bursts, and no more is claimed. That
     a woken thread preempts its waker was chosen by comparison: if it went to the run queue
-    instead, the latencies of the studies on the two-core rig would be met less well.
+    instead, the latencies of the datasets on the two-core rig would be met less well.
     """
 
     __slots__ = (

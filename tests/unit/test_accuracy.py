@@ -12,13 +12,13 @@ from functools import cache
 from statistics import median
 
 from simrep.experiment.reproduce import Cell, reproduce
-from simrep.experiment.study import load_study
+from simrep.experiment.dataset import load_dataset
 
 
 @cache
 def cells(name: str) -> tuple[Cell, ...]:
-    """The predicted cells of a study."""
-    found = reproduce(load_study(name), replications=3, seed=1).cells
+    """The predicted cells of a dataset."""
+    found = reproduce(load_dataset(name), replications=3, seed=1).cells
     return tuple(cell for cell in found if not cell.used_in_fit)
 
 
@@ -88,14 +88,14 @@ def test_semi_synchronous_replication_of_our_own() -> None:
 
 
 def test_semi_synchronous_replication_as_published() -> None:
-    for study in ("semisync-wan", "semisync-wan-single", "semisync-wan-p95"):
-        assert max(abs(cell.relative_error) for cell in cells(study)) <= 0.07
+    for dataset in ("semisync-wan", "semisync-wan-single", "semisync-wan-p95"):
+        assert max(abs(cell.relative_error) for cell in cells(dataset)) <= 0.07
 
 
 def test_a_large_transaction_as_published() -> None:
     found = {
         (cell.metric, cell.factors["fragment_bytes"]): cell.relative_error
-        for cell in reproduce(load_study("streaming-large-transaction"), replications=1).cells
+        for cell in reproduce(load_dataset("streaming-large-transaction"), replications=1).cells
     }
     for size in (10_000, 1_000_000):  # not fitted
         assert abs(found["execution_s", size]) <= 0.15
@@ -104,16 +104,16 @@ def test_a_large_transaction_as_published() -> None:
 
 
 def test_a_large_transaction_of_our_own() -> None:
-    study = load_study("streaming-rig-repeated")
+    dataset = load_dataset("streaming-rig-repeated")
     chosen = [
         cell
-        for cell in study.cells["galera"]
+        for cell in dataset.cells["galera"]
         if cell.factors["payload"] == "n1"
         and (cell.factors["egress_delay_ms"], cell.factors["fragment_size"])
         in {(0, 10_240), (0, 1_048_576), (10, 1_048_576)}
     ]
     assert len(chosen) == 3
-    few = replace(study, cells={"galera": tuple(chosen)})
+    few = replace(dataset, cells={"galera": tuple(chosen)})
     for cell in reproduce(few, replications=1).cells:
         if cell.metric in {"update_s", "visible_n2_s"}:
             assert abs(cell.relative_error) <= 0.15

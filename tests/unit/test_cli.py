@@ -28,8 +28,8 @@ threads = 2
 nodes = ["n1"]
 """
 
-STUDY = """
-title = "A small study"
+DATASET = """
+title = "A small dataset"
 source = "made up"
 replications = 2
 
@@ -75,7 +75,7 @@ apply_us = 41.5
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "cluster.toml").write_text(SCENARIO)
-    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "dataset.toml").write_text(DATASET)
     (tmp_path / "data.csv").write_text("threads,rtt_ms,seconds\n1,1,0.1\n2,1,0.05\n1,20,0.9\n")
     return tmp_path
 
@@ -188,7 +188,7 @@ def test_debug_shows_where_an_error_came_from(simrep):
 def test_reproduce_prints_a_table_with_every_cell(simrep):
     done = simrep("reproduce", ".")
     assert done.exit_code == 0
-    assert "A small study" in done.stdout
+    assert "A small dataset" in done.stdout
     assert "1 predicted cells" in done.stdout
     assert done.stdout.count(" fit") >= 2
 
@@ -200,7 +200,7 @@ def test_reproduce_prints_one_json_object(simrep):
     assert content["summary"]["n"] == 1
 
 
-def test_reproduce_lists_the_studies(simrep):
+def test_reproduce_lists_the_datasets(simrep):
     done = simrep("reproduce", "--list")
     assert "wan-concurrency:" in done.stdout
     assert "galera-rig:" in done.stdout

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import simrep
 from simrep.cli import app
-from simrep.experiment.study import Definition
+from simrep.experiment.dataset import Definition
 from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import Pack
 

@@ -9,13 +9,13 @@ from simrep.calibrate.fit import CalibrationError, fit
 from simrep.errors import ScenarioError
 from simrep.experiment.run import run
 from simrep.scenario import load, with_value, with_values
-from tests.small_streaming import write_study as write_streaming_study
-from tests.small_study import change, write_rows, write_study
+from tests.small_streaming import write_dataset as write_streaming_dataset
+from tests.small_dataset import change, write_rows, write_dataset
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_study(tmp_path / "small")
+    return write_dataset(tmp_path / "small")
 
 
 def with_known_cost(folder: Path, statement_us: float) -> None:
@@ -47,7 +47,7 @@ def test_a_fit_sees_only_the_cells_set_aside_for_it(folder):
 
 def test_a_cost_that_the_cells_do_not_show_stays_at_its_prior(folder):
     with_known_cost(folder, 400.0)
-    change(folder, "study.toml", 'name = "statement_us"', 'name = "rollback_us"')
+    change(folder, "dataset.toml", 'name = "statement_us"', 'name = "rollback_us"')
     [estimate] = fit(folder, seed=1).estimates
     assert estimate.value == pytest.approx(100.0, rel=0.01)
     assert estimate.standard_error == pytest.approx(1.5, rel=0.01)
@@ -55,7 +55,7 @@ def test_a_cost_that_the_cells_do_not_show_stays_at_its_prior(folder):
 
 def test_a_fit_stays_within_its_bounds(folder):
     with_known_cost(folder, 400.0)
-    change(folder, "study.toml", "sigma = 1.5", "sigma = 1.5\nhigh = 250.0")
+    change(folder, "dataset.toml", "sigma = 1.5", "sigma = 1.5\nhigh = 250.0")
     [estimate] = fit(folder, seed=1).estimates
     assert estimate.value == pytest.approx(250.0, rel=0.01)
 
@@ -69,7 +69,7 @@ def test_a_further_column_is_fitted_beside_the_metric(folder):
     rows = [("galera", 0.05, 1, 10 * true.makespan_s, true.latency_s["p50"])]
     write_rows(folder, rows, "median_s")
     extra = '[[series.fit.extra]]\ncolumn = "median_s"\nresult = "latency_s.p50"\nnoise = 0.001\n'
-    change(folder, "study.toml", "[[series.fit.parameter]]", extra + "\n[[series.fit.parameter]]")
+    change(folder, "dataset.toml", "[[series.fit.parameter]]", extra + "\n[[series.fit.parameter]]")
     result = fit(folder, seed=1)
     assert result.estimates[0].value == pytest.approx(400.0, rel=0.05)
     metric, median = result.residuals
@@ -78,7 +78,7 @@ def test_a_further_column_is_fitted_beside_the_metric(folder):
 
 
 def test_a_fit_without_cells_is_refused(folder):
-    change(folder, "study.toml", "[fit_where]\ndelay_ms = [0.05]", "")
+    change(folder, "dataset.toml", "[fit_where]\ndelay_ms = [0.05]", "")
     with pytest.raises(CalibrationError, match="no cells"):
         fit(folder)
 
@@ -102,14 +102,14 @@ def test_an_interrupted_fit_hands_over_the_best_so_far(folder):
 
 def test_a_difference_is_fitted_where_a_ratio_has_no_meaning(tmp_path):
     """A stall of 0 is an observation, and an empty cell is none."""
-    study = write_streaming_study(tmp_path / "streaming")
-    result = fit(study, replications=1)
+    dataset = write_streaming_dataset(tmp_path / "streaming")
+    result = fit(dataset, replications=1)
     assert [residual.label for residual in result.residuals] == [
         "execution_s at fragment_bytes 0",
         "stall_s at fragment_bytes 0",
     ]
-    change(study, "study.toml", "fragment_bytes = [0]", "fragment_bytes = [100000, 1000000]")
-    result = fit(study, replications=1, max_steps=1)
+    change(dataset, "dataset.toml", "fragment_bytes = [0]", "fragment_bytes = [100000, 1000000]")
+    result = fit(dataset, replications=1, max_steps=1)
     seen = {residual.label: residual for residual in result.residuals}
     assert seen.keys() == {
         "execution_s at fragment_bytes 100000",
@@ -123,15 +123,15 @@ def test_a_difference_is_fitted_where_a_ratio_has_no_meaning(tmp_path):
 
 def test_the_absolute_noise_says_how_much_a_difference_weighs(tmp_path):
     """Appliers that take longer make the stall longer, and nothing else tells what they take."""
-    study = write_streaming_study(tmp_path / "streaming")
+    dataset = write_streaming_dataset(tmp_path / "streaming")
     change(
-        study, "study.toml", 'name = "row_us"\nprior = 20.0', 'name = "apply_row_us"\nprior = 6.0'
+        dataset, "dataset.toml", 'name = "row_us"\nprior = 20.0', 'name = "apply_row_us"\nprior = 6.0'
     )
-    change(study, "cluster.toml", "interval_s = 0.02", "interval_s = 0.002")
-    change(study, "study.toml", "absolute = 0.02", "absolute = 0.001\nnoise = 0.001")
-    trusted = fit(study, replications=1)
+    change(dataset, "cluster.toml", "interval_s = 0.02", "interval_s = 0.002")
+    change(dataset, "dataset.toml", "absolute = 0.02", "absolute = 0.001\nnoise = 0.001")
+    trusted = fit(dataset, replications=1)
     assert trusted.residuals[1].fitted == pytest.approx(0.18, abs=0.01)
-    change(study, "study.toml", "absolute = 0.001", "absolute = 100.0")
-    [estimate] = fit(study, replications=1).estimates
+    change(dataset, "dataset.toml", "absolute = 0.001", "absolute = 100.0")
+    [estimate] = fit(dataset, replications=1).estimates
     assert estimate.value == pytest.approx(6.0, rel=0.01)
     assert trusted.estimates[0].value > 7.0

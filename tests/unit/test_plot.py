@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from simrep.experiment.result import Result, RunRecord
 from simrep.kernel.clock import Clock
 from simrep.measure.meter import Meter
-from simrep.plot.study import plot_study
+from simrep.plot.dataset import plot_dataset
 from simrep.plot.style import PALETTE
 
 DELAYS = (0.05, 50.0, 100.0)
@@ -36,10 +36,10 @@ def cell(delay: float, threads: int, **changes: Any) -> dict[str, Any]:
     }
 
 
-def study(**changes: Any) -> Any:
+def dataset(**changes: Any) -> Any:
     cells = [cell(delay, threads) for delay in DELAYS for threads in THREADS]
     arguments = {"x": "threads", "y": "makespan", "by": "egress_delay_ms", **changes}
-    return plot_study(arguments.pop("cells", cells), **arguments)
+    return plot_dataset(arguments.pop("cells", cells), **arguments)
 
 
 def result(*runs: np.ndarray, aborts: int = 0, name: str = "") -> Result:
@@ -68,8 +68,8 @@ def legend_texts(figure: Figure) -> list[str]:
     return [text.get_text() for legend in legends if legend for text in legend.get_texts()]
 
 
-def test_a_study_draws_a_line_a_band_and_points_per_series() -> None:
-    (axes,) = study().axes
+def test_a_dataset_draws_a_line_a_band_and_points_per_series() -> None:
+    (axes,) = dataset().axes
     simulated, measured = lines(axes, "-"), lines(axes, "None")
     assert [len(line.get_xdata()) for line in simulated] == [4, 4, 4]
     assert [len(line.get_xdata()) for line in measured] == [4, 4, 4]
@@ -78,9 +78,9 @@ def test_a_study_draws_a_line_a_band_and_points_per_series() -> None:
     assert [line.get_color() for line in measured] == list(PALETTE[:3])
 
 
-def test_a_study_draws_what_the_cells_say() -> None:
+def test_a_dataset_draws_what_the_cells_say() -> None:
     cells = [cell(50.0, threads) for threads in (16, 1, 4)]  # not in the order of the axis
-    (axes,) = study(cells=cells).axes
+    (axes,) = dataset(cells=cells).axes
     (simulated,), (measured,) = lines(axes, "-"), lines(axes, "None")
     assert list(simulated.get_xdata()) == [1, 4, 16]
     assert list(measured.get_ydata()) == pytest.approx([50.2, 50.2 / 4, 50.2 / 16])
@@ -89,8 +89,8 @@ def test_a_study_draws_what_the_cells_say() -> None:
     assert (band.ymin, band.ymax) == pytest.approx((50.2 / 16, 50.2 * 1.1))
 
 
-def test_a_study_is_labelled_with_units() -> None:
-    figure = study(title="Galera over a WAN")
+def test_a_dataset_is_labelled_with_units() -> None:
+    figure = dataset(title="Galera over a WAN")
     (axes,) = figure.axes
     assert axes.get_xlabel() == "threads"
     assert axes.get_ylabel() == "makespan (s)"
@@ -109,13 +109,13 @@ def test_a_study_is_labelled_with_units() -> None:
 
 
 def test_cells_used_in_the_fit_are_hollow() -> None:
-    (axes,) = study().axes
+    (axes,) = dataset().axes
     hollow = [line for line in lines(axes, "None") if line.get_markerfacecolor() == "white"]
     assert [line.get_color() for line in hollow] == [PALETTE[0]]
 
 
-def test_a_study_with_errors_has_a_panel_in_percent() -> None:
-    figure = study(errors=True)
+def test_a_dataset_with_errors_has_a_panel_in_percent() -> None:
+    figure = dataset(errors=True)
     _, axes = figure.axes
     assert axes.get_ylabel() == "simulated relative to measured"
     low, high = axes.get_ylim()
@@ -126,18 +126,18 @@ def test_a_study_with_errors_has_a_panel_in_percent() -> None:
     assert axes.yaxis.get_major_formatter()(2.0) == "2%"
 
 
-def test_a_study_may_be_only_simulated() -> None:
+def test_a_dataset_may_be_only_simulated() -> None:
     cells = [
         cell(50.0, n, measured=None, relative_error=None, interval=None, used_in_fit=False)
         for n in THREADS
     ]
-    figure = study(cells=cells, errors=True)
+    figure = dataset(cells=cells, errors=True)
     assert lines(figure.axes[0], "None") == []
     assert len(figure.axes[0].collections) == 0
     assert legend_texts(figure) == ["50", "simulated"]
 
 
-def test_a_study_takes_objects_linear_axes_and_several_factors() -> None:
+def test_a_dataset_takes_objects_linear_axes_and_several_factors() -> None:
     @dataclass
     class Cell:
         factors: dict[str, Any]
@@ -155,7 +155,7 @@ def test_a_study_takes_objects_linear_axes_and_several_factors() -> None:
         for sites in (3, 5)
         for n in (0, 10)
     ]  # fmt: skip
-    figure = study(cells=cells, by=("system", "sites"), log=False, y="throughput", errors=True)
+    figure = dataset(cells=cells, by=("system", "sites"), log=False, y="throughput", errors=True)
     axes = figure.axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
     assert len(lines(axes, "-")) == 4
@@ -164,21 +164,21 @@ def test_a_study_takes_objects_linear_axes_and_several_factors() -> None:
     assert axes.get_ylabel() == "throughput (tps)"
 
 
-def test_a_study_refuses_what_would_mislead() -> None:
+def test_a_dataset_refuses_what_would_mislead() -> None:
     with pytest.raises(ValueError, match="without cells"):
-        study(cells=[])
+        dataset(cells=[])
     with pytest.raises(ValueError, match="no factor 'sites'"):
-        study(by="sites")
+        dataset(by="sites")
     both = [cell(50.0, 1), cell(50.0, 1)]
     with pytest.raises(ValueError, match="drop repeats"):
-        study(cells=both)
+        dataset(cells=both)
     both[1] = cell(50.0, 1, factors={**both[0]["factors"], "system": "mariadb"})
     with pytest.raises(ValueError, match="one value of system"):
-        study(cells=both)
+        dataset(cells=both)
     with pytest.raises(ValueError, match="different units"):
-        study(cells=[cell(50.0, 1), cell(50.0, 4, unit="tps")])
+        dataset(cells=[cell(50.0, 1), cell(50.0, 4, unit="tps")])
     with pytest.raises(ValueError, match="positive values"):
-        study(cells=[cell(50.0, 1, measured=0.0)])
+        dataset(cells=[cell(50.0, 1, measured=0.0)])
 
 
 def test_a_result_shows_its_distribution_and_percentiles() -> None:
@@ -246,14 +246,14 @@ def test_odd_results_can_be_drawn(ends: np.ndarray, tmp_path: Path) -> None:
 
 
 def test_figures_are_saved_in_the_format_of_their_name(tmp_path: Path) -> None:
-    study(path=tmp_path / "study.png")
-    study(path=str(tmp_path / "study.svg"))
-    assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
-    assert "<svg" in (tmp_path / "study.svg").read_text()
+    dataset(path=tmp_path / "dataset.png")
+    dataset(path=str(tmp_path / "dataset.svg"))
+    assert (tmp_path / "dataset.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "dataset.svg").read_text()
 
 
 def test_figures_show_themselves_in_a_notebook() -> None:
-    assert study()._repr_png_().startswith(b"\x89PNG")
+    assert dataset()._repr_png_().startswith(b"\x89PNG")
 
 
 def test_drawing_leaves_the_settings_of_the_caller(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_drawing_leaves_the_settings_of_the_caller(tmp_path: Path) -> None:
 
     before = settings()
     with mpl.rc_context({"font.size": 33.0, "axes.grid": False, "axes.facecolor": "black"}):
-        figure = study(path=tmp_path / "study.png")
+        figure = dataset(path=tmp_path / "dataset.png")
         assert mpl.rcParams["font.size"] == 33.0
         assert mpl.rcParams["axes.grid"] is False
     (axes,) = figure.axes  # in our style, not in the caller's
@@ -278,10 +278,10 @@ import sys
 import simrep.experiment.result
 import simrep.plot
 assert not {"matplotlib", "pandas", "rich", "scipy.stats"} & sys.modules.keys()
-from simrep.plot.study import plot_study
+from simrep.plot.dataset import plot_dataset
 cell = dict(factors=dict(n=1, d=2), measured=1.0, predicted=1.0, unit="s", relative_error=0.0,
             interval=(1.0, 1.0), used_in_fit=False)
-plot_study([cell], x="n", y="time", by="d")._repr_png_()
+plot_dataset([cell], x="n", y="time", by="d")._repr_png_()
 assert "matplotlib" in sys.modules
 assert "matplotlib.pyplot" not in sys.modules
 """

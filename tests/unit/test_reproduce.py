@@ -1,4 +1,4 @@
-"""Reproducing a study: what is simulated for a cell, and how it is scored."""
+"""Reproducing a dataset: what is simulated for a cell, and how it is scored."""
 
 import json
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from simrep.experiment.plan import plan
 from simrep.experiment.reproduce import Cell, Summary, reproduce, simulate_cells
 from simrep.experiment.run import run
 from simrep.scenario import load, with_values
-from tests.small_study import write_study
+from tests.small_dataset import write_dataset
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_study(tmp_path / "small")
+    return write_dataset(tmp_path / "small")
 
 
 def test_the_prediction_of_a_cell_is_what_the_scenario_gives_when_set_by_hand(folder):

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.experiment.study import Factor, Metric
+from simrep.experiment.dataset import Factor, Metric
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
 from simrep.rig.dataset import changed_files, check_folder, write_dataset
@@ -95,7 +95,7 @@ def test_the_manifest_tells_what_was_changed_afterwards(measured):
     assert sorted(changed_files(folder)) == ["data.csv", "galera.toml"]
 
 
-def test_the_description_is_in_the_words_of_a_study(measured):
+def test_the_description_is_in_the_words_of_a_dataset(measured):
     _, folder = measured
     content = tomllib.loads((folder / "dataset.toml").read_text())
     assert content["complete"] is True
@@ -110,7 +110,7 @@ def test_the_description_is_in_the_words_of_a_study(measured):
 
 
 def applied(base, factors, row):
-    """The scenario of a row: what a study makes of its columns."""
+    """The scenario of a row: what a dataset makes of its columns."""
     settings = {}
     for name, factor in factors.items():
         if row[name] != "":

@@ -119,7 +119,7 @@ def test_a_result_without_scheduled_transactions_does_not_speak_of_them():
     assert "cheduled" not in str(plain)
 
 
-def test_studies_reach_its_figures_by_path(streamed):
+def test_datasets_reach_its_figures_by_path(streamed):
     planned = plan(load(streamed.scenario))
     paths = ["scheduled.large.execution_s", "scheduled.large.fragments"]
     [[figures, _]] = simulate_cells([planned], paths, 2, 1)

@@ -1,4 +1,4 @@
-"""The folder of a dataset: what was measured, in files that studies read and people check."""
+"""The folder of a dataset: what was measured, in files that datasets read and people check."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _description(
             if name in machine
         },
         "series": _series(stored, campaign, cells),
-        # As in study.toml, which may take over what it is about.
+        # As in dataset.toml, which may take over what it is about.
         "factors": factor_paths(stored.experiment, cells, _base_rtt_ms(campaign)),
         "metric": [as_dict(metric) for metric in METRICS if metric.column in columns],
     }

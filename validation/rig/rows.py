@@ -240,5 +240,5 @@ def _plain(value: Any) -> Value:
 
 
 def as_dict(metric: Metric) -> dict[str, Any]:
-    """A metric as in ``study.toml``."""
+    """A metric as in ``dataset.toml``."""
     return {key: value for key, value in asdict(metric).items() if value is not None}

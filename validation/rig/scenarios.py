@@ -1,4 +1,4 @@
-"""A measured cell as a scenario: what a study simulates, and how its columns set it."""
+"""A measured cell as a scenario: what a dataset simulates, and how its columns set it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def cell_scenario(
 def factor_paths(
     experiment: Experiment, cells: Iterable[Cell], base_rtt_ms: float
 ) -> dict[str, Any]:
-    """The ``[factors]`` of a study: for each column where its values go.
+    """The ``[factors]`` of a dataset: for each column where its values go.
 
     The load and the layout set whole tables, what is varied in them single values; in an open loop
     ``threads`` are connections, which the load sets.
