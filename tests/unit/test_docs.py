@@ -192,15 +192,14 @@ def test_files_of_the_repository_that_pages_name_exist():
             assert (ROOT / path).exists(), f"{page} names {path}"
 
 
-def test_generated_reference_is_current():
-    spec = importlib.util.spec_from_file_location(
-        "generate_reference", ROOT / "docs" / "generate_reference.py"
-    )
+@pytest.mark.parametrize("name", ["generate_reference", "generate_measurements"])
+def test_generated_pages_are_current(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
     for file, content in generator.pages().items():
         assert file.read_text(encoding="utf-8") == content, (
-            f"{file.name} is out of date: run python docs/generate_reference.py"
+            f"{file.name} is out of date: run python docs/{name}.py"
         )
 
 
@@ -217,10 +216,13 @@ def test_public_names_exist_are_few_and_in_order():
         _ = simrep.plott
 
 
+_RIG = ("measure", "status", "write", "verify", "list", "check", "relay", "base")
+
+
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
     commands = ["run", "explain", "reproduce", "validate", "models", "fit", "fragment-size", "schema"]
-    commands += [f"rig {name}" for name in ("measure", "list", "check", "relay", "base")]
+    commands += [f"rig {name}" for name in _RIG]
     for command in commands:
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
         section = text.partition(f"## simrep {command}")[2].partition("\n## ")[0]
