@@ -98,6 +98,7 @@ def _datasets() -> Iterator[str]:
     tables: dict[str, type[BaseModel]] = {
         "Top level": cells.Definition,
         "`[machine]`": cells.Machine,
+        "`[[system]]`": cells.System,
         "`[[metric]]`": cells.Metric,
         "`[factors.COLUMN]`": cells.Factor,
         "`[show]`": cells.Show,

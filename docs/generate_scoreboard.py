@@ -180,7 +180,7 @@ def _page(content: Content) -> Iterator[str]:
     yield f"# {name}\n"
     yield f"{content['title']}.\n"
     yield f"- Source: {content['source']}"
-    link = f"../../validation/{folder.parent.name}/{name}"
+    link = f"../../validation/{folder.parent.name}/{folder.name}"
     if (folder / "README.md").is_file():
         yield f"- What was measured, and what is assumed: [{name}]({link}/README.md)"
     yield f"- Data: [data.csv]({link}/data.csv), {KINDS[folder.parent.name]}"

@@ -68,7 +68,8 @@ class Dataset:
     Attributes
     ----------
     name : str
-        Name of the folder.
+        Name of the folder; of a measured one that ships beside a published one of that name,
+        with ``-measured`` behind it.
     folder : Path
     definition : Definition
     cells : mapping of series name to tuple of MeasuredCell
@@ -109,8 +110,9 @@ def load_dataset(name: str | Path) -> Dataset:
         About columns that nothing uses, and figures that are missing.
     """
     folder = dataset_folder(name)
+    own_name = _name(folder)
     definition = _definition(folder)
-    where = f"{folder.name}/{definition.data}"
+    where = f"{own_name}/{definition.data}"
     rows = read_rows(folder / definition.data, where)
     _check_columns(definition, rows, where)
     definition = definition.model_copy(update={"show": _shown(definition, rows)})
@@ -120,7 +122,7 @@ def load_dataset(name: str | Path) -> Dataset:
     for metric in definition.metrics:
         if not any(metric.column in cell.values for own in cells.values() for cell in own):
             raise ScenarioError(where, f"{metric.column} is empty in all rows")
-    return Dataset(folder.name, folder, definition, cells)
+    return Dataset(own_name, folder, definition, cells)
 
 
 def dataset_folder(name: str | Path) -> Path:
@@ -136,11 +138,16 @@ def dataset_folder(name: str | Path) -> Path:
 def _shipped() -> dict[str, Path]:
     """Folders of the datasets that ship, by their names, which are unique."""
     root = Path(str(files("simrep") / "datasets"))
-    return {
-        path.parent.name: path.parent
-        for kind in _KINDS
-        for path in (root / kind).glob(f"*/{DEFINITION}")
-    }
+    found: dict[str, Path] = {}
+    for kind in _KINDS:
+        for path in sorted((root / kind).glob(f"*/{DEFINITION}")):
+            name = path.parent.name
+            found[f"{name}-{kind}" if name in found else name] = path.parent
+    return found
+
+
+def _name(folder: Path) -> str:
+    return next((name for name, own in _shipped().items() if own == folder), folder.name)
 
 
 def _known(name: str | Path) -> str:

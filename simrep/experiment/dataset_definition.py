@@ -31,6 +31,7 @@ __all__ = [
     "Parameter",
     "Series",
     "Show",
+    "System",
     "WhatIf",
 ]
 
@@ -69,6 +70,23 @@ class Machine(_Table):
     tcp_congestion_control: str = Field("", description="how TCP avoids congestion there")
 
 
+class System(_Table):
+    """What is known of the servers of a series; information."""
+
+    name: str = Field(description="of the series")
+    product: str = Field("", description="replication product")
+    server: str = Field("", description="whose servers")
+    version: str = Field("", description="of the servers")
+    model_version: str = Field("", description="version of the model that stands for it")
+    engine: str = Field("", description="what the servers ran in")
+    delay_method: str = Field("", description="what delayed their network")
+    options: dict[str, Any] = Field({}, description="options of the servers")
+    not_simulated: tuple[str, ...] = Field((), description="options that the model does not know")
+    simulated_otherwise: dict[str, str] = Field(
+        {}, description="settings of the servers that the model has another value for"
+    )
+
+
 class Information(_Table):
     """What a dataset tells of itself, and how much of it is simulated."""
 
@@ -81,10 +99,12 @@ class Information(_Table):
     measured_from: Moment = Field(None, description="when measuring began")
     measured_to: Moment = Field(None, description="when it ended")
     complete: bool = Field(True, description="false: not all that was planned is measured")
-    runs: NonNegativeInt | None = Field(None, description="rows of the data")
+    attempts: NonNegativeInt | None = Field(None, description="rows of the data")
     marked: NonNegativeInt | None = Field(None, description="rows that a gate has marked")
     missing: NonNegativeInt | None = Field(None, description="runs that were not measured")
+    base_rtt_ms: float | None = Field(None, ge=0, description="round trip without added delay")
     machine: Machine = Field(Machine(), description="what it was measured on")
+    systems: tuple[System, ...] = Field((), alias="system", description="what was measured")
     data: str = Field("data.csv", description="CSV file beside dataset.toml")
     seed: int = Field(1, ge=0, description="of the simulation")
 
@@ -251,12 +271,6 @@ class Series(_Table):
     title: str = Field(description="for people")
     scenario: str = Field(description="scenario file beside dataset.toml")
     where: dict[str, Value] = Field({}, description="columns and values that select its rows")
-    product: str = Field("", description="information: the replication product")
-    server: str = Field("", description="information: whose servers")
-    version: str = Field("", description="information: of the servers")
-    engine: str = Field("", description="information: what the servers ran in")
-    delay_method: str = Field("", description="information: what delayed their network")
-    options: dict[str, Any] = Field({}, description="information: options of the servers")
     what_if: tuple[WhatIf, ...] = Field((), description="variants that are simulated beside it")
     fit: Fit | None = Field(None, description="how its local costs are fitted")
 

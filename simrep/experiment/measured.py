@@ -100,6 +100,9 @@ def measured_cells(
 ) -> tuple[MeasuredCell, ...]:
     """The cells of a series, in the order of the factors' values.
 
+    Rows whose column ``passed`` is 0 are left out, if there is one; an empty optional factor sets
+    nothing.
+
     Raises
     ------
     ScenarioError
@@ -113,6 +116,8 @@ def measured_cells(
     columns = list(definition.factors)
     groups: dict[tuple[Value, ...], list[Row]] = {}
     for number, row in enumerate(rows, start=1):
+        if row.get("passed", 1) == 0:
+            continue  # a measurement that was spoiled
         if all(row[column] == value for column, value in series.where.items()):
             _check_factors(definition, row, f"{where}: row {number}")
             _check_figures(definition, row, f"{where}: row {number}")
@@ -181,7 +186,7 @@ def _cell(definition: Definition, series: Series, rows: Sequence[Row]) -> Measur
     factors = {column: first[column] for column in definition.factors}
     settings: dict[str, Any] = {}
     for column, factor in definition.factors.items():
-        if first[column] != "":
+        if first[column] != "":  # what does not concern this cell
             settings |= factor.settings(first[column])
     fit_where = definition.fit_where
     named = all(column in first for column in _RUN)

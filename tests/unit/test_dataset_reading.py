@@ -196,7 +196,7 @@ def test_somebody_has_to_have_measured_it(folder):
         ("format = 2", "format"),
         ('measured_from = 2026-11-20\nmeasured_to = "2026-11-19"', "before measured_from"),
         ('measured_from = "yesterday"', "measured_from"),
-        ("runs = -1", "runs"),
+        ("attempts = -1", "attempts"),
         ("machine = { cpu = 'Z80', cores = 1 }", "cores"),
     ],
 )
@@ -220,5 +220,12 @@ def test_it_is_shown_over_the_factor_with_most_values(folder):
 def test_names_of_datasets_are_unique():
     kinds = [dataset_folder(name).parent for name in datasets()]
     assert {kind.name for kind in kinds} == {"published", "measured"}
-    every = [folder for kind in set(kinds) for folder in kind.iterdir() if folder.is_dir()]
-    assert sorted(folder.name for folder in every) == datasets()
+    every = [folder for kind in set(kinds) for folder in kind.glob("*/dataset.toml")]
+    assert len(every) == len(datasets()) == len(set(datasets()))
+
+
+def test_a_measured_dataset_leaves_its_name_to_a_published_one():
+    assert dataset_folder("wan-concurrency").parent.name == "published"
+    assert load_dataset("wan-concurrency").name == "wan-concurrency"
+    assert dataset_folder("wan-concurrency-measured").parent.name == "measured"
+    assert load_dataset("wan-concurrency-measured").name == "wan-concurrency-measured"

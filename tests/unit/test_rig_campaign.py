@@ -7,9 +7,10 @@ import pytest
 from simrep.rig import campaign as campaigns
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
-from simrep.rig.errors import BusyError, RigError
+from simrep.rig.errors import BusyError, MixedError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.journal import Journal
+from simrep.rig.state import State
 from tests.fake_cluster import World
 
 
@@ -99,6 +100,44 @@ def test_an_interrupted_campaign_leaves_nothing_behind_and_resumes(world, tmp_pa
     assert world.seen["loads"] == 3 + 6
 
 
+def test_what_is_measured_is_written_down_before(world, tmp_path):
+    world.events = iter([interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        campaign(world, tmp_path).run()
+    assert (tmp_path / "experiment.toml").read_text() == "text\n"
+    again = campaign(world, tmp_path)
+    again.run()
+    [known] = again.state.clusters().values()
+    assert known["starts_s"] >= known["start_s"]
+    assert len(again.state.content["software"]) == 1
+
+
+@pytest.mark.parametrize("known", ["machine", "version"])
+def test_what_another_machine_or_version_has_measured_is_not_continued(world, tmp_path, known):
+    world.events = iter([nothing, interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        campaign(world, tmp_path).run()
+    state = State(tmp_path / "state.json")
+    if known == "machine":
+        state.update(machine={"cpu": "another one", "cpus": 2})
+    else:
+        [key] = state.clusters()
+        state.cluster(key, {"version": "10.6.18-MariaDB"})
+    with pytest.raises(MixedError, match="give another one with --out"):
+        campaign(world, tmp_path).run()
+    assert world.seen["loads"] == 2
+
+
+def test_a_request_to_end_that_is_ignored_stays_so(world, tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        world.events = iter([lambda *_: signal.raise_signal(signal.SIGHUP)])
+        assert campaign(world, tmp_path).run()
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_request_to_end_is_an_interruption(world, tmp_path):
     world.events = iter([lambda *_: signal.raise_signal(signal.SIGTERM)])
     with pytest.raises(KeyboardInterrupt):
@@ -154,6 +193,26 @@ def test_delays_that_are_not_kept_mark_runs_until_no_attempt_is_left(
     assert len(delayed) >= 8
     assert {entry.attempt for entry in delayed} == {1, 2}
     assert not one.missing
+
+
+def test_a_run_beside_other_work_is_marked(world, tmp_path, monkeypatch):
+    used = iter([0.0, 9.0, *[0.0] * 100])
+    monkeypatch.setattr(measuring, "busy_cpu_s", lambda: next(used))
+    one = campaign(world, tmp_path)
+    one.run()
+    assert [entry.row["failed_gates"] for entry in one.journal.entries][:2] == ["alone", ""]
+
+
+def test_a_load_that_was_cut_off_is_marked(world, tmp_path):
+    def cut_off(_world, cluster):
+        cluster.rows["all"] -= 1
+
+    world.events = iter([cut_off])
+    world.lost = iter([1])
+    one = campaign(world, tmp_path)
+    one.run()
+    assert one.journal.entries[0].row["failed_gates"] == "in time"
+    assert one.journal.entries[1].passed
 
 
 def fail(_world, _cluster):
@@ -216,18 +275,23 @@ def test_a_line_that_a_crash_cut_off_is_dropped(world, tmp_path):
     one = campaign(world, tmp_path)
     one.run()
     path = tmp_path / "runs.jsonl"
-    path.write_text(path.read_text()[:-20])
+    path.write_text(cut := path.read_text()[:-20])
     again = Journal(path)
     assert again.entries == one.journal.entries[:-1]
-    assert path.read_text().endswith("\n")
+    assert path.read_text() == cut  # whoever writes may not be done
     assert len(campaign(world, tmp_path).missing) == 1
+    assert campaign(world, tmp_path).run()
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == len(Journal(path).entries) == 8
+    assert all(line.endswith("\n") for line in lines)
 
 
 def test_progress_is_told(world, tmp_path):
     told = []
     campaign(world, tmp_path, tell=told.append).run()
-    measured = [one for one in told if one.left_s is not None]
+    measured = [one for one in told if " r" in one.text and " s, mean " in one.text]
     assert [one.done for one in measured] == list(range(1, 9))
+    assert [one.left_s is None for one in measured] == [True] * 5 + [False] * 3
     assert {one.total for one in measured} == {8}
     assert "galera.lan.inserts.t1 r1: 2.5 s, mean 50.00 ms" in measured[0].text
     assert measured[-1].left_s == 0.0

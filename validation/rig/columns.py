@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simrep.rig.cell import Cell
-from simrep.rig.journal import Entry
 from simrep.rig.rows import METRICS, Metric, load_name
 
 __all__ = ["ignored", "metrics"]
@@ -17,7 +16,7 @@ slow transaction moves it to another place."""
 
 
 def metrics(
-    cells: Sequence[Cell], factors: Sequence[str], entries: Sequence[Entry]
+    cells: Sequence[Cell], factors: Sequence[str], rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """The ``[[metric]]`` tables of a dataset.
 
@@ -27,20 +26,21 @@ def metrics(
         Of the experiment.
     factors : sequence of str
         As the experiment has them.
-    entries : sequence of Entry
-        What was measured; only those that passed say which figures there are.
+    rows : sequence of mapping
+        Those of the data that may be used.
     """
     loads = {load_name(cell, factors): cell.load for cell in cells}
-    rows = [entry.row for entry in entries if entry.passed]
     used = [name for name in loads if any(row["load"] == name for row in rows)]
     found = []
     for metric in METRICS:
         told = [
-            name for name in used if metric.of(loads[name]) and _enough(metric, name, rows)
+            name
+            for name in used
+            if metric.of(loads[name]) and _told(metric, name, rows) and _enough(metric, name, rows)
         ]
-        own = [row.get(metric.column, "") for row in rows if row["load"] in told]
-        if all(value == "" for value in own):
+        if not told:
             continue
+        own = [row.get(metric.column, "") for row in rows if row["load"] in told]
         table: dict[str, Any] = {
             key: value
             for key in ("column", "result", "unit", "label", "absolute")
@@ -52,6 +52,10 @@ def metrics(
             table["where"] = {"load": told}
         found.append(table)
     return found
+
+
+def _told(metric: Metric, load: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    return any(row.get(metric.column, "") != "" for row in rows if row["load"] == load)
 
 
 def _enough(metric: Metric, load: str, rows: Sequence[Mapping[str, Any]]) -> bool:

@@ -19,6 +19,7 @@ from simrep.rig.experiment import Limits
 from simrep.rig.gates import Gate, Observed, gates
 from simrep.rig.journal import Entry
 from simrep.rig.large import LargeUpdate, rates_and_stalls
+from simrep.rig.load import Load
 from simrep.rig.loading import Loaded, empty_tables, fingerprints, run_load, written
 from simrep.rig.quiet import busy_cpu_s, stolen_cpu_s, used_by_others, wait_for_quiet
 from simrep.rig.rows import (
@@ -29,6 +30,7 @@ from simrep.rig.rows import (
     factor_columns,
     large_columns,
     metric_columns,
+    queue_column,
 )
 from simrep.rig.transactions import Transaction
 
@@ -39,7 +41,8 @@ _PERIOD_S = 1.0
 """Keepalives and statistics messages come once a second: a run begins anywhere between them."""
 _EQUAL_S = 10.0
 _TICKS_S = 0.02
-"""The clock of stolen time goes in ticks of a hundredth of a second, for each processor."""
+"""The machine's own clocks go in ticks of a hundredth of a second, for each processor: what they
+cannot tell is nobody's."""
 _FOLDERS = re.compile(r"(?<![\w/])/(?:[\w.+-]+/)+")
 
 
@@ -103,6 +106,7 @@ def measure(
         during=window,
     )
     begin = time.monotonic()
+    at_end = cluster.counters()
     caught_up = cluster.caught_up(limits.catch_up_s)
     contents = _contents(run, cluster)
     catch_up_s = time.monotonic() - begin
@@ -123,7 +127,7 @@ def measure(
         busy_before=busy_before,
         used_by_others=costs.used_by_others,
         stolen=costs.stolen,
-        in_time=loaded.tool_s <= limits.run_s,
+        in_time=_ended(load, loaded),
         growth=growth,
     )
     failed = [gate for gate in (*found_before, *gates(observed, limits)) if not gate.passed]
@@ -136,6 +140,7 @@ def measure(
         **_large(run, large, loaded, growth),
         **counter_columns(run.cell.product, growth),
         **cost_columns(costs, window.delays),
+        **queue_column(run.cell.product, at_end),
         "busy_before": round(busy_before, 6),
         "catch_up_s": round(catch_up_s, 3),
         "began": began.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -197,7 +202,8 @@ class _Window:
             servers_s=self._servers_s,
             client_s=client_s,
             relay_s=self.delays.cpu_s,
-            used_by_others=used_by_others(self._machine_s, own_s, self.wall_s),
+            busy=self._machine_s / ((os.cpu_count() or 1) * self.wall_s),
+            used_by_others=used_by_others(self._machine_s - _TICKS_S, own_s, self.wall_s),
             stolen=max(0.0, self._stolen_s - _TICKS_S) / ((os.cpu_count() or 1) * self.wall_s),
         )
 
@@ -237,6 +243,13 @@ def _contents(run: Run, cluster: Cluster) -> dict[str, str]:
         time.sleep(0.05)
 
 
+def _ended(load: Load, loaded: Loaded) -> bool:
+    """Whether a load of a fixed number came to its end; tools that take too long are no result."""
+    if load.tool != "driver" or load.each is None:
+        return True
+    return loaded.committed + loaded.failed == load.each * load.threads
+
+
 def _cpu_s(cluster: Cluster) -> dict[str, float]:
     return {node.name: node.cpu_seconds() for node in cluster.nodes}
 
@@ -263,7 +276,11 @@ def _large(
     stall = rates_and_stalls(loaded.records, large.begin_s, large.visible_s, table.rest_s)
     fragments = None
     if table.fragment_size:
-        # Everything that the first node replicated, without the transactions of the load on it.
-        sent = growth.get("n1", {}).get("wsrep_replicated", 0.0)
-        fragments = sent - sum(r.node == "n1" and not r.error for r in loaded.records)
+        # Everything that its node replicated, without the transactions of the load there and what
+        # certification has refused of them.
+        node = run.cell.load.nodes[0]
+        grown = growth.get(node, {})
+        own = sum(r.node == node and not r.error for r in loaded.records)
+        refused = grown.get("wsrep_local_cert_failures", 0.0)
+        fragments = max(0.0, grown.get("wsrep_replicated", 0.0) - own - refused)
     return large_columns(large.begin_s, large.executed_s, large.visible_s, stall, fragments)

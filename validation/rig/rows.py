@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simrep.rig.cell import Cell, ProductName, Run
-from simrep.rig.engine import DelayStatistics
-from simrep.rig.large import Stall
 from simrep.rig.load import Load
-from simrep.rig.loading import Loaded
+
+if TYPE_CHECKING:
+    from simrep.rig.engine import DelayStatistics
+    from simrep.rig.large import Stall
+    from simrep.rig.loading import Loaded
 
 __all__ = [
+    "FIXED",
     "METRICS",
     "Costs",
     "Metric",
@@ -25,6 +29,7 @@ __all__ = [
     "large_columns",
     "load_name",
     "metric_columns",
+    "queue_column",
 ]
 
 Value = int | float | str
@@ -106,16 +111,37 @@ _COUNTERS: Mapping[ProductName, Sequence[str]] = {
     "galera": (
         "wsrep_local_cert_failures",
         "wsrep_local_bf_aborts",
+        "wsrep_local_replays",
         "wsrep_flow_control_sent",
+        "wsrep_flow_control_paused_ns",
         "wsrep_replicated",
         "wsrep_replicated_bytes",
     ),
     "group_replication": ("count_conflicts_detected", "gr_all_consensus_proposals_count"),
-    "semisync": ("rpl_semi_sync_source_no_tx", "rpl_semi_sync_master_no_tx"),
+    "semisync": tuple(
+        f"rpl_semi_sync_{source}_{name}"
+        for source in ("source", "master")
+        for name in ("yes_tx", "no_tx", "tx_waits", "tx_wait_time")
+    ),
     "asynchronous": (),
 }
 _SAME_ON_ALL = {"count_conflicts_detected"}
 """Counted by every member, of all transactions."""
+_QUEUES: Mapping[ProductName, str] = {
+    "galera": "wsrep_local_recv_queue",
+    "group_replication": "count_transactions_remote_in_applier_queue",
+}
+"""What a node has received and not applied yet."""
+_GAUGES = re.compile(
+    r"_avg_|_(avg|max|min|queue|distance|interval|window|oooe|oool|size|cached|running|connected)$"
+)
+"""What does not only grow; differences of averages mean nothing."""
+
+FIXED = (
+    *("run", "system", "variant", "layout", "load", "nodes", "tool", "writers", "connections"),
+    *("repetition", "attempt", "passed", "failed_gates", "began"),
+)
+"""Columns that no option and no key of a load may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +152,8 @@ class Costs:
     ----------
     servers_s : mapping of node to float
     client_s, relay_s : float
+    busy : float
+        Share of the processors that was used at all.
     used_by_others, stolen : float
         Shares of the processors: taken by other work, and not got from the host.
     """
@@ -133,6 +161,7 @@ class Costs:
     servers_s: Mapping[str, float]
     client_s: float
     relay_s: float
+    busy: float
     used_by_others: float
     stolen: float
 
@@ -154,10 +183,17 @@ def factor_columns(run: Run, factors: Sequence[str]) -> dict[str, Value]:
         "nodes": cell.nodes,
         "tool": cell.load.tool,
         "writers": "+".join(cell.load.nodes),
-        **{column(name): _plain(cell.value(name)) for name in factors},
+        **{column(name): _factor(cell, name) for name in factors},
         **_open_loop(cell),
         "repetition": run.repetition,
     }
+
+
+def _factor(cell: Cell, name: str) -> Value:
+    """The value of an option, or of a key that means something to the load."""
+    if name in cell.options or cell.load.has(name):
+        return _plain(cell.value(name))
+    return ""
 
 
 def _open_loop(cell: Cell) -> dict[str, Value]:
@@ -198,6 +234,8 @@ def metric_columns(load: Load, loaded: Loaded) -> dict[str, Value]:
         "max_s": loaded.max_s,
         "service_p95_s": loaded.service_p95_s,
     }
+    if len(load.nodes) > 1:
+        figures |= {f"mean_s_{node}": value for node, value in loaded.by_node.items()}
     return {name: _plain(value) for name, value in figures.items()}
 
 
@@ -224,6 +262,7 @@ def cost_columns(costs: Costs, delays: DelayStatistics) -> dict[str, Value]:
     figures |= {
         "cpu_client": costs.client_s,
         "cpu_relay": costs.relay_s,
+        "busy": costs.busy,
         "used_by_others": costs.used_by_others,
         "stolen": costs.stolen,
         "relay_packets": delays.packets,
@@ -237,12 +276,12 @@ def cost_columns(costs: Costs, delays: DelayStatistics) -> dict[str, Value]:
 def counter_growth(
     before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, float]]:
-    """By how much counters grew, node by node; those that did not, and texts, are left out."""
+    """By how much counters grew, node by node; those that did not grow are left out, and gauges."""
     growth: dict[str, dict[str, float]] = {}
     for node, counters in after.items():
         for name, text in counters.items():
             old, new = _number(before.get(node, {}).get(name)), _number(text)
-            if old is not None and new is not None and new != old:
+            if old is not None and new is not None and new != old and not _GAUGES.search(name):
                 growth.setdefault(node, {})[name] = round(new - old, 6)
     return growth
 
@@ -259,11 +298,22 @@ def counter_columns(
     return found
 
 
+def queue_column(
+    product: ProductName, counters: Mapping[str, Mapping[str, str]]
+) -> dict[str, Value]:
+    """The longest queue of any node, where the product counts it."""
+    name = _QUEUES.get(product, "")
+    lengths = [_number(one.get(name)) for one in counters.values()]
+    known = [length for length in lengths if length is not None]
+    return {"queue_at_end": _plain(max(known)) if known else ""}
+
+
 def _number(text: str | None) -> float | None:
     try:
-        return None if text is None else float(text)
+        number = None if text is None else float(text)
     except ValueError:
         return None
+    return number if number is not None and isfinite(number) else None
 
 
 def _plain(value: Any) -> Value:
