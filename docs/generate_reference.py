@@ -64,16 +64,17 @@ grids that cross them. `simrep rig list` names those that ship; how to write one
 
 DATASETS = """# Dataset files
 
-A dataset is a folder with `dataset.toml`, a CSV file with a row per measurement, and a scenario for
-each measured system. What ships lies in `validation/published/` and `validation/measured/`;
-`simrep rig measure` writes the same. How to write one: [Fit your machine](../howto/fit-your-machine.md);
-what to do with it: [Check predictions](../howto/check-predictions.md). Mistakes are told as those of a
+A dataset is a folder with `dataset.toml`, a CSV file with a row per measurement, and a scenario
+for each measured system. What ships lies in `validation/published/` and `validation/measured/`;
+`simrep rig measure` writes the same. How to write one:
+[Fit your machine](../howto/fit-your-machine.md); what to do with it:
+[Check predictions](../howto/check-predictions.md). Mistakes are told as those of a
 [scenario](scenario.md) are.
 
-Rows with equal factors are repetitions of one cell; their median counts. A column that nothing uses,
-and `ignore` does not name, is told. An empty cell of a factor is an error unless the factor is
-`optional`: then it leaves the scenario as it is. An empty cell of a metric is told unless the metric
-is `optional`.
+Rows with equal factors are repetitions of one cell; their median counts. Rows whose column `passed`
+is 0 are left out. A column that nothing uses, and `ignore` does not name, is told. An empty cell of
+a factor is an error unless the factor is `optional`: then it leaves the scenario as it is. An empty
+cell of a metric is told unless the metric is `optional`.
 """
 
 CURVES = """## Datasets of curves

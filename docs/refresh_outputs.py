@@ -2,8 +2,8 @@
 
 ``python docs/refresh_outputs.py`` after a change of numbers: outputs of the tutorials' commands
 (as many lines as the page showed before), what Python blocks print, figures, and the tables of the
-datasets. Takes some minutes; names of pages as arguments refresh what their Python blocks print, and
-nothing else.
+datasets. Takes some minutes; names of pages as arguments refresh what their Python blocks print,
+and nothing else.
 """
 
 from __future__ import annotations

@@ -141,7 +141,8 @@ class CurveDatasetResult(Reproduced):
     def __repr__(self) -> str:
         summary = self.summary
         return (
-            f"<CurveDatasetResult {self.dataset.name}: {len(self.rows)} rows, {summary.n} predicted, "
+            f"<CurveDatasetResult {self.dataset.name}: {len(self.rows)} rows, "
+            f"{summary.n} predicted, "
             f"{summary.inside} in the stated range>"
         )
 

@@ -1,8 +1,8 @@
 """What a dataset of curves is: systems swept over one axis, and stated quantities read off them.
 
 Some publications state no measured cells but what their charts show: a ratio of two maxima, a mean
-gap between two curves. Such a dataset is a folder with ``dataset.toml``, which says how each curve is
-simulated, and a CSV file with a row per stated quantity and the range that it was stated with.
+gap between two curves. Such a dataset is a folder with ``dataset.toml``, which says how each curve
+is simulated, and a CSV file with a row per stated quantity and the range that it was stated with.
 """
 
 from __future__ import annotations

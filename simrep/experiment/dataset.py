@@ -29,7 +29,14 @@ from simrep.experiment.dataset_definition import (
     Show,
     WhatIf,
 )
-from simrep.experiment.measured import MeasuredCell, Row, Value, measured_cells, read_rows
+from simrep.experiment.measured import (
+    PASSED,
+    MeasuredCell,
+    Row,
+    Value,
+    measured_cells,
+    read_rows,
+)
 from simrep.measure.figures import spellings, unit_of
 from simrep.scenario.problems import combined, problems
 
@@ -215,7 +222,7 @@ def _check_columns(definition: Definition, rows: Sequence[Row], where: str) -> N
     for column in (*sorted(definition.mapped), *definition.ignore):
         if column not in rows[0]:
             raise ScenarioError(where, f"has no column {column!r}", nearest(column, rows[0]))
-    unused = rows[0].keys() - definition.mapped - set(definition.ignore)
+    unused = rows[0].keys() - definition.mapped - set(definition.ignore) - {PASSED}
     if unused:
         names = ", ".join(column for column in rows[0] if column in unused)
         warnings.warn(

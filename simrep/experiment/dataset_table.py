@@ -77,7 +77,9 @@ def _blocks(by: str | None, cells: Sequence[Cell]) -> Iterator[tuple[list[str], 
         yield [f"{describe(by)}: {value}"], [cell for cell in cells if cell.factors[by] == value]
 
 
-def _block(dataset: Dataset, series: Series, cells: Sequence[Cell], what_if: Sequence[Cell]) -> Table:
+def _block(
+    dataset: Dataset, series: Series, cells: Sequence[Cell], what_if: Sequence[Cell]
+) -> Table:
     from rich import box
     from rich.table import Table
 

@@ -16,11 +16,13 @@ from simrep.errors import DatasetWarning, ScenarioError
 if TYPE_CHECKING:
     from simrep.experiment.dataset_definition import Definition, Metric, Series
 
-__all__ = ["MeasuredCell", "Row", "Value", "measured_cells", "read_rows", "written"]
+__all__ = ["PASSED", "MeasuredCell", "Row", "Value", "measured_cells", "read_rows", "written"]
 
 Value = int | float | str
 Row = Mapping[str, Value]
 
+PASSED = "passed"
+"""Column that is 0 in rows that must not be used."""
 _RUN = ("run", "attempt")
 """Columns by which the rig names the file with the transactions of a row."""
 
@@ -116,7 +118,7 @@ def measured_cells(
     columns = list(definition.factors)
     groups: dict[tuple[Value, ...], list[Row]] = {}
     for number, row in enumerate(rows, start=1):
-        if row.get("passed", 1) == 0:
+        if row.get(PASSED, 1) == 0:
             continue  # a measurement that was spoiled
         if all(row[column] == value for column, value in series.where.items()):
             _check_factors(definition, row, f"{where}: row {number}")

@@ -1,4 +1,4 @@
-"""The figure of a dataset of curves: throughput by group size, throughput and latency by clients."""
+"""The figure of a dataset of curves: throughput by group size, both figures by clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measured cells as scenarios: what a dataset reads from a dataset is what was measured."""
+"""Measured cells as scenarios: what is read from a dataset is what was measured."""
 
 import csv
 import json
@@ -8,7 +8,6 @@ import tomllib
 from dataclasses import asdict
 
 import pytest
-import tomlkit
 
 from simrep.experiment.plan import plan
 from simrep.experiment.dataset import load_dataset
@@ -35,7 +34,7 @@ def stored(content):
 
 
 def made_up(experiment, folder, **columns):
-    """A dataset each cell of which was measured once; its throughput is the number of the cell."""
+    """A dataset each cell of which was measured once; its mean is the number of the cell."""
     cells = [cell for cell, _ in experiment.experiment.cells()]
     factors = experiment.experiment.factors()
     lines, clusters = [], {}
@@ -47,7 +46,7 @@ def made_up(experiment, folder, **columns):
             "failed_gates": "",
             "began": "2026-11-20T20:00:00Z",
             "committed": 10,
-            "throughput_tps": number,
+            "mean_s": number,
             "cpu_client": 0.01,
             **columns,
         }
@@ -60,19 +59,11 @@ def made_up(experiment, folder, **columns):
     return Progress(experiment, folder), cells
 
 
-def as_dataset(folder):
-    """The dataset with the tables of its description in a dataset's definition."""
-    content = tomllib.loads((folder / "dataset.toml").read_text())
-    kept = ("title", "source", "data", "show", "metric", "factors", "series")
-    (folder / "dataset.toml").write_text(tomlkit.dumps({name: content[name] for name in kept}))
-    return load_dataset(folder)
-
-
 def check(experiment, folder):
     """Every cell is one of the dataset, and simulated as what it was."""
     progress, cells = made_up(experiment, folder)
     write_dataset(progress)
-    dataset = as_dataset(folder)
+    dataset = load_dataset(folder)
     drives = any(cell.load.tool == "driver" for cell in cells)
     measured = Measured(
         {cell.system: VERSIONS[cell.server] for cell in cells},
@@ -82,7 +73,7 @@ def check(experiment, folder):
     for series in dataset.definition.series:
         base = load(dataset.scenario_path(series))
         for one in dataset.cells[series.name]:
-            number = int(one.values["throughput_tps"])
+            number = int(one.values["mean_s"])
             cell = cells[number - 1]
             found = plan(with_values(base, one.settings)).scenario
             wanted = plan(load(cell_scenario(experiment.experiment, cell, measured))).scenario
@@ -189,10 +180,10 @@ def test_rows_that_did_not_pass_and_saturated_loads_are_no_cells(tmp_path):
     }
     progress, _ = made_up(stored(content), tmp_path / "calm", lasted_s=20.4)
     write_dataset(progress)
-    assert len(as_dataset(tmp_path / "calm").cells["galera"]) == 2
+    assert len(load_dataset(tmp_path / "calm").cells["galera"]) == 2
     progress, _ = made_up(stored(content), tmp_path / "full", lasted_s=22.0)
     write_dataset(progress)
-    [cell] = as_dataset(tmp_path / "full").cells["galera"]
+    [cell] = load_dataset(tmp_path / "full").cells["galera"]
     assert cell.factors["load"] == "fixed"
     with (tmp_path / "calm" / "data.csv").open(newline="") as file:
         first, second = csv.DictReader(file)
