@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,7 @@ def _read(path: Path) -> NDArray[np.float64]:
                     if row["error"] == "0"
                 ]
             )
-    except (OSError, EOFError, KeyError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, KeyError, ValueError) as error:
         name = f"{path.parent.parent.name}/{FOLDER}/{path.name}"
         raise ScenarioError(name, f"holds no recorded transactions: {error}") from None
 

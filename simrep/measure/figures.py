@@ -23,7 +23,8 @@ def unit_of(path: str) -> str | None:
     >>> unit_of("latency_s.p95"), unit_of("aborted"), unit_of("counters.n1.wsrep_replicated_bytes")
     ('s', 'transactions', None)
     """
-    table, *_, name = path.split(".")
+    parts = path.split(".")
+    table, name = parts[0], parts[-1]
     if table == "counters":
         return None
     if name in _BY_NAME:

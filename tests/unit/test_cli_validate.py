@@ -68,6 +68,7 @@ def test_an_interruption_prints_what_is_finished(simrep, monkeypatch):
     }
 
 
+@pytest.mark.filterwarnings("always::simrep.errors.DatasetWarning")
 def test_notices_about_a_dataset_go_to_standard_error(simrep, tmp_path):
     data = tmp_path / "small" / "data.csv"
     lines = data.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Datasets are checked as they are read: columns, empty cells, units, what is measured how often."""
+"""Datasets are checked as they are read: columns, empty cells, units, repetitions."""
 
 from datetime import UTC, datetime
 from math import sqrt
