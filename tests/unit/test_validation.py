@@ -115,14 +115,14 @@ def test_curves_have_no_cells_to_validate():
 
 
 def test_an_interrupted_validation_keeps_what_is_finished(folder, monkeypatch):
-    simulate = validation_module.simulate_each
+    simulate = validation_module.simulate_groups
 
     def interrupted(*arguments):
         simulated = simulate(*arguments)
         yield next(simulated)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(validation_module, "simulate_each", interrupted)
+    monkeypatch.setattr(validation_module, "simulate_groups", interrupted)
     validation = validate([folder, folder], replications=1)
     assert not validation.complete
     assert [len(part.result.cells) for part in validation.parts] == [1]
