@@ -215,7 +215,7 @@ def _type(value: Mapping[str, Any]) -> str:
 def _one_type(value: Mapping[str, Any]) -> str:
     if "enum" in value:
         return ", ".join(f'`"{choice}"`' for choice in value["enum"])
-    if "$ref" in value:
+    if "$ref" in value or "allOf" in value:
         return "table"
     if value.get("type") == "array":
         return f"list of {_type(value['items'])}"
