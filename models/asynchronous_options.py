@@ -45,7 +45,9 @@ class AsynchronousOptions(ApplierOptions):
 class AsynchronousCosts(ApplierCosts):
     """Those of a server that applies, and what it costs to send and receive."""
 
-    send_us: Annotated[float, prior.SEND] = Field(8.0, ge=0, description="CPU of the source per transaction and replica")
+    send_us: Annotated[float, prior.SEND] = Field(
+        8.0, ge=0, description="CPU of the source per transaction and replica"
+    )
     receive_us: Annotated[float, prior.RECEIVE] = Field(
         15.0, ge=0, description="CPU to receive a transaction and write it to the relay log"
     )

@@ -19,12 +19,22 @@ class ClientCosts(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    connect_us: Annotated[float, prior.CONNECT] = Field(800.0, ge=0, description="CPU to open a connection")
-    statement_us: Annotated[float, prior.STATEMENT] = Field(90.0, ge=0, description="CPU per statement, client included")
-    client_us: Annotated[float, prior.CLIENT] = Field(0.0, ge=0, description="CPU of the client per statement")
-    row_us: Annotated[float, prior.ROW] = Field(5.0, ge=0, description="CPU per row written at the origin")
+    connect_us: Annotated[float, prior.CONNECT] = Field(
+        800.0, ge=0, description="CPU to open a connection"
+    )
+    statement_us: Annotated[float, prior.STATEMENT] = Field(
+        90.0, ge=0, description="CPU per statement, client included"
+    )
+    client_us: Annotated[float, prior.CLIENT] = Field(
+        0.0, ge=0, description="CPU of the client per statement"
+    )
+    row_us: Annotated[float, prior.ROW] = Field(
+        5.0, ge=0, description="CPU per row written at the origin"
+    )
     row_read_us: Annotated[float, prior.ROW_READ] = Field(5.0, ge=0, description="CPU per row read")
-    rollback_us: Annotated[float, prior.ROLLBACK] = Field(20.0, ge=0, description="CPU to roll back, without its rows")
+    rollback_us: Annotated[float, prior.ROLLBACK] = Field(
+        20.0, ge=0, description="CPU to roll back, without its rows"
+    )
 
     def of_sessions(self) -> SessionCosts:
         """The same in seconds."""

@@ -179,31 +179,55 @@ class GaleraOptions(BaseModel):
 class GaleraCosts(ClientCosts):
     """What things cost on a machine of the cluster: the content of a calibrated pack."""
 
-    replicate_us: Annotated[float, prior.BUILD] = Field(10.0, ge=0, description="CPU to build and hand over a writeset")
-    byte_ns: Annotated[float, prior.BYTE] = Field(2.0, ge=0, description="CPU per byte of a message received")
-    send_us: Annotated[float, prior.SEND] = Field(8.0, ge=0, description="CPU per copy of a message sent")
-    receive_us: Annotated[float, prior.RECEIVE] = Field(15.0, ge=0, description="CPU per message received")
-    action_us: Annotated[float, prior.HAND_OVER] = Field(8.0, ge=0, description="CPU of the receive thread per writeset")
-    certify_us: Annotated[float, prior.CERTIFY] = Field(5.0, ge=0, description="CPU to certify a writeset, without its keys")
-    certify_key_us: Annotated[float, prior.CERTIFY_KEY] = Field(1.0, ge=0, description="CPU to certify a key")
+    replicate_us: Annotated[float, prior.BUILD] = Field(
+        10.0, ge=0, description="CPU to build and hand over a writeset"
+    )
+    byte_ns: Annotated[float, prior.BYTE] = Field(
+        2.0, ge=0, description="CPU per byte of a message received"
+    )
+    send_us: Annotated[float, prior.SEND] = Field(
+        8.0, ge=0, description="CPU per copy of a message sent"
+    )
+    receive_us: Annotated[float, prior.RECEIVE] = Field(
+        15.0, ge=0, description="CPU per message received"
+    )
+    action_us: Annotated[float, prior.HAND_OVER] = Field(
+        8.0, ge=0, description="CPU of the receive thread per writeset"
+    )
+    certify_us: Annotated[float, prior.CERTIFY] = Field(
+        5.0, ge=0, description="CPU to certify a writeset, without its keys"
+    )
+    certify_key_us: Annotated[float, prior.CERTIFY_KEY] = Field(
+        1.0, ge=0, description="CPU to certify a key"
+    )
     key_miss_us: Annotated[float, prior.KEY_MISS] = Field(
         0.4,
         ge=0,
         description="more CPU for every key beyond 10,000 of a writeset, whose tables do not fit "
         "the caches: to build it, and to certify it",
     )
-    apply_us: Annotated[float, prior.APPLY] = Field(40.0, ge=0, description="CPU to apply a writeset, without its rows")
+    apply_us: Annotated[float, prior.APPLY] = Field(
+        40.0, ge=0, description="CPU to apply a writeset, without its rows"
+    )
     apply_row_us: Annotated[float, prior.ROW] = Field(5.0, ge=0, description="CPU to apply a row")
-    commit_us: Annotated[float, prior.COMMIT] = Field(20.0, ge=0, description="CPU to commit, in commit order")
-    log_write_us: Annotated[float, prior.LOG_WRITE] = Field(5.0, ge=0, description="write of the redo log, not synced")
-    fsync_us: Annotated[float, prior.FSYNC] = Field(150.0, ge=0, description="one fsync of the redo log")
+    commit_us: Annotated[float, prior.COMMIT] = Field(
+        20.0, ge=0, description="CPU to commit, in commit order"
+    )
+    log_write_us: Annotated[float, prior.LOG_WRITE] = Field(
+        5.0, ge=0, description="write of the redo log, not synced"
+    )
+    fsync_us: Annotated[float, prior.FSYNC] = Field(
+        150.0, ge=0, description="one fsync of the redo log"
+    )
     log_row_us: Annotated[float, prior.LOG_ROW] = Field(
         30.0, ge=0, description="CPU to store, number or remove a row of wsrep_streaming_log"
     )
     log_byte_ns: Annotated[float, prior.LOG_BYTE] = Field(
         3.0, ge=0, description="CPU per byte of a fragment to store it in wsrep_streaming_log"
     )
-    switch_us: Annotated[float, prior.SWITCH] = Field(3.0, ge=0, description="CPU of a context switch to a woken thread")
+    switch_us: Annotated[float, prior.SWITCH] = Field(
+        3.0, ge=0, description="CPU of a context switch to a woken thread"
+    )
     keepalive_spread_ms: Annotated[float, prior.KEEPALIVE_SPREAD] = Field(
         1.0, ge=0, description="how far apart the nodes' keepalives fall within a period"
     )

@@ -198,17 +198,27 @@ class GroupReplicationCosts(ApplierCosts):
     replicate_us: Annotated[float, prior.BUILD] = Field(
         20.0, ge=0, description="CPU of the client's thread to build and hand over a message"
     )
-    propose_us: Annotated[float, prior.HAND_OVER] = Field(10.0, ge=0, description="CPU of XCom to propose a batch")
-    send_us: Annotated[float, prior.SEND] = Field(8.0, ge=0, description="CPU of XCom per copy of a message sent")
-    receive_us: Annotated[float, prior.RECEIVE] = Field(15.0, ge=0, description="CPU of XCom per message received")
-    byte_ns: Annotated[float, prior.BYTE] = Field(2.0, ge=0, description="CPU per byte of a message received")
+    propose_us: Annotated[float, prior.HAND_OVER] = Field(
+        10.0, ge=0, description="CPU of XCom to propose a batch"
+    )
+    send_us: Annotated[float, prior.SEND] = Field(
+        8.0, ge=0, description="CPU of XCom per copy of a message sent"
+    )
+    receive_us: Annotated[float, prior.RECEIVE] = Field(
+        15.0, ge=0, description="CPU of XCom per message received"
+    )
+    byte_ns: Annotated[float, prior.BYTE] = Field(
+        2.0, ge=0, description="CPU per byte of a message received"
+    )
     deliver_us: Annotated[float, prior.HAND_OVER] = Field(
         5.0, ge=0, description="CPU to hand a delivered message to the applier module"
     )
     certify_us: Annotated[float, prior.CERTIFY] = Field(
         10.0, ge=0, description="CPU to certify a transaction, without its write set"
     )
-    certify_row_us: Annotated[float, prior.CERTIFY_KEY] = Field(1.0, ge=0, description="CPU to certify an item of a write set")
+    certify_row_us: Annotated[float, prior.CERTIFY_KEY] = Field(
+        1.0, ge=0, description="CPU to certify an item of a write set"
+    )
     garbage_ns: Annotated[float, prior.GARBAGE] = Field(
         100.0,
         ge=0,
@@ -222,7 +232,9 @@ class GroupReplicationCosts(ApplierCosts):
     relay_log_us: Annotated[float, prior.HAND_OVER] = Field(
         10.0, ge=0, description="CPU to write a transaction of another member to the relay log"
     )
-    compress_byte_ns: Annotated[float, prior.COMPRESS_BYTE] = Field(2.0, ge=0, description="CPU per byte compressed (LZ4: 1.5-3)")
+    compress_byte_ns: Annotated[float, prior.COMPRESS_BYTE] = Field(
+        2.0, ge=0, description="CPU per byte compressed (LZ4: 1.5-3)"
+    )
     decompress_byte_ns: Annotated[float, prior.DECOMPRESS_BYTE] = Field(
         0.5, ge=0, description="CPU per byte decompressed (LZ4: 0.3-1)"
     )

@@ -68,5 +68,7 @@ class ApplierCosts(ServerCosts):
     schedule_us: Annotated[float, prior.HAND_OVER] = Field(
         5.0, ge=0, description="CPU of the coordinator to read and assign a transaction"
     )
-    apply_us: Annotated[float, prior.APPLY] = Field(40.0, ge=0, description="CPU to apply a transaction, without its rows")
+    apply_us: Annotated[float, prior.APPLY] = Field(
+        40.0, ge=0, description="CPU to apply a transaction, without its rows"
+    )
     apply_row_us: Annotated[float, prior.ROW] = Field(5.0, ge=0, description="CPU to apply a row")

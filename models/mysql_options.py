@@ -125,7 +125,9 @@ class ServerCosts(ClientCosts):
     8-17 ms on a disk of 7200/min, 50-100 us behind a controller with a battery.
     """
 
-    commit_us: Annotated[float, prior.COMMIT] = Field(20.0, ge=0, description="CPU to commit in the storage engine")
+    commit_us: Annotated[float, prior.COMMIT] = Field(
+        20.0, ge=0, description="CPU to commit in the storage engine"
+    )
     binlog_write_us: Annotated[float, prior.BINLOG_WRITE] = Field(
         5.0, ge=0, description="CPU to append a transaction to the binary log, without its bytes"
     )
@@ -136,7 +138,9 @@ class ServerCosts(ClientCosts):
         5.0, ge=0, description="one write of the redo log (5-20; 8.0.11 and later: more)"
     )
     fsync_us: Annotated[float, prior.FSYNC] = Field(150.0, ge=0, description="one fsync of a log")
-    disk_mb_per_s: Annotated[float, prior.DISK] = Field(500.0, gt=0, description="sequential write bandwidth of the disk")
+    disk_mb_per_s: Annotated[float, prior.DISK] = Field(
+        500.0, gt=0, description="sequential write bandwidth of the disk"
+    )
     switch_us: Annotated[float, prior.SWITCH] = Field(
         3.0,
         ge=0,

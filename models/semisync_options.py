@@ -76,7 +76,9 @@ class SemisyncOptions(AsynchronousOptions):
 class SemisyncCosts(AsynchronousCosts):
     """Those of asynchronous replication, and what it costs to acknowledge."""
 
-    reply_us: Annotated[float, prior.HAND_OVER] = Field(8.0, ge=0, description="CPU of a replica to acknowledge a transaction")
+    reply_us: Annotated[float, prior.HAND_OVER] = Field(
+        8.0, ge=0, description="CPU of a replica to acknowledge a transaction"
+    )
     acknowledge_us: Annotated[float, prior.HAND_OVER] = Field(
         8.0, ge=0, description="CPU of the source to read an acknowledgement and act on it"
     )

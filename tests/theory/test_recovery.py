@@ -32,9 +32,8 @@ def trial(folder, number: int) -> tuple[FitResult, dict[str, float]]:
         name: prior * math.exp(sigma * generator.normal())
         for name, (prior, sigma) in PARAMETERS.items()
     }
-    base = with_values(
-        load(folder / "galera.toml"), {f"cluster.costs.{name}": value for name, value in true.items()}
-    )
+    costs = {f"cluster.costs.{name}": value for name, value in true.items()}
+    base = with_values(load(folder / "galera.toml"), costs)
     rows = []
     for threads in THREADS:
         one = with_values(base, {"workload.threads": threads, "network.egress.0.delay_ms": 0.0})

@@ -46,8 +46,10 @@ discrepancy = 0.1
 freedom = 6.0
 costs = [
     {name = "statement_us", prior = 90.0, sigma = 0.7, standard_error = 0.3, known = "data"},
-    {name = "commit_us", prior = 20.0, sigma = 0.7, standard_error = 0.2, known = "data", correlation = [-0.5]},
-    {name = "machine.cold_factor", prior = 2.0, sigma = 0.7, standard_error = 0.5, known = "prior", correlation = [0.0, 0.0]},
+    {name = "commit_us", prior = 20.0, sigma = 0.7, standard_error = 0.2, known = "data", \
+correlation = [-0.5]},
+    {name = "machine.cold_factor", prior = 2.0, sigma = 0.7, standard_error = 0.5, known = "prior", \
+correlation = [0.0, 0.0]},
 ]
 cells = [{label = "seconds at threads 1", measured = 0.1, fitted = 0.11}]
 """
@@ -107,7 +109,8 @@ def test_what_the_scenario_sets_itself_is_known(scenario):
 
 def test_of_two_fits_of_a_cost_the_last_counts(scenario, tmp_path):
     again = PACK[PACK.index("[[fit]]") :].replace("standard_error = 0.3", "standard_error = 0.01")
-    (tmp_path / "mine.toml").write_text(PACK + again.replace("discrepancy = 0.1", "discrepancy = 0.2"))
+    again = again.replace("discrepancy = 0.1", "discrepancy = 0.2")
+    (tmp_path / "mine.toml").write_text(PACK + again)
     uncertainty = uncertainty_of(plan(load(scenario)))
     assert sorted(uncertainty.names) == ["commit_us", "machine.cold_factor", "statement_us"]
     error = uncertainty.covariance[uncertainty.names.index("statement_us")].max() ** 0.5
