@@ -218,6 +218,7 @@ def test_public_names_exist_are_few_and_in_order():
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
     commands = ["run", "explain", "reproduce", "models", "fit", "fragment-size", "schema"]
+    commands += ["calibrate-from"]
     commands += [f"rig {name}" for name in ("measure", "list", "check", "relay", "base")]
     for command in commands:
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
