@@ -1,0 +1,74 @@
+"""``simrep calibrate-from`` as a shell sees it."""
+
+import json
+import tomllib
+
+import pytest
+from typer.testing import CliRunner
+
+from simrep.cli import app
+from tests.server_files import GALERA_AFTER, GALERA_BEFORE, GALERA_CNF, as_box, write
+
+
+@pytest.fixture
+def simrep(tmp_path, monkeypatch):
+    write(tmp_path, "my.cnf", GALERA_CNF)
+    write(tmp_path, "before.txt", as_box(GALERA_BEFORE))
+    write(tmp_path, "after.txt", as_box(GALERA_AFTER))
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(app, ["calibrate-from", *words])
+
+
+READ = ("--from-mycnf", "my.cnf", "--status", "before.txt", "--status", "after.txt")
+
+
+def test_two_files_and_a_table(simrep, tmp_path):
+    done = simrep(*READ, "--out", "mine")
+    assert done.exit_code == 0, done.output
+    scenario = tomllib.loads((tmp_path / "mine.toml").read_text())
+    pack = tomllib.loads((tmp_path / "mine.pack.toml").read_text())
+    assert scenario["cluster"]["pack"] == "mine.pack.toml"
+    assert pack["pack"]["name"] == "mine"
+    for words in ("Read", "Not found: defaults", "Not simulated", "gcs.fc_limit", "my.cnf:22"):
+        assert words in done.stdout
+    shown = CliRunner().invoke(app, ["run", "mine.toml", "--set", "run.duration_s=0.5"])
+    assert shown.exit_code == 0, shown.output
+
+
+def test_json(simrep):
+    done = simrep(*READ, "--out", "mine", "--json", "--cores", "8", "--rtt-ms", "3")
+    content = json.loads(done.stdout)
+    assert content["files"] == ["mine.toml", "mine.pack.toml"]
+    assert content["pack"]["machine"] == {"cores": 8}
+    assert content["scenario"]["network"] == {"rtt_ms": 3.0}
+    assert content["fit"] is None
+    origins = {one["setting"]: one["origin"] for one in content["read"]}
+    assert origins["cluster.options.gcs.fc_limit"] == "my.cnf:22"
+    assert {"setting", "value", "note"} <= content["defaults"][0].keys()
+
+
+@pytest.mark.parametrize("there", ["mine.toml", "mine.pack.toml"])
+def test_what_is_there_is_not_overwritten(simrep, tmp_path, there):
+    write(tmp_path, there, "kept")
+    done = simrep(*READ, "--out", "mine")
+    assert done.exit_code == 2
+    assert "exists already" in done.stderr
+    assert (tmp_path / there).read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "nothing to read"),
+        (("--from-mycnf", "no.cnf"), "cannot read 'no.cnf'"),
+        (("--status", "my.cnf"), "holds no variables"),
+        (("--status", "after.txt", "--status", "before.txt"), "earlier one first"),
+        (("--from-mycnf", "my.cnf", "--model", "galerra"), "did you mean 'galera'"),
+    ],
+)
+def test_bad_input_writes_nothing(simrep, tmp_path, words, message):
+    before = {path.name for path in tmp_path.iterdir()}
+    done = simrep(*words, "--out", "mine")
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == before
