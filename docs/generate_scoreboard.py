@@ -33,7 +33,7 @@ NOTICE = "<!-- Written by docs/generate_scoreboard.py from the .json files besid
 KINDS = {"published": "published by others", "measured": "measured for this project"}
 HEADINGS = ("fitted", "predicted", "median error", "largest", f"within {NEAR:.0%}", "in interval",
             "order right", "tolerated")  # fmt: skip
-INDEX = f"""# Scoreboard
+INDEX = """# Scoreboard
 
 Every measured cell that ships, beside its prediction. Each dataset has a page with its figures, and
 `simrep validate` computes the same. What the columns are:

@@ -19,9 +19,9 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from simrep import CurveDatasetResult, DatasetResult, load, reproduce, datasets
-from simrep.experiment.reproduce import Summary
+from simrep import CurveDatasetResult, DatasetResult, datasets, load, reproduce
 from simrep.experiment.dataset import Series
+from simrep.experiment.reproduce import Summary
 
 __all__ = ["printed", "refreshed", "table"]
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import tomlkit
 
-from simrep import CurveDataset, Dataset, load, datasets, with_values
+from simrep import CurveDataset, Dataset, datasets, load, with_values
 from simrep.calibrate.pack_file import with_range
 from simrep.experiment.curves import open_dataset
 from simrep.experiment.pack_range import spans
 from simrep.experiment.plan import Plan, plan
 from simrep.scenario.pack import Pack, load_pack, pack_names
-from simrep.scenario.pack_fit import FittedCost, FitTable
+from simrep.scenario.pack_fit import FitTable, FittedCost
 
 __all__ = ["pages"]
 

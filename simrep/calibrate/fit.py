@@ -27,10 +27,10 @@ from simrep.calibrate.objective import Objective, Progress, Trials
 from simrep.calibrate.parameters import chosen_parameters
 from simrep.errors import ScenarioError, nearest
 from simrep.experiment.cells_expression import cells_expression
+from simrep.experiment.dataset import Dataset, Fit, MeasuredCell, Parameter, Series, load_dataset
 from simrep.experiment.model import find_model
 from simrep.experiment.model_card import unit_of
 from simrep.experiment.plan import plan
-from simrep.experiment.dataset import Fit, MeasuredCell, Parameter, Series, Dataset, load_dataset
 from simrep.scenario import load
 
 if TYPE_CHECKING:
@@ -113,9 +113,7 @@ def fit(
         raise CalibrationError(f"{dataset.name}: no figure of these cells can be compared")
 
     def objective(count: int) -> Objective:
-        return Objective(
-            figures, wanted, trials, replications=count, seed=seed, executor=executor
-        )
+        return Objective(figures, wanted, trials, replications=count, seed=seed, executor=executor)
 
     sampled = None
     try:
@@ -134,9 +132,7 @@ def fit(
     return _result(dataset, chosen, base.cluster.model, wanted, last, found, sensitivity, sampled)
 
 
-def _series(
-    dataset: Dataset, name: str | None, model: str | None, *, any_series: bool
-) -> Series:
+def _series(dataset: Dataset, name: str | None, model: str | None, *, any_series: bool) -> Series:
     """The measured system that is meant."""
     all_of_them = {
         series.name: series

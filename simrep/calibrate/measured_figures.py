@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simrep.calibrate.fit_result import Residual, labelled
 from simrep.errors import SimrepError
-from simrep.experiment.dataset import Fit, MeasuredCell, Series, Dataset
+from simrep.experiment.dataset import Dataset, Fit, MeasuredCell, Series
 from simrep.scenario import Scenario, load, with_values
 
 __all__ = ["CalibrationError", "MeasuredFigures", "Observation"]
@@ -101,7 +101,12 @@ class MeasuredFigures:
             figures=(metric.result, *(extra.result for extra in spec.extra)),
             observations=tuple(
                 Observation(
-                    row, figure, labelled(column, cell.factors), cell.values[column], noise, absolute
+                    row,
+                    figure,
+                    labelled(column, cell.factors),
+                    cell.values[column],
+                    noise,
+                    absolute,
                 )
                 for row, cell in enumerate(cells)
                 for figure, (column, noise, absolute) in enumerate(columns)

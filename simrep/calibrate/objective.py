@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from simrep.calibrate.measured_figures import MeasuredFigures
 from simrep.calibrate.parameters import bounds
+from simrep.experiment.dataset import Parameter
 from simrep.experiment.plan import plan
 from simrep.experiment.reproduce import simulate_cells
-from simrep.experiment.dataset import Parameter
 from simrep.scenario import with_values
 
 __all__ = ["Objective", "Progress", "Trials"]

@@ -14,11 +14,11 @@ from tomlkit.items import Array
 
 from simrep.calibrate.fit_result import FitResult
 from simrep.errors import ScenarioError
+from simrep.experiment.dataset import Dataset, Series
 from simrep.experiment.model import find_model
 from simrep.experiment.model_card import package_of
 from simrep.experiment.pack_range import spans
 from simrep.experiment.plan import plan
-from simrep.experiment.dataset import Series, Dataset
 from simrep.scenario import load, with_values
 from simrep.scenario.options import in_product_spelling
 from simrep.scenario.pack import load_pack

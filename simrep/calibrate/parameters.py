@@ -8,8 +8,8 @@ from math import exp, log
 from pydantic.fields import FieldInfo
 
 from simrep.errors import ScenarioError, nearest
-from simrep.experiment.model import Model
 from simrep.experiment.dataset import Fit, Parameter
+from simrep.experiment.model import Model
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.prior import Prior, prior_of
 

@@ -150,9 +150,7 @@ def read_server(files: ServerFiles, server_version: str | None = None) -> Server
     text = server_version or (version.value if version else "")
     release = _release(text)
     mariadb = _is_mariadb(text, lines, {*variables, *status.after})
-    if release is None and (
-        asked := release_in(lines, mariadb=mariadb)
-    ) is not None:
+    if release is None and (asked := release_in(lines, mariadb=mariadb)) is not None:
         release, place = asked
         version = Given(".".join(map(str, release)), place, "group")
     options = options_of(lines, mariadb=mariadb, release=release)

@@ -85,9 +85,7 @@ def options_for(server: Server, product: Product, found: Findings) -> dict[str, 
         configured = any(name.lower() in server.options for name in names)
         if value != usual[spelling] or configured:
             note = _contradiction(server, names, given)
-            chosen[spelling] = found.read(
-                f"cluster.options.{spelling}", value, [given.place], note
-            )
+            chosen[spelling] = found.read(f"cluster.options.{spelling}", value, [given.place], note)
     for name, given in server.options.items():
         if name not in used:
             found.unused(given, NOT_SIMULATED.get(name, ""))
@@ -145,7 +143,7 @@ def value_of(text: str, annotation: Any, name: str = "") -> Any:
     return text
 
 
-def _number(text: str, kind: type[int] | type[float]) -> Any:
+def _number(text: str, kind: type[int | float]) -> Any:
     if (match := _SIZE.fullmatch(text)) is not None:
         return kind(int(match[1]) * _POWERS[match[2].upper()])
     try:

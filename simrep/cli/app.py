@@ -12,7 +12,6 @@ from typer.core import TyperGroup
 from simrep.cli.calibrate import calibrate
 from simrep.cli.explain import explain
 from simrep.cli.fragment_size import fragment_size
-from simrep.cli.from_server import calibrate_from
 from simrep.cli.models import models
 from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
@@ -90,7 +89,6 @@ app.command()(reproduce)
 app.command()(validate)
 app.command()(models)
 app.command()(calibrate)
-app.command("calibrate-from")(calibrate_from)
 app.command()(fragment_size)
 app.command()(schema)
 app.add_typer(rig)

@@ -1,4 +1,4 @@
-"""``simrep calibrate-from``."""
+"""``simrep calibrate`` without a dataset: from the files of a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, workers
+from simrep.cli.arguments import workers
 from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
 from simrep.errors import ScenarioError
 
@@ -21,10 +21,26 @@ if TYPE_CHECKING:
     from simrep.calibrate.from_server import Described, Known, ServerFiles
     from simrep.calibrate.server_given import Finding
 
-__all__ = ["calibrate_from", "describe"]
+__all__ = [
+    "Cores",
+    "Fsync",
+    "Nodes",
+    "OptionFile",
+    "RoundTrip",
+    "Status",
+    "Sysbench",
+    "Variables",
+    "Version",
+    "describe",
+]
+
+_PANEL = "From the files of a server, instead of a dataset"
 
 OptionFile = Annotated[
-    Path | None, typer.Option("--from-mycnf", metavar="FILE", help="The server's my.cnf.")
+    Path | None,
+    typer.Option(
+        "--from-mycnf", metavar="FILE", help="The server's my.cnf.", rich_help_panel=_PANEL
+    ),
 ]
 Status = Annotated[
     list[Path] | None,
@@ -32,69 +48,51 @@ Status = Annotated[
         "--status",
         metavar="FILE",
         help="SHOW GLOBAL STATUS; twice, the earlier one first, for the time between.",
+        rich_help_panel=_PANEL,
     ),
 ]
 Variables = Annotated[
-    Path | None, typer.Option("--variables", metavar="FILE", help="SHOW GLOBAL VARIABLES.")
-]
-Sysbench = Annotated[
-    Path | None, typer.Option("--sysbench", metavar="FILE", help="What sysbench run printed.")
-]
-Out = Annotated[
-    Path,
+    Path | None,
     typer.Option(
-        "--out", metavar="NAME", help="Write NAME.toml and NAME.pack.toml.", show_default=False
+        "--variables", metavar="FILE", help="SHOW GLOBAL VARIABLES.", rich_help_panel=_PANEL
     ),
 ]
-Model = Annotated[str | None, typer.Option("--model", help="Replication model, if known better.")]
-Version = Annotated[
-    str | None, typer.Option("--server-version", help="What SELECT VERSION() prints.")
+Sysbench = Annotated[
+    Path | None,
+    typer.Option(
+        "--sysbench", metavar="FILE", help="What sysbench run printed.", rich_help_panel=_PANEL
+    ),
 ]
-Nodes = Annotated[int | None, typer.Option("--nodes", min=1, max=64, help="Servers in all.")]
-Cores = Annotated[int | None, typer.Option("--cores", min=1, help="CPU cores of a server.")]
+Version = Annotated[
+    str | None,
+    typer.Option("--server-version", help="What SELECT VERSION() prints.", rich_help_panel=_PANEL),
+]
+Nodes = Annotated[
+    int | None,
+    typer.Option("--nodes", min=1, max=64, help="Servers in all.", rich_help_panel=_PANEL),
+]
+Cores = Annotated[
+    int | None,
+    typer.Option("--cores", min=1, help="CPU cores of a server.", rich_help_panel=_PANEL),
+]
 RoundTrip = Annotated[
-    float | None, typer.Option("--rtt-ms", min=0, help="Round trip between servers, by ping.")
+    float | None,
+    typer.Option(
+        "--rtt-ms", min=0, help="Round trip between servers, by ping.", rich_help_panel=_PANEL
+    ),
 ]
 Fsync = Annotated[
-    float | None, typer.Option("--fsync-us", min=0, help="One flush of a log, by a disk test.")
+    float | None,
+    typer.Option(
+        "--fsync-us", min=0, help="One flush of a log, by a disk test.", rich_help_panel=_PANEL
+    ),
 ]
-
-
-def calibrate_from(
-    out: Out,
-    from_mycnf: OptionFile = None,
-    status: Status = None,
-    variables: Variables = None,
-    sysbench: Sysbench = None,
-    rtt_ms: RoundTrip = None,
-    fsync_us: Fsync = None,
-    cores: Cores = None,
-    nodes: Nodes = None,
-    model: Model = None,
-    server_version: Version = None,
-    json: Json = False,
-    jobs: Jobs = 1,
-) -> None:
-    """Build a scenario and a first pack from a server's configuration and counters.
-
-    What could not be read is listed with the default that was taken instead.
-
-    [bold]Examples[/bold]
-
-      simrep calibrate-from --from-mycnf my.cnf --status status.txt --out mine
-      simrep calibrate-from --from-mycnf my.cnf --status 9am.txt --status 10am.txt --out mine
-    """
-    from simrep.calibrate.from_server import Known, ServerFiles
-
-    files = ServerFiles(from_mycnf, tuple(status or ()), variables, sysbench)
-    known = Known(model, server_version, nodes, cores, rtt_ms, fsync_us)
-    describe(files, known, out, json=json, jobs=jobs)
 
 
 def describe(files: ServerFiles, known: Known, out: Path, *, json: bool, jobs: int) -> None:
     """Read the files, write scenario and pack, and print what was found."""
-    from simrep.calibrate.measured_figures import CalibrationError
     from simrep.calibrate.from_server import from_server
+    from simrep.calibrate.measured_figures import CalibrationError
     from simrep.calibrate.server_toml import pack_text, scenario_text
 
     name = out.name.removesuffix(".toml")
@@ -145,9 +143,7 @@ def _tables(described: Described) -> Group:
         )
     )
     if described.not_simulated:
-        parts.append(
-            _table("Not simulated", ("option", "value", "where", "why"), _rows(described))
-        )
+        parts.append(_table("Not simulated", ("option", "value", "where", "why"), _rows(described)))
     parts += described.remarks
     if (fit := described.fit) is not None and fit.percentile_simulated_s is not None:
         assert fit.percentile_measured_s is not None

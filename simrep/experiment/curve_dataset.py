@@ -15,10 +15,10 @@ from simrep.errors import ScenarioError, SimrepError
 from simrep.experiment.curve_quantities import Line
 from simrep.experiment.curve_rows import CurveSummary, Row, scored
 from simrep.experiment.curves import Curve, CurveDataset, Key
+from simrep.experiment.dataset import Value
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.reproduce import Progress, series_versions, simulate_cells
 from simrep.experiment.reproduced import Reproduced
-from simrep.experiment.dataset import Value
 from simrep.experiment.sustain import sustainable_rate
 from simrep.scenario import Scenario, load, with_values
 

@@ -9,8 +9,8 @@ from statistics import median
 
 from simrep.experiment.curve_quantities import QUANTITIES, Line
 from simrep.experiment.curves import CurveDataset, Key, Stated
-from simrep.experiment.intervals import single_run_interval
 from simrep.experiment.dataset import Value
+from simrep.experiment.intervals import single_run_interval
 
 __all__ = ["CurveSummary", "Row", "scored"]
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from simrep.experiment.curve_rows import Row
     from simrep.experiment.curve_dataset import CurveDatasetResult
+    from simrep.experiment.curve_rows import Row
     from simrep.experiment.dataset import Value
 
 __all__ = ["tables"]

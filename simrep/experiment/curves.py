@@ -22,18 +22,18 @@ from simrep.experiment.dataset import (
     Dataset,
     Information,
     Value,
+    dataset_folder,
     has_curves,
     load_dataset,
     read_definition,
     read_rows,
-    dataset_folder,
 )
 
 __all__ = [
     "Curve",
+    "CurveDataset",
     "CurveDefinition",
     "CurveFactor",
-    "CurveDataset",
     "CurveTable",
     "Quantity",
     "Stated",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from statistics import fmean, median
 
+from simrep.experiment.dataset import Metric, Series
 from simrep.experiment.intervals import single_run_interval
 from simrep.experiment.measured import MeasuredCell, Value
-from simrep.experiment.dataset import Metric, Series
 
 __all__ = ["Cell", "Summary", "cells_of"]
 

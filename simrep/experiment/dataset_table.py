@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from simrep.experiment.reproduce import DatasetResult
-    from simrep.experiment.dataset import Metric, Series, Dataset
+    from simrep.experiment.dataset import Dataset, Metric, Series
     from simrep.experiment.dataset_cells import Cell, Summary
+    from simrep.experiment.reproduce import DatasetResult
 
 __all__ = ["cell_tables", "tables"]
 

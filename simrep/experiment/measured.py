@@ -163,9 +163,7 @@ def _check_figures(definition: Definition, row: Row, where: str) -> None:
                 raise ScenarioError(where, problem)
 
 
-def _tell_of_gaps(
-    definition: Definition, series: Series, rows: Sequence[Row], where: str
-) -> None:
+def _tell_of_gaps(definition: Definition, series: Series, rows: Sequence[Row], where: str) -> None:
     for metric in definition.metrics:
         own = [row for row in rows if metric.applies(row)]
         empty = sum(row[metric.column] == "" for row in own)
@@ -224,9 +222,7 @@ def _medians(metrics: Sequence[Metric], rows: Sequence[Row]) -> dict[str, float]
     found = {metric.column: _figures(metric, rows) for metric in metrics}
     for column in rows[0]:
         if column not in found:
-            found[column] = [
-                value for row in rows if not isinstance(value := row[column], str)
-            ]
+            found[column] = [value for row in rows if not isinstance(value := row[column], str)]
     return {column: float(median(values)) for column, values in found.items() if values}
 
 

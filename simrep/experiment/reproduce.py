@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from simrep.errors import ScenarioError
 from simrep.experiment.curves import CurveDataset, open_dataset
+from simrep.experiment.dataset import Dataset, MeasuredCell, Series
+from simrep.experiment.dataset_breakdown import breakdowns
+from simrep.experiment.dataset_cells import Cell, Summary, cells_of
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.reproduced import Reproduced
 from simrep.experiment.simulated import simulate_cells, simulate_each
-from simrep.experiment.dataset import MeasuredCell, Series, Dataset
-from simrep.experiment.dataset_breakdown import breakdowns
-from simrep.experiment.dataset_cells import Cell, Summary, cells_of
 from simrep.experiment.timeline import Course, Timeline, figures_and_course
 from simrep.scenario import load, with_values
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cell",
-    "Progress",
     "DatasetResult",
+    "Progress",
     "Summary",
     "reproduce",
     "series_versions",

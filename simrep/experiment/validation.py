@@ -23,9 +23,9 @@ from simrep.experiment.dataset import (
 )
 from simrep.experiment.dataset_cells import Cell, cells_of
 from simrep.experiment.latencies import Latencies, compared, figures_and_histogram, recorded
+from simrep.experiment.measured import written
 from simrep.experiment.model import find_model
 from simrep.experiment.model_card import package_of
-from simrep.experiment.measured import written
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.prediction import (
     Uncertainty,
@@ -299,7 +299,9 @@ def _simulated(
             own, drawn = samples[:replications], samples[replications:] or samples
             found = cells_of(definition.metrics, series, "", measured, [one for one, _ in own])
             if uncertainty is not None:
-                values = dict(zip(columns, zip(*(one for one, _ in drawn), strict=True), strict=True))
+                values = dict(
+                    zip(columns, zip(*(one for one, _ in drawn), strict=True), strict=True)
+                )
                 found = [_with_prediction(cell, values[cell.metric], uncertainty) for cell in found]
             cells += found
             seen = recorded(dataset.folder, measured)

@@ -16,7 +16,7 @@ from simrep.calibrate.fit import fit
 from simrep.calibrate.fit_result import FitResult
 from simrep.experiment.run import run
 from simrep.scenario import load, with_values
-from tests.small_dataset import change, write_rows, write_dataset
+from tests.small_dataset import change, write_dataset, write_rows
 
 TRIALS = 20
 NOISE = 0.05
@@ -50,7 +50,9 @@ def dataset(place) -> Path:
         f'\n[[series.fit.parameter]]\nname = "{name}"\nprior = {prior}\nsigma = {sigma}\n'
         for name, (prior, sigma) in PARAMETERS.items()
     )
-    (folder / "dataset.toml").write_text(text.partition("\n[[series.fit.parameter]]")[0] + parameters)
+    (folder / "dataset.toml").write_text(
+        text.partition("\n[[series.fit.parameter]]")[0] + parameters
+    )
     change(folder, "galera.toml", "shared_host = true", "shared_host = true\nmachine.cores = 2")
     return folder
 

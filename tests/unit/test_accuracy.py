@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import cache
 from statistics import median
 
-from simrep.experiment.reproduce import Cell, reproduce
 from simrep.experiment.dataset import load_dataset
+from simrep.experiment.reproduce import Cell, reproduce
 
 
 @cache

@@ -39,13 +39,13 @@ numbers = st.integers(-3, 3) | st.sampled_from([-0.5, 0.05, 1.5])
 signs = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
 comparisons = st.builds(
     "{} {} {}".format, st.sampled_from(["threads", "delay_ms"]), signs, numbers
-) | st.builds(
-    "threads {} ({}, {})".format, st.sampled_from(["in", "not in"]), numbers, numbers
-)
+) | st.builds("threads {} ({}, {})".format, st.sampled_from(["in", "not in"]), numbers, numbers)
 conditions = st.recursive(
     comparisons,
-    lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or"]), inner)
-    | st.builds("not ({})".format, inner),
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or"]), inner)
+        | st.builds("not ({})".format, inner)
+    ),
     max_leaves=6,
 )
 

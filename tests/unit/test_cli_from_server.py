@@ -1,4 +1,4 @@
-"""``simrep calibrate-from`` as a shell sees it."""
+"""``simrep calibrate`` as a shell sees it."""
 
 import json
 import tomllib
@@ -16,7 +16,7 @@ def simrep(tmp_path, monkeypatch):
     write(tmp_path, "before.txt", as_box(GALERA_BEFORE))
     write(tmp_path, "after.txt", as_box(GALERA_AFTER))
     monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(app, ["calibrate-from", *words])
+    return lambda *words: CliRunner().invoke(app, ["calibrate", *words])
 
 
 READ = ("--from-mycnf", "my.cnf", "--status", "before.txt", "--status", "after.txt")
@@ -59,7 +59,10 @@ def test_what_is_there_is_not_overwritten(simrep, tmp_path, there):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "nothing to read"),
+        ((), "name a dataset"),
+        (("--sysbench", "no.txt"), "no.txt"),
+        (("--status", "after.txt", "--keep"), "is for datasets"),
+        (("galera-rig", "--status", "after.txt"), "either of them"),
         (("--from-mycnf", "no.cnf"), "cannot read 'no.cnf'"),
         (("--status", "my.cnf"), "holds no variables"),
         (("--status", "after.txt", "--status", "before.txt"), "earlier one first"),

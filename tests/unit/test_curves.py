@@ -4,8 +4,8 @@ import pytest
 
 from simrep.errors import ScenarioError
 from simrep.experiment.curves import CurveDataset, load_curve_dataset, open_dataset
-from simrep.experiment.plan import plan
 from simrep.experiment.dataset import Dataset, load_dataset
+from simrep.experiment.plan import plan
 from simrep.scenario import load, with_values
 from tests.small_curves import write_curves
 from tests.small_dataset import change, write_dataset
@@ -67,7 +67,12 @@ def test_the_baseline_of_a_curve_shares_the_other_factors(folder):
 
 
 def test_rows_know_whether_a_fit_has_seen_them(folder):
-    assert [row.used_in_fit for row in load_curve_dataset(folder).rows] == [True, False, False, False]
+    assert [row.used_in_fit for row in load_curve_dataset(folder).rows] == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,9 @@ def test_every_point_of_the_overview_fits_its_scenario():
     for curve in dataset.curves:
         base = load(curve.scenario)
         planned = plan(with_values(base, {**curve.settings, "workload.threads": 70}))
-        assert len(planned.placement) == curve.key[list(dataset.definition.factors).index("members")]
+        assert (
+            len(planned.placement) == curve.key[list(dataset.definition.factors).index("members")]
+        )
 
 
 @pytest.mark.parametrize(

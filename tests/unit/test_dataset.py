@@ -4,10 +4,10 @@ import pytest
 
 from simrep.errors import ScenarioError
 from simrep.experiment.curves import open_dataset
+from simrep.experiment.dataset import Dataset, datasets, load_dataset
 from simrep.experiment.plan import plan
-from simrep.experiment.dataset import Dataset, load_dataset, datasets
 from simrep.scenario import load, with_values
-from tests.small_dataset import change, write_rows, write_dataset
+from tests.small_dataset import change, write_dataset, write_rows
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.experiment.reproduce import reproduce
 from simrep.experiment.dataset import Metric, load_dataset
-from tests.small_streaming import ROWS, write_rows, write_dataset
+from simrep.experiment.reproduce import reproduce
 from tests.small_dataset import change
 from tests.small_dataset import write_dataset as write_plain_dataset
+from tests.small_streaming import ROWS, write_dataset, write_rows
 
 
 @pytest.fixture

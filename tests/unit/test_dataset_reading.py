@@ -164,7 +164,7 @@ def test_repetitions_tell_the_standard_error(folder):
 
 
 def test_a_column_may_state_the_standard_error(folder):
-    change(folder, "dataset.toml", '[metric]\n', '[metric]\nstandard_error = "seconds_se"\n')
+    change(folder, "dataset.toml", "[metric]\n", '[metric]\nstandard_error = "seconds_se"\n')
     rows = [("galera", 20, 4, 0.3, 0.03), ("galera", 20, 4, 0.1, 0.04), ("galera", 20, 1, 0.5, "")]
     write_rows(folder, rows, "seconds_se")
     found = {cell.factors["threads"]: cell.standard_errors for cell in cells(folder)}

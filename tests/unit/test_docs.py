@@ -194,9 +194,7 @@ def test_files_of_the_repository_that_pages_name_exist():
             assert (ROOT / path).exists(), f"{page} names {path}"
 
 
-@pytest.mark.parametrize(
-    "script", ["generate_reference", "generate_measurements", "refresh_packs"]
-)
+@pytest.mark.parametrize("script", ["generate_reference", "generate_measurements", "refresh_packs"])
 def test_what_scripts_write_is_current(script):
     spec = importlib.util.spec_from_file_location(script, ROOT / "docs" / f"{script}.py")
     generator = importlib.util.module_from_spec(spec)
@@ -226,7 +224,7 @@ _RIG = ("measure", "status", "write", "verify", "list", "check", "relay", "base"
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
     commands = ["run", "explain", "reproduce", "validate", "models", "calibrate", "fragment-size"]
-    commands += ["schema", "calibrate-from", *(f"rig {name}" for name in _RIG)]
+    commands += ["schema", *(f"rig {name}" for name in _RIG)]
     for command in commands:
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
         section = text.partition(f"## simrep {command}")[2].partition("\n## ")[0]

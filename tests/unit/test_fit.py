@@ -10,8 +10,8 @@ from simrep.calibrate.measured_figures import CalibrationError
 from simrep.errors import ScenarioError
 from simrep.experiment.run import run
 from simrep.scenario import load, with_value, with_values
+from tests.small_dataset import change, write_dataset, write_rows
 from tests.small_streaming import write_dataset as write_streaming_dataset
-from tests.small_dataset import change, write_rows, write_dataset
 
 
 @pytest.fixture
@@ -179,7 +179,10 @@ def test_the_absolute_noise_says_how_much_a_difference_weighs(tmp_path):
     """Appliers that take longer make the stall longer, and nothing else tells what they take."""
     dataset = write_streaming_dataset(tmp_path / "streaming")
     change(
-        dataset, "dataset.toml", 'name = "row_us"\nprior = 20.0', 'name = "apply_row_us"\nprior = 6.0'
+        dataset,
+        "dataset.toml",
+        'name = "row_us"\nprior = 20.0',
+        'name = "apply_row_us"\nprior = 6.0',
     )
     change(dataset, "cluster.toml", "interval_s = 0.02", "interval_s = 0.002")
     change(dataset, "dataset.toml", "absolute = 0.02", "absolute = 0.001\nnoise = 0.001")

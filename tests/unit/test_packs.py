@@ -9,14 +9,14 @@ import pytest
 from simrep.calibrate.fit import fit
 from simrep.calibrate.pack_file import calibrated, data_digest, new_pack, with_range
 from simrep.errors import ScenarioError
+from simrep.experiment.dataset import datasets, load_dataset
 from simrep.experiment.plan import plan
-from simrep.experiment.dataset import load_dataset, datasets
 from simrep.scenario import load
 from simrep.scenario.pack import load_pack, pack_names
 from tests.small_dataset import change, write_dataset
 
 MODELS = "simrep.models"
-SHIPPED = [name for name in pack_names(MODELS)]
+SHIPPED = list(pack_names(MODELS))
 BASE = """# A card that must survive.
 [pack]
 name = "mine"

@@ -60,9 +60,7 @@ def test_the_posterior_of_a_linear_problem_is_the_normal_distribution():
     """
     found = sample(linear(), BEST, SENSITIVITY, seed=1)
     expected = covariance_of(SENSITIVITY, SIGMAS)
-    assert np.sqrt(np.diag(found.covariance)) == pytest.approx(
-        np.sqrt(np.diag(expected)), rel=0.15
-    )
+    assert np.sqrt(np.diag(found.covariance)) == pytest.approx(np.sqrt(np.diag(expected)), rel=0.15)
     assert found.covariance[0, 1] == pytest.approx(expected[0, 1], rel=0.3)
     assert found.samples.mean(axis=0) == pytest.approx(BEST, abs=0.05)
     assert found.emulator_error == pytest.approx(0.0, abs=1e-6)

@@ -48,8 +48,8 @@ costs = [
     {name = "statement_us", prior = 90.0, sigma = 0.7, standard_error = 0.3, known = "data"},
     {name = "commit_us", prior = 20.0, sigma = 0.7, standard_error = 0.2, known = "data", \
 correlation = [-0.5]},
-    {name = "machine.cold_factor", prior = 2.0, sigma = 0.7, standard_error = 0.5, known = "prior", \
-correlation = [0.0, 0.0]},
+    {name = "machine.cold_factor", prior = 2.0, sigma = 0.7, standard_error = 0.5, \
+known = "prior", correlation = [0.0, 0.0]},
 ]
 cells = [{label = "seconds at threads 1", measured = 0.1, fitted = 0.11}]
 """
@@ -211,9 +211,7 @@ def test_without_an_error_of_the_model_it_is_students():
     from simrep.experiment.intervals import single_run_interval
 
     values = [1.0, 1.3, 0.8, 1.1]
-    assert prediction_interval(values, 0.0, 5.0, 0.95) == pytest.approx(
-        single_run_interval(values)
-    )
+    assert prediction_interval(values, 0.0, 5.0, 0.95) == pytest.approx(single_run_interval(values))
 
 
 @pytest.mark.parametrize("values", [[], [0.0, 1.0], [math.nan, 1.0], [math.inf]])

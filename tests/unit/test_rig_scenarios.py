@@ -9,8 +9,8 @@ from dataclasses import asdict
 
 import pytest
 
-from simrep.experiment.plan import plan
 from simrep.experiment.dataset import load_dataset
+from simrep.experiment.plan import plan
 from simrep.rig.cell import Run
 from simrep.rig.data_rows import as_csv
 from simrep.rig.dataset import write_dataset

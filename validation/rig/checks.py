@@ -12,7 +12,7 @@ from simrep.rig.rows import FIXED, column
 
 __all__ = ["RESERVED", "check_cell", "check_factors", "check_options"]
 
-RESERVED = frozenset({"dataset", "experiment", "dataset"})
+RESERVED = frozenset({"dataset", "experiment"})
 """Files of a dataset that no system's scenario may replace."""
 _LOOSE = "loose_"
 _PROVIDER = "wsrep_provider_options"
