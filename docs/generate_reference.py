@@ -48,8 +48,9 @@ MODELS = """# Models
 `simrep models` lists what is installed, `simrep models NAME` prints one of the sections below.
 Options bear the product's own names and go into `[cluster.options]`; a `version` of
 `[cluster]` replaces defaults, and options of the scenario replace both. Costs come from the
-defaults below, then from the [pack](glossary.md#pack), then from `[cluster.costs]`. What is usual holds
-on about 95 of 100 machines (`simrep/scenario/prior.py`, with sources): a fit takes its priors from it.
+defaults below, then from the [pack](glossary.md#pack), then from `[cluster.costs]`. What is usual
+holds on about 95 of 100 machines (`simrep/scenario/prior.py`, with sources): a fit takes its priors
+from it.
 
 Conservative assumptions make the answer worse than the product, optimistic ones better.
 """
@@ -79,7 +80,8 @@ cell of a metric is told unless the metric is `optional`.
 
 CURVES = """## Datasets of curves
 
-Publications that state no cells, but what their charts show. `simrep reproduce` simulates them; each
+Publications that state no cells, but what their charts show. `simrep reproduce` simulates them;
+each
 row of the data has the factors, `quantity`, `low`, `high` and `unit` (`ratio` or `ms`).
 """
 

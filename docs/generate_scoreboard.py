@@ -301,7 +301,7 @@ def main() -> None:
     BOARD.mkdir(exist_ok=True)
     with workers(given.jobs) as executor:
         for name in () if given.pages else given.names or datasets():
-            print(name, file=sys.stderr, flush=True)
+            sys.stderr.write(f"{name}\n")
             text = json.dumps(predict(name, executor), indent=1)
             (BOARD / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     draw()

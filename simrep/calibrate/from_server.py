@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from simrep.calibrate.fit import Progress
+from simrep.calibrate.objective import Progress
 from simrep.calibrate.server_benchmark import benchmark_load, counters_cover
 from simrep.calibrate.server_bytes import with_sizes
 from simrep.calibrate.server_fit import COST, CellFit, fit_cell

@@ -1,4 +1,4 @@
-"""Which costs a fit may change: those that a dataset names, or names alone with the usual ranges."""
+"""Which costs a fit may change: those a dataset names, or names alone with the usual ranges."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import tomlkit
 
-from simrep.calibrate.fit import Progress, fit
+from simrep.calibrate.fit import fit
+from simrep.calibrate.objective import Progress
 from simrep.calibrate.server_sysbench import Sysbench
 from simrep.experiment.model import find_model
 from simrep.experiment.run import run
@@ -167,8 +168,8 @@ def _write_dataset(
         ("dataset.toml", definition),
     ):
         (folder / file).write_text(tomlkit.dumps(content), encoding="utf-8")
-    with (folder / "data.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([(arrivals, "mean_s"), (value, bench.mean_s)])
+    with (folder / "data.csv").open("w", encoding="utf-8", newline="") as data:
+        csv.writer(data).writerows([(arrivals, "mean_s"), (value, bench.mean_s)])
 
 
 def _percentile(folder: Path, bench: Sysbench, value: float) -> float | None:

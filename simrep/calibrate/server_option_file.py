@@ -140,9 +140,10 @@ def _parsed(path: Path, lines: list[str]) -> dict[int, OptionLine]:
     own = {}
     for group in parser.sections():
         for key, value in parser.items(group):
-            number, _, spelling = key.partition(" ")
-            place = Place(path.name, int(number))
-            plain = None if value is None else _unquoted(value)
+            line, _, spelling = key.partition(" ")
+            place = Place(path.name, int(line))
+            text: str | None = value  # None for an option without "="
+            plain = None if text is None else _unquoted(text)
             own[place.line] = OptionLine(group.strip(), spelling, plain, place)
     return own
 

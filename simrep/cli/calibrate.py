@@ -59,7 +59,7 @@ Costs = Annotated[
     typer.Option(
         "--fit",
         metavar="COST",
-        help="Fit this cost, or machine.TRAIT, instead of those the dataset names; may be repeated.",
+        help="Fit this cost, or machine.TRAIT, instead of the dataset's own; may be repeated.",
     ),
 ]
 Keep = Annotated[
@@ -213,8 +213,12 @@ def _write(dataset: Dataset, result: FitResult, *, out: Path | None, write: bool
         path = pack_path(dataset, result.series)
         texts[path] = calibrated(path.read_text(encoding="utf-8"), dataset, result)
     for path, text in texts.items():
-        write_whole(path, lambda part, text=text: part.write_text(text, encoding="utf-8"))
+        _write_text(path, text)
         print(f"Pack written: {path}", file=sys.stderr)
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def _tables(result: FitResult) -> Group:

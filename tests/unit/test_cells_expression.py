@@ -79,12 +79,12 @@ def test_a_condition_means_what_it_means_in_python(text, threads, delay_ms):
     ],
 )
 def test_everything_else_is_refused(text):
-    with pytest.raises(ScenarioError, match="--cells: .*threads <= 16"):
+    with pytest.raises(ScenarioError, match=r"--cells: .*threads <= 16"):
         meant(text)
 
 
 def test_an_unknown_factor_is_named_with_the_nearest():
-    with pytest.raises(ScenarioError, match="no factor 'thread' .*'threads'"):
+    with pytest.raises(ScenarioError, match=r"no factor 'thread' .*'threads'"):
         cells_expression("thread == 1", FACTORS)
     with pytest.raises(ScenarioError, match="--holdout"):
         cells_expression("thread == 1", FACTORS, "--holdout")

@@ -43,7 +43,7 @@ def test_columns_for_information_are_declared(folder):
 
 def test_a_declared_column_has_to_be_there(folder):
     declare(folder, 'ignore = ["second"]')
-    with pytest.raises(ScenarioError, match="no column 'second'.*did you mean 'seconds'"):
+    with pytest.raises(ScenarioError, match=r"no column 'second'.*did you mean 'seconds'"):
         load_dataset(folder)
 
 
