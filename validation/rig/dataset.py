@@ -35,7 +35,8 @@ _IGNORED = "logs/\nruns.jsonl\nstate.json\n*.part\n"
 def write_dataset(progress: Progress) -> Path:
     """Write or renew the files of a campaign's folder; an unfinished campaign has them as well.
 
-    Nothing is measured: journal and state are all that is needed.
+    Nothing is measured: journal and state are all that is needed. The packs that the scenarios of
+    the folder name stay: which one predicts a machine is no result of measuring it.
 
     Parameters
     ----------
@@ -57,7 +58,8 @@ def write_dataset(progress: Progress) -> Path:
         write_whole(folder / "data.csv", as_csv(found.rows))
         write_whole(folder / _DESCRIPTION, tomlkit.dumps(found.description()))
         for system, scenario in found.scenarios().items():
-            write_whole(folder / f"{system}.toml", tomlkit.dumps(scenario))
+            path = folder / f"{system}.toml"
+            write_whole(path, tomlkit.dumps(_with_its_pack(scenario, path)))
         for name, text in (
             ("runs.jsonl", progress.journal.text()),
             ("state.json", progress.state.text()),
@@ -131,6 +133,16 @@ def experiment_of(folder: Path, name: str | None = None) -> StoredExperiment:
         str(folder), f"does not say what it is of, and {own!r} is no experiment",
         nearest(own, experiments()),
     )  # fmt: skip
+
+
+def _with_its_pack(scenario: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A scenario with the pack that its file names now, if it does."""
+    if not path.exists():
+        return scenario
+    pack = _content(path).get("cluster", {}).get("pack")
+    if pack is None:
+        return scenario
+    return {**scenario, "cluster": {**scenario["cluster"], "pack": str(pack)}}
 
 
 def _content(path: Path) -> Mapping[str, Any]:
