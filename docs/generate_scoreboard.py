@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -29,6 +30,8 @@ from simrep.measure.units import describe, duration, number
 __all__ = ["pages"]
 
 BOARD = Path(__file__).parent / "validation"
+README = Path(__file__).parents[1] / "README.md"
+SUMMARY = re.compile(r"(<!-- scoreboard:[^\n]*-->\n\n).*?(\n<!-- end of scoreboard -->)", re.DOTALL)
 NOTICE = "<!-- Written by docs/generate_scoreboard.py from the .json files beside it. -->"
 KINDS = {"published": "published by others", "measured": "measured for this project"}
 HEADINGS = ("fitted", "predicted", "median error", "largest", f"within {NEAR:.0%}", "in interval",
@@ -66,7 +69,14 @@ def pages() -> dict[Path, str]:
     """Content of every page, by its file."""
     results = {name: content for name in datasets() if (content := _stored(name))}
     found = {BOARD / f"{name}.md": "\n".join(_page(one)) for name, one in results.items()}
-    return {BOARD / "index.md": "\n".join(_index(list(results.values()))), **found}
+    every = list(results.values())
+    summary = "\n".join(_summary(every)) + "\n"
+    readme = README.read_text(encoding="utf-8")
+    return {
+        README: SUMMARY.sub(lambda between: f"{between[1]}{summary}{between[2]}", readme),
+        BOARD / "index.md": "\n".join(_index(every)),
+        **found,
+    }
 
 
 def draw() -> None:
@@ -118,16 +128,13 @@ def _index(results: Sequence[Content]) -> Iterator[str]:
     yield NOTICE
     yield ""
     yield INDEX
-    cells = [one for one in results if "cells" in one]
     yield f"| dataset | what | {' | '.join(HEADINGS)} |"
     yield "|---|---|" + "---:|" * len(HEADINGS)
-    for kind, title in KINDS.items():
-        own = [one for one in cells if dataset_folder(one["dataset"]).parent.name == kind]
+    for title, own in _kinds(results).items():
         for one in own:
-            yield _row(f"[{one['dataset']}]({one['dataset']}.md)", one["title"], [one])
-        if own:
-            yield _row(f"**{title}**", "", own)
-    yield _row("**all**", "", cells)
+            yield _row([f"[{one['dataset']}]({one['dataset']}.md)", one["title"]], [one])
+        yield _row([f"**{title}**", ""], own)
+    yield _row(["**all**", ""], _with_cells(results))
     curves = [one for one in results if "rows" in one]
     if curves:
         yield "\nPublished as ratios and differences of curves, each with a range:\n"
@@ -144,10 +151,31 @@ def _index(results: Sequence[Content]) -> Iterator[str]:
     yield ""
 
 
-def _row(name: str, title: str, contents: Sequence[Content]) -> str:
+def _summary(results: Sequence[Content]) -> Iterator[str]:
+    """The table of the README."""
+    yield f"| cells | datasets | {' | '.join(HEADINGS)} |"
+    yield "|---|---:|" + "---:|" * len(HEADINGS)
+    for title, own in {**_kinds(results), "all": _with_cells(results)}.items():
+        yield _row([title, str(len(own))], own)
+
+
+def _with_cells(results: Sequence[Content]) -> list[Content]:
+    return [one for one in results if "cells" in one]
+
+
+def _kinds(results: Sequence[Content]) -> dict[str, list[Content]]:
+    """Datasets of cells by who measured them."""
+    found: dict[str, list[Content]] = {}
+    for one in _with_cells(results):
+        kind = KINDS[dataset_folder(one["dataset"]).parent.name]
+        found.setdefault(kind, []).append(one)
+    return {title: found[title] for title in KINDS.values() if title in found}
+
+
+def _row(left: Sequence[str], contents: Sequence[Content]) -> str:
     cells = [cell for content in contents for cell in _cells(content)]
     scores = Scores.of(cells, Agreement.sum(map(_pairs, contents)))
-    return f"| {name} | {title} | {' | '.join(_scores(scores))} |"
+    return f"| {' | '.join([*left, *_scores(scores)])} |"
 
 
 def _scores(scores: Scores) -> list[str]:

@@ -1,9 +1,8 @@
 """Put what simrep prints now in the place of the figures that the pages show.
 
 ``python docs/refresh_outputs.py`` after a change of numbers: outputs of the tutorials' commands
-(as many lines as the page showed before), what Python blocks print, figures, and the tables of the
-datasets. Takes some minutes; names of pages as arguments refresh what their Python blocks print,
-and nothing else.
+(as many lines as the page showed before), what Python blocks print, and figures. Takes some
+minutes; names of pages as arguments refresh what their Python blocks print, and nothing else.
 """
 
 from __future__ import annotations
@@ -16,19 +15,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from simrep import CurveDatasetResult, DatasetResult, datasets, load, reproduce
-from simrep.experiment.dataset import Series
-from simrep.experiment.reproduce import Summary
+from simrep import reproduce
 
-__all__ = ["printed", "refreshed", "table"]
+__all__ = ["printed", "refreshed"]
 
 DOCS = Path(__file__).parent
-TABLES = [DOCS.parent / "README.md", DOCS / "explanation" / "accuracy.md"]
-TABLE = re.compile(r"(<!-- datasets:[^\n]*-->\n\n).*?(\n<!-- end of datasets -->)", re.DOTALL)
-PICTURED = {"wan-concurrency", "streaming-large-transaction"}
+PICTURED = ("wan-concurrency", "streaming-large-transaction")
 SIMREP = [sys.executable, "-m", "simrep"]
 NAMED = re.compile(r"^```\w+\n(# (\S+\.toml)\n.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ simrep (.*)\n((?:(?!\$ |```).*\n)*)", re.MULTILINE)
@@ -78,78 +73,10 @@ def printed(page: str) -> str:
     return PYTHON.sub(run, page)
 
 
-def table(results: Sequence[DatasetResult | CurveDatasetResult]) -> str:
-    """What was fitted, what was predicted, and how far off that is: a row per dataset and model."""
-    rows = [
-        "| dataset | what | fitted | predicted | median error | largest | bias | in interval |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for result in results:
-        lines = curve_row(result) if isinstance(result, CurveDatasetResult) else cell_rows(result)
-        rows += [f"| {' | '.join([f'`{result.dataset.name}`', *line])} |" for line in lines]
-    return "\n".join(rows) + "\n"
-
-
-def cell_rows(result: DatasetResult) -> list[list[str]]:
-    """A dataset of cells: one row, or one per model where a model has only one series."""
-    definition = result.dataset.definition
-    models: dict[str, list[Series]] = {}
-    for series in definition.series:
-        scenario = load(result.dataset.scenario_path(series))
-        models.setdefault(scenario.to_dict()["cluster"]["model"], []).append(series)
-    if max(map(len, models.values())) > 1:
-        models = {"all": list(definition.series)}
-    rows = []
-    for group in models.values():
-        names = {series.name for series in group}
-        cells = [cell for cell in result.cells if cell.series in names]
-        summary = Summary.of(cells)
-        title = definition.title
-        if len(models) > 1:
-            title += ": " + ", ".join(series.title for series in group)
-        rows.append(
-            [
-                title,
-                str(sum(cell.used_in_fit for cell in cells)),
-                str(summary.n),
-                f"{100 * summary.median_abs_error:.1f} %",
-                f"{100 * summary.max_abs_error:.1f} %",
-                f"{100 * summary.bias:+.1f} %",
-                f"{100 * summary.inside_interval:.0f} %",
-            ]
-        )
-    return rows
-
-
-def curve_row(result: CurveDatasetResult) -> list[list[str]]:
-    """A dataset of curves: distances from the stated ranges, and how many rows are in theirs."""
-    summary = result.summary
-
-    def listed(distances: Mapping[str, float]) -> str:
-        return ", ".join(f"{value:.1f} {unit}" for unit, value in distances.items())
-
-    return [
-        [
-            result.dataset.definition.title,
-            str(sum(row.used_in_fit for row in result.rows)),
-            str(summary.n),
-            listed(summary.median_distance),
-            listed(summary.max_distance),
-            "",
-            f"{summary.inside} of {summary.n} in the stated range",
-        ]
-    ]
-
-
-def refresh_datasets() -> None:
-    """Reproduce every dataset; write the tables and the picture of the README."""
-    results = [reproduce(name) for name in datasets()]
-    for file in TABLES:
-        text = file.read_text(encoding="utf-8")
-        file.write_text(TABLE.sub(rf"\g<1>{table(results)}\g<2>", text), encoding="utf-8")
-    for result in results:
-        if result.dataset.name in PICTURED:
-            result.plot(DOCS / "images" / f"{result.dataset.name}.png")
+def refresh_pictures() -> None:
+    """Draw the pictures of datasets that pages show."""
+    for name in PICTURED:
+        reproduce(name).plot(DOCS / "images" / f"{name}.png")
 
 
 def refresh_printed(files: Iterable[Path]) -> None:
@@ -176,4 +103,4 @@ if __name__ == "__main__":
     else:
         refresh_tutorials()
         refresh_printed([DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))])
-        refresh_datasets()
+        refresh_pictures()
