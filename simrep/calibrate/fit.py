@@ -276,7 +276,7 @@ def _result(
         discrepancy=discrepancy,
         method=method,
         emulator_error=None if sampled is None else sampled.emulator_error,
-        noise=figures.observations[0].noise,
+        noise=figures.typical_noise,
         seed=objective.seed,
         replications=objective.replications,
         cost=0.5 * float(residuals @ residuals),

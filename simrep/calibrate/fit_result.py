@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from math import nan
 from typing import Any, Literal
 
+from simrep.experiment.measured import written
+
 __all__ = ["Discrepancy", "Estimate", "FitResult", "Known", "Residual"]
 
 Known = Literal["data", "together", "prior"]
@@ -163,4 +165,4 @@ class FitResult:
 
 def labelled(column: str, factors: Mapping[str, object]) -> str:
     """A figure in words: its column and the factors of its cell."""
-    return f"{column} at " + ", ".join(f"{name} {value}" for name, value in factors.items())
+    return f"{column} at {written(factors)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot, isfinite, log, nan
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,10 @@ class CalibrationError(SimrepError):
     def __init__(self, message: str, best: dict[str, float] | None = None) -> None:
         self.best = best or {}
         super().__init__(message)
+
+
+_UNSTATED = 0.05
+"""Relative standard deviation of a measurement where a dataset does not state it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ class MeasuredFigures:
         """Those of some cells of a series."""
         base = load(dataset.scenario_path(series))
         metric = dataset.definition.metric
-        columns: list[tuple[str, float, float | None]] = [(metric.column, spec.noise, None)]
+        columns: list[tuple[str, float | None, float | None]] = [(metric.column, spec.noise, None)]
         columns += [(extra.column, extra.noise, extra.absolute) for extra in spec.extra]
         return cls(
             scenarios=tuple(with_values(base, cell.settings) for cell in cells),
@@ -105,7 +110,7 @@ class MeasuredFigures:
                     figure,
                     labelled(column, cell.factors),
                     cell.values[column],
-                    noise,
+                    _noise(cell, column) if noise is None else noise,
                     absolute,
                 )
                 for row, cell in enumerate(cells)
@@ -114,6 +119,11 @@ class MeasuredFigures:
                 or (absolute is not None and cell.values.get(column) == 0.0)
             ),
         )
+
+    @property
+    def typical_noise(self) -> float:
+        """Of the relative noises the median."""
+        return median(seen.noise for seen in self.observations)
 
     @property
     def noise(self) -> Floats:
@@ -129,3 +139,9 @@ class MeasuredFigures:
         """The observations beside their simulated figures."""
         pairs = zip(self.observations, values.tolist(), strict=True)
         return tuple(Residual(seen.label, seen.measured, value) for seen, value in pairs)
+
+
+def _noise(cell: MeasuredCell, column: str) -> float:
+    """What is not stated: a usual deviation, and how far the repetitions of the cell are apart."""
+    error = cell.standard_errors.get(column, 0.0)
+    return hypot(_UNSTATED, error / cell.values[column]) if cell.values[column] else _UNSTATED

@@ -258,7 +258,12 @@ class Fit(_Table):
     """How local costs are fitted to the cells that `fit_where` names."""
 
     parameter: tuple[Parameter, ...] = Field(min_length=1, description="costs that may change")
-    noise: float = Field(0.05, gt=0, description="relative standard deviation of a measurement")
+    noise: float | None = Field(
+        None,
+        gt=0,
+        description="relative standard deviation of a measurement; default: 5 %, and where "
+        "repetitions tell it their standard error on top",
+    )
     extra: tuple[Extra, ...] = Field((), description="further columns that it has to explain")
     replications: int = Field(3, ge=1, description="of every set of costs")
     seed: int = Field(1, ge=0, description="of the simulation, in every set of costs")

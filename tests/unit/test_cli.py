@@ -163,7 +163,7 @@ def test_figures_are_drawn_in_the_format_of_their_ending(simrep, folder):
         (["run", "cluster.toml", "--replications", "0"], "replications"),
         (["reproduce", "wan-concurency"], "did you mean 'wan-concurrency'"),
         (["models", "galeria"], "did you mean 'galera'"),
-        (["fit", "wan-concurency"], "did you mean 'wan-concurrency'"),
+        (["calibrate", "wan-concurency"], "did you mean 'wan-concurrency'"),
         (["rum"], "rum"),
     ],
 )

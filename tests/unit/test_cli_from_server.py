@@ -60,7 +60,7 @@ def test_what_is_there_is_not_overwritten(simrep, tmp_path, there):
     ("words", "message"),
     [
         ((), "name a dataset"),
-        (("--sysbench", "no.txt"), "no.txt"),
+        (("--sysbench", "no.txt"), "nothing to read"),
         (("--status", "after.txt", "--keep"), "is for datasets"),
         (("galera-rig", "--status", "after.txt"), "either of them"),
         (("--from-mycnf", "no.cnf"), "cannot read 'no.cnf'"),

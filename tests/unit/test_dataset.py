@@ -114,4 +114,4 @@ def test_every_setting_of_a_shipped_dataset_fits_its_scenario(name):
         for cell in dataset.cells[series.name]:
             planned = plan(with_values(base, cell.settings))
             threads = cell.factors.get("threads", base.workload.threads)
-            assert planned.scenario.workload.threads == threads
+            assert (planned.scenario.workload.threads or "") == (threads or "")

@@ -116,7 +116,7 @@ def test_a_dataset_without_a_fit_is_fitted_by_names(folder):
 def test_cells_are_chosen_by_a_condition(folder):
     result = fit(folder, cells="threads == 1 and delay_ms > 1", max_steps=1)
     assert [residual.label for residual in result.residuals] == [
-        "seconds at system galera, delay_ms 20, threads 1"
+        "seconds at system galera, threads 1, delay_ms 20"
     ]
     with pytest.raises(CalibrationError, match="no cells with 'threads > 4'"):
         fit(folder, cells="threads > 4")

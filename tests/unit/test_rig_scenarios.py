@@ -166,7 +166,7 @@ def test_empty_columns_unknown_options_and_tables_of_a_system_are_no_obstacle(tm
     assert unknown == {"galera": ["innodb_log_file_size", "sync_binlog"], "semisync": []}
     text = (tmp_path / "awkward" / "data.csv").read_text()
     assert "sync_binlog=1000" in text
-    assert content["factors"]["rows"] == {"path": "workload.class.0.rows"}
+    assert content["factors"]["rows"] == {"path": "workload.class.0.rows", "optional": True}
     assert "value_bytes" not in content["factors"]
 
 
