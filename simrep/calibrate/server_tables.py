@@ -117,4 +117,6 @@ def _boxed(text: str, count: int) -> list[str]:
 def _is_heading(cells: list[str], columns: list[str]) -> bool:
     """Whether a tab-separated line names the columns of a new table."""
     first = cells[0].lower()
-    return first == NAME or first in _HEADINGS or (len(cells) > 2 and len(cells) != len(columns))
+    if len(cells) == 2:  # server_id is a variable, too
+        return first == NAME
+    return first in _HEADINGS or len(cells) != len(columns)

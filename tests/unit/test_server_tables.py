@@ -52,6 +52,11 @@ def test_rows_know_their_line():
     assert vertical["com_insert"].place == ("s.txt", 4)
 
 
+def test_a_variable_may_be_called_as_a_column_is():
+    text = "Variable_name\tValue\nserver_id\t1\nwsrep_on\tON\n"
+    assert pairs(rows_of(text, "variables.txt"))["wsrep_on"].value == "ON"
+
+
 def test_values_may_hold_bars_colons_and_nothing():
     known = {"a": "x | y", "b": "10:20; c = d", "c": ""}
     for form in (as_box, as_vertical, as_batch):
