@@ -54,6 +54,16 @@ def test_a_cost_that_the_cells_do_not_show_stays_at_its_prior(folder):
     assert estimate.standard_error == pytest.approx(1.5, rel=0.01)
 
 
+def test_repetitions_tell_the_noise_where_it_is_not_stated(folder):
+    """Two runs of 1.0 and 1.2 s: their mean is known to 0.1 s; the usual 5 % come on top."""
+    change(folder, "dataset.toml", "\nnoise = 0.05\n", "\n")
+    write_rows(folder, [("galera", 0.05, 1, 1.0), ("galera", 0.05, 1, 1.2)])
+    result = fit(folder, seed=1, replications=1, max_steps=1)
+    assert result.noise == pytest.approx(sqrt(0.05**2 + (0.1 / 1.1) ** 2))
+    write_rows(folder, [("galera", 0.05, 1, 1.1)])
+    assert fit(folder, seed=1, replications=1, max_steps=1).noise == pytest.approx(0.05)
+
+
 def test_a_fit_stays_within_its_bounds(folder):
     with_known_cost(folder, 400.0)
     change(folder, "dataset.toml", "sigma = 1.5", "sigma = 1.5\nhigh = 250.0")
