@@ -171,7 +171,7 @@ def _entry(dataset: Dataset, result: FitResult) -> dict[str, Any]:
         "method": result.method,
         "seed": result.seed,
         "replications": result.replications,
-        "noise": result.noise,
+        "noise": _rounded(result.noise, 3),
         "discrepancy": _rounded(result.discrepancy.relative, 3),
         "freedom": _rounded(result.discrepancy.freedom, 3),
         "costs": _lines(_costs(result)),
