@@ -3,9 +3,12 @@
 Every message number has one slot for each leader, and slots are delivered in the order (number,
 member). A member proposes only in its own slots, so nobody competes with it and Paxos needs no
 prepare phase: accept to all, acknowledgements from a majority, learn to all. What is learned tells
-the others how far the numbers have got; they skip their own slots below it. A slot is delivered
-when every slot before it is learned or skipped, so with several leaders the slowest *live* member
-bounds every delivery although a majority is enough for consensus.
+the others how far the numbers have got; they skip their own slots below it. So do the skips of
+others: where the way over a third member is shorter, its skip comes before the learn message. That
+is measured (MySQL 9.7, dataset symmetric-sites: two layouts within 2 %, which come out 6 and 90 %
+too slow without it); in the source that was read, 8.0, only learn and alive messages do so. A slot
+is delivered when every slot before it is learned or skipped, so with several leaders the slowest
+*live* member bounds every delivery although a majority is enough for consensus.
 
 Three things are taken in this order, which decides how throughput grows with load: a proposer
 takes all messages that wait as one batch, then the member's next slot, and only then it waits
@@ -276,6 +279,8 @@ class Xcom:
             self._execute()
         elif kind == _SKIP:
             self._slot(message.slot).finished = True
+            self._known = max(self._known, message.known)
+            self._sweep()
             self._execute()
         elif kind == _ASK:
             self._grant(message.source)

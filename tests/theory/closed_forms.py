@@ -139,20 +139,32 @@ def consensus_s(delays_s: Sequence[Sequence[float]], origin: int) -> float:
     return round_trips[len(delays_s) // 2 - 1]
 
 
+def _shortest_s(delays_s: Sequence[Sequence[float]], origin: int) -> list[float]:
+    """The shortest way to each member, over any others."""
+    nodes = range(len(delays_s))
+    found = list(delays_s[origin])
+    found[origin] = 0.0
+    for _ in nodes:
+        found = [
+            min(found[x], *(found[y] + delays_s[y][x] for y in nodes if y != x)) for x in nodes
+        ]
+    return found
+
+
 def slot_delivery_s(
     delays_s: Sequence[Sequence[float]], origin: int, member: int, *, single_leader: bool = False
 ) -> float:
     """How long an isolated proposal takes to be delivered at a member, in seconds.
 
     After consensus the learn message reaches the member and, with several leaders, the skip
-    messages that it brings about at all others do. At the origin that is consensus and the
-    longest round trip; with a single leader, which the origin is, it is consensus alone.
+    messages of all others do. These skip when they know of the decision, by the learn message or by
+    the skip of somebody who knows: after the shortest way. With a single leader, which the
+    origin is, nobody skips.
     """
     nodes = range(len(delays_s))
+    known = _shortest_s(delays_s, origin)
     learned = (
-        0.0
-        if single_leader
-        else max(delays_s[origin][x] + delays_s[x][member] for x in nodes if x != origin)
+        0.0 if single_leader else max(known[x] + delays_s[x][member] for x in nodes if x != origin)
     )
     return consensus_s(delays_s, origin) + max(learned, delays_s[origin][member])
 

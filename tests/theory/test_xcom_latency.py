@@ -57,9 +57,14 @@ def test_every_member_delivers_when_the_slowest_has_skipped(delays: Matrix) -> N
         latencies = started(delays, sender=sender).isolated(sender)
         walks = [slot_delivery_s(delays, sender, member) for member in range(len(delays))]
         assert latencies == pytest.approx(walks, abs=EXACT)
-        farthest = max(delays[sender][x] + delays[x][sender] for x in range(len(delays)))
-        oracle = consensus_s(delays, sender) + farthest
-        assert latencies[sender] == pytest.approx(oracle, abs=EXACT)
+
+
+def test_a_skip_over_a_third_member_is_earlier_than_a_slow_learn_message() -> None:
+    """Measured on MySQL 9.7: 33 ms with 40 ms to the third member and 10 back, 5 elsewhere."""
+    delays = [[0.0, 5.0, 40.0], [5.0, 0.0, 5.0], [10.0, 5.0, 0.0]]
+    accepted, learned_by_the_second, its_skip, back = 10.0, 5.0, 5.0, 10.0
+    latency = started(delays).isolated(0)[0]
+    assert latency == pytest.approx(accepted + learned_by_the_second + its_skip + back, abs=EXACT)
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
