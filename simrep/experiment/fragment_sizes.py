@@ -32,7 +32,7 @@ from simrep.experiment.fragment_size_scenario import (
 )
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.run import simulate
-from simrep.measure.statistics import mean_interval
+from simrep.measure.confidence import mean_interval
 from simrep.scenario import Scenario, load, with_values
 from simrep.scenario.workload import ScheduledTable
 

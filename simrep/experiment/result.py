@@ -20,7 +20,7 @@ from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.meter import ClassCount, Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
-from simrep.measure.statistics import mean_interval
+from simrep.measure.confidence import mean_interval
 from simrep.measure.units import duration, number
 from simrep.workload.laps import LAPS
 
