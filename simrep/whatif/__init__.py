@@ -1,0 +1,1 @@
+"""What people ask a simulation: comparisons, inverse questions, sweeps."""
