@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
@@ -13,7 +14,19 @@ import typer
 
 from simrep.errors import ScenarioError
 
-__all__ = ["Jobs", "Json", "Plot", "Replications", "Seed", "assignments", "workers"]
+__all__ = [
+    "Jobs",
+    "Json",
+    "Most",
+    "Of",
+    "Plot",
+    "Precision",
+    "Replications",
+    "Seed",
+    "assignments",
+    "share",
+    "workers",
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Plot = Annotated[
@@ -24,6 +37,21 @@ Replications = Annotated[
     int | None, typer.Option(min=1, help="Repetitions with other random numbers.")
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes to use.")]
+
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE",
+        help="As many replications as it takes until the 95 % interval of a figure is this half "
+        "wide: 2% or 0.02.",
+    ),
+]
+Of = Annotated[
+    str, typer.Option(metavar="FIGURE", help="Of which figure: throughput_tps, latency_s.p95 ...")
+]
+Most = Annotated[int, typer.Option(min=2, help="Replications at which --precision gives up.")]
+
+_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
@@ -42,6 +70,14 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             found[path.strip()] = value.strip()
     return found
+
+
+def share(option: str, text: str) -> float:
+    """A share: ``2%`` or ``0.02``."""
+    match = _SHARE.fullmatch(text)
+    if match is None:
+        raise ScenarioError(option, f"{text!r} is not a share", "e.g. 2% or 0.02")
+    return float(match[1]) / (100.0 if match[2] else 1.0)
 
 
 @contextmanager

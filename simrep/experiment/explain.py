@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError
 from simrep.experiment.plan import plan
-from simrep.experiment.run import simulate
+from simrep.experiment.replication import simulate
 from simrep.experiment.shown import Shown
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall

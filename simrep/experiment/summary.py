@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from simrep.experiment.notices import percentile_notice
 from simrep.measure.units import duration, number
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ def tables(result: Result) -> Group:
     ]
     if result.prediction is not None:
         lines.insert(1, (Text(_said(result.prediction)), Text("")))
+    committed = result.committed
+    thin = (percentile_notice(f"latency_s.{name}", committed) for name in ("p50", "p95", "p99"))
+    if notice := next(filter(None, thin), ""):
+        lines.insert(1, (Text(f"{notice}."), Text("")))
     return Group(*(part for pair in lines for part in pair))
 
 

@@ -368,4 +368,5 @@ def _nobody() -> dict[str, Any]:
         **{f"workload.{name}": None for name in names},
         "workload.think_time_ms": 0.0,
         "run.warmup_s": 0.0,
+        "run.warmup": None,
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from html import escape
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
@@ -31,6 +31,11 @@ class RunTable(Table):
         description="measured time, after the warm-up; a fixed number of transactions needs none",
     )
     warmup_s: NotNegative = Field(0.0, description="time before measuring starts")
+    warmup: Literal["auto"] | None = Field(
+        None,
+        description="auto: instead of warmup_s, what the rule MSER-5 finds in a replication that "
+        "no figure counts",
+    )
     settle_s: NotNegative | None = Field(
         None,
         description="instead of duration_s: the run ends so long after the last scheduled "
@@ -187,6 +192,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
             steps = ("workload", "scheduled", position, "node")
             yield from _unknown(steps, "node", one.node, names)
     run = scenario.run
+    yield from _warmup(scenario)
     if run.settle_s is not None and not scenario.workload.scheduled:
         yield ScenarioError(
             "run.settle_s", "there is no scheduled transaction", "set run.duration_s instead"
@@ -212,6 +218,27 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
             "or set workload.queries or workload.transactions_per_client (or run.settle_s, with a "
             "scheduled transaction)",
         )
+
+
+def _warmup(scenario: Scenario) -> Iterator[ScenarioError]:
+    """What is to happen at a given time does not go with a warm-up of unknown length."""
+    if scenario.run.warmup is None:
+        return
+    if scenario.run.warmup_s:
+        yield ScenarioError("run.warmup", "cannot be combined with run.warmup_s", "remove either")
+    elif scenario.run.duration_s is None:
+        yield ScenarioError(
+            "run.warmup", "is for runs of given length", "set run.duration_s, or remove it"
+        )
+    for name, tables in (
+        ("workload.scheduled", scenario.workload.scheduled),
+        ("cluster.change", scenario.cluster.changes),
+        ("network.outage", scenario.network.outages),
+    ):
+        if tables:
+            yield ScenarioError(
+                "run.warmup", f"does not go with the times in {name}", "set run.warmup_s instead"
+            )
 
 
 def _comings_and_goings(scenario: Scenario) -> Iterator[ScenarioError]:
