@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
     from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
+    from simrep.whatif.compare import compare
+    from simrep.whatif.plan.ask import plan
     from simrep.workload.transaction import Transaction
 
     __version__: str
@@ -58,6 +60,7 @@ __all__ = [
     "Transaction",
     "Validation",
     "__version__",
+    "compare",
     "datasets",
     "explain_stall",
     "find_model",
@@ -68,6 +71,7 @@ __all__ = [
     "load_dataset",
     "model_card",
     "model_names",
+    "plan",
     "reproduce",
     "run",
     "sustainable_rate",
@@ -101,6 +105,8 @@ _HOMES = {
     "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
     "simrep.experiment.validation": ("Validation", "validate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
+    "simrep.whatif.compare": ("compare",),
+    "simrep.whatif.plan.ask": ("plan",),
     "simrep.workload.transaction": ("Transaction",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

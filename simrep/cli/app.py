@@ -10,9 +10,11 @@ import typer
 from typer.core import TyperGroup
 
 from simrep.cli.calibrate import calibrate
+from simrep.cli.compare import compare
 from simrep.cli.explain import explain
 from simrep.cli.fragment_size import fragment_size
 from simrep.cli.models import models
+from simrep.cli.plan import plan
 from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
 from simrep.cli.run import run
@@ -84,6 +86,7 @@ def simrep(
 
 
 app.command()(run)
+app.command()(compare)
 app.command()(explain)
 app.command()(reproduce)
 app.command()(validate)
@@ -91,6 +94,7 @@ app.command()(models)
 app.command()(calibrate)
 app.command()(fragment_size)
 app.command()(schema)
+app.add_typer(plan)
 app.add_typer(rig)
 
 
