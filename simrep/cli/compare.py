@@ -14,12 +14,12 @@ from simrep.errors import ScenarioError
 
 __all__ = ["compare"]
 
-First = Annotated[
-    Path, typer.Argument(metavar="A.toml", help="A scenario.", show_default=False)
-]
+First = Annotated[Path, typer.Argument(metavar="A.toml", help="A scenario.", show_default=False)]
 Second = Annotated[
     Path | None,
-    typer.Argument(metavar="[B.toml]", help="Another; A if only values differ.", show_default=False),
+    typer.Argument(
+        metavar="[B.toml]", help="Another; A if only values differ.", show_default=False
+    ),
 ]
 SetA = Annotated[
     list[str] | None, typer.Option("--set-a", metavar="PATH=VALUE", help="The same for A alone.")

@@ -89,8 +89,7 @@ def rtt(
 
     Example: simrep plan cluster.toml rtt --objective 'p99<=250ms'
     """
-    own = {"objective": objective, "path": path, **_limits(within), **_precision(precision)}
-    own["replications"] = replications
+    own = {"objective": objective, "path": path, **_search(within, precision, replications)}
     _answer(context, "rtt", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -111,8 +110,7 @@ def clients(
 
     Example: simrep plan cluster.toml clients --objective 'tps>=500,p99<=250ms'
     """
-    own = {"objective": objective, **_limits(within, whole=True), **_precision(precision)}
-    own["replications"] = replications
+    own = {"objective": objective, **_search(within, precision, replications, whole=True)}
     _answer(context, "clients", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -135,8 +133,7 @@ def appliers(
 
     Example: simrep plan cluster.toml appliers --tps 2000
     """
-    own = {"tps": tps, **_limits(within, whole=True), **_precision(precision)}
-    own["replications"] = replications
+    own = {"tps": tps, **_search(within, precision, replications, whole=True)}
     _answer(context, "appliers", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -159,7 +156,7 @@ def transaction(
     Example: simrep plan cluster.toml transaction --longest-stall 2s
     """
     own = {"transaction": name, "longest_stall_s": seconds(longest_stall)}
-    own |= {**_limits(within, whole=True), **_precision(precision), "replications": replications}
+    own |= _search(within, precision, replications, whole=True)
     _answer(context, "transaction", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -236,7 +233,7 @@ def rate(
 
     Example: simrep plan cluster.toml rate --jobs 2
     """
-    own = {**_precision(precision), "replications": replications}
+    own = {"precision": share("--precision", precision), "replications": replications}
     _answer(context, "rate", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -317,20 +314,30 @@ def _answer(
         raise typer.Exit(130)
 
 
-def _limits(within: str | None, *, whole: bool = False) -> dict[str, tuple[float, float]]:
+def _limits(within: str | None, *, whole: bool = False) -> dict[str, Any]:
     if within is None:
         return {}
     match = _RANGE.fullmatch(within)
+    kind = int if whole else float
     try:
-        low, high = (int(end) if whole else float(end) for end in match.groups()) if match else ()
+        if match is not None:
+            return {"within": (kind(match[1]), kind(match[2]))}
     except ValueError:
-        kind = "two whole numbers" if whole else "two numbers"
-        raise ScenarioError("--within", f"{within!r} is not {kind}", "e.g. 1..100") from None
-    return {"within": (low, high)}
+        pass
+    numbers = "two whole numbers" if whole else "two numbers"
+    raise ScenarioError("--within", f"{within!r} is not {numbers}", "e.g. 1..100")
 
 
-def _precision(text: str) -> dict[str, float]:
-    return {"precision": share("--precision", text)}
+def _search(
+    within: str | None, precision: str, replications: int, *, whole: bool = False
+) -> dict[str, Any]:
+    """What all searches take."""
+    limits = _limits(within, whole=whole)
+    return {
+        **limits,
+        "precision": share("--precision", precision),
+        "replications": replications,
+    }
 
 
 def _names(text: str) -> list[str]:

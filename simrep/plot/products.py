@@ -40,9 +40,7 @@ def plot_products(answer: Product, path: str | Path | None = None) -> Sheet:
         panels = figure.subplots(1, len(conditions), sharey=True, squeeze=False)[0]
         for position, axes in enumerate(panels):
             _panel(axes, answer, position)
-        names = [
-            f"{one.candidate.product}\n{one.candidate.servers}" for one in answer.ranked
-        ]
+        names = [f"{one.candidate.product}\n{one.candidate.servers}" for one in answer.ranked]
         panels[0].set_yticks(range(len(names)), labels=names, fontsize=8)
         panels[0].set_ylim(len(names) - 0.5, -0.5)
         figure.suptitle(answer.question, x=0.012, ha="left")

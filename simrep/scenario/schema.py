@@ -124,7 +124,9 @@ class Scenario(Table):
         """
         from simrep.scenario.load import with_values
 
-        changes = {path: value for name, one in tables.items() for path, value in _leaves(name, one)}
+        changes = {
+            path: value for name, one in tables.items() for path, value in _leaves(name, one)
+        }
         return with_values(self, {**(values or {}), **changes})
 
     def to_toml(self) -> str:

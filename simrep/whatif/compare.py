@@ -202,5 +202,4 @@ def _pairs(
     """Figures of both, and how much they committed, replication by replication."""
     groups = [[Run(planned, number) for planned in plans] for number in numbers]
     reduce = partial(figures_of, paths=(*figures, _COUNT))
-    for one, other in simulate_groups(groups, reduce, seed, executor):
-        yield one, other
+    return ((one, other) for one, other in simulate_groups(groups, reduce, seed, executor))

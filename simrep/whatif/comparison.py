@@ -188,10 +188,9 @@ class Comparison(Shown):
         for one in self.figures.values():
             row: dict[str, Any] = {"figure": one.figure, "a": one.a.mean, "b": one.b.mean}
             for name, interval in (("difference", one.difference), ("ratio", one.ratio)):
-                known = interval is not None
-                row[name] = interval.mean if known else None
-                row[f"{name}_low"] = interval.low if known else None
-                row[f"{name}_high"] = interval.high if known else None
+                row[name] = None if interval is None else interval.mean
+                row[f"{name}_low"] = None if interval is None else interval.low
+                row[f"{name}_high"] = None if interval is None else interval.high
             rows.append(row)
         return rows
 

@@ -139,5 +139,7 @@ def _condition(text: str, path: str) -> Condition:
     elif unit in _SECONDS:
         value *= _SECONDS[unit]
     elif unit or figure != name:
-        raise ScenarioError(path, f"{name} is a time, given {text.strip()!r}", "e.g. 250ms or 0.25s")
+        raise ScenarioError(
+            path, f"{name} is a time, given {text.strip()!r}", "e.g. 250ms or 0.25s"
+        )
     return Condition(figure, match["sign"].startswith("<"), value)

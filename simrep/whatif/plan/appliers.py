@@ -1,4 +1,4 @@
-"""How many appliers does it take to keep up?"""
+"""How many appliers it takes to keep up."""
 
 from __future__ import annotations
 

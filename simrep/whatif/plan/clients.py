@@ -1,4 +1,4 @@
-"""How many clients does it take?"""
+"""How many clients it takes."""
 
 from __future__ import annotations
 

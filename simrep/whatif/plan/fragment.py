@@ -1,4 +1,4 @@
-"""How large may the fragments of a large transaction be?"""
+"""How large the fragments of a large transaction may be."""
 
 from __future__ import annotations
 

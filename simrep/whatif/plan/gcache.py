@@ -1,4 +1,4 @@
-"""How large a gcache lets a node that was away catch up without a full state transfer?
+"""How large a gcache lets a node that was away catch up without a full state transfer.
 
 A donor of Galera sends what a node has missed (incremental transfer, IST) if it still has all of it
 in its gcache. Of the writesets in there it sets the oldest part aside, a 128th and at most 2^20 of
@@ -17,15 +17,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.plan import plan
-from simrep.experiment.replication import with_warmup
 from simrep.experiment.result import Result
 from simrep.experiment.simulated import Run, simulate_groups
-from simrep.experiment.steady import with_warmup_found
 from simrep.measure.confidence import mean_interval
 from simrep.measure.units import number, size
 from simrep.scenario import Scenario
 from simrep.whatif.plan.answer import Answer, table_of
+from simrep.whatif.plan.prepared import prepared
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,7 +118,7 @@ def gcache_size(
     if replications < 2:
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
-    planned = with_warmup(plan(with_warmup_found(scenario)), seed)
+    planned, remarks = prepared(scenario, seed)
     groups = [[Run(planned, number)] for number in range(replications)]
     rates: list[tuple[float, float]] = []
     complete = True
@@ -144,8 +142,11 @@ def gcache_size(
         confidence=confidence,
         notes=(
             "The load is taken to stay as it is: ask with that of the busiest hours.",
-            "Writesets as the server counts them (wsrep_replicated_bytes); what else a gcache "
-            "holds comes on top, so leave some room.",
+            (
+                "Writesets as the server counts them (wsrep_replicated_bytes); what else a gcache "
+                "holds comes on top, so leave some room."
+            ),
+            *remarks,
         ),
         seed=seed,
         complete=complete,

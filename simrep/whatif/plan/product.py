@@ -1,28 +1,26 @@
-"""Which product, and which layout, meets an objective at given regions?"""
+"""Which product, and which layout, meets an objective at given regions."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError
 from simrep.experiment.notices import percentile_notice
-from simrep.experiment.pack_range import extrapolation
 from simrep.experiment.plan import plan
-from simrep.experiment.replication import with_warmup
 from simrep.experiment.result import Result
 from simrep.experiment.simulated import Run, figures_of, simulate_groups
-from simrep.experiment.steady import with_warmup_found
 from simrep.measure.units import number
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Objective
 from simrep.whatif.plan.answer import Answer, table_of
 from simrep.whatif.plan.candidates import Candidate, candidates
+from simrep.whatif.plan.prepared import prepared
 from simrep.whatif.plan.regions import round_trips
 from simrep.whatif.plan.tried import Tried, judged
 
@@ -181,12 +179,8 @@ def rank_products(
     complete = True
     try:
         for position, one in enumerate(built):
-            planned = plan(with_warmup_found(one.scenario))
-            if (beyond := extrapolation(planned)) and beyond not in notes:
-                notes.append(beyond[0].upper() + beyond[1:] + ".")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a slow candidate is not the user's mistake
-                planned = with_warmup(planned, seed)
+            planned, remarks = prepared(one.scenario, seed)
+            notes += [f"{one.product}: {said}" for said in remarks]
             paths = (*(condition.figure for condition in wanted.conditions), "committed")
             reduce = partial(_sampled, paths=paths)
             runs = [[Run(planned, number) for number in range(replications)]]
@@ -239,20 +233,18 @@ def _ranked(
         condition.spare(mean)
         for condition, mean in zip(objective.conditions, tried.means, strict=True)
     ]
-    known = [spare if spare == spare else float("-inf") for spare in spares]  # NaN is no spare
+    known = [-inf if isnan(spare) else spare for spare in spares]
     worst = min(range(len(known)), key=known.__getitem__)
     parts = [_margin(objective, worst, tried.means[worst], known[worst])]
     _, stage, share = samples[0]
     if share >= _MOSTLY:
         parts.append(f"{share:.0%} of a commit is {stage!r}")
-    return Ranked(
-        candidate=one, tried=tried, spare=known[worst], reason="; ".join([*parts, *said])
-    )
+    return Ranked(candidate=one, tried=tried, spare=known[worst], reason="; ".join([*parts, *said]))
 
 
 def _margin(objective: Objective, position: int, mean: float, spare: float) -> str:
     condition = objective.conditions[position]
-    if mean != mean:
+    if isnan(mean):
         return "nothing committed"
     percent = number(100.0 * abs(spare), 2)
     if spare >= 0.0:

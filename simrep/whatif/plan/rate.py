@@ -1,4 +1,4 @@
-"""What rate can be kept up without flow control?"""
+"""What rate can be kept up without flow control."""
 
 from __future__ import annotations
 
@@ -92,9 +92,7 @@ def highest_rate(
         See :func:`simrep.plan`.
     """
     if replications < 2:
-        raise ScenarioError(
-            "replications", f"an interval needs at least 2, given {replications}"
-        )
+        raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
     planned = plan(scenario)
     one = partial(_searched, scenario, seed, precision)

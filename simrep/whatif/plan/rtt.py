@@ -1,4 +1,4 @@
-"""How far away may the nodes be?"""
+"""How far away the nodes may be."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def largest_rtt(
     scenario: Scenario,
     *,
     objective: str | Objective,
-    within: tuple[float, float] = (0.1, 500.0),
+    within: tuple[float, float] = (1.0, 500.0),
     path: str = _RTT,
     **options: Unpack[SearchOptions],
 ) -> Threshold:

@@ -50,12 +50,12 @@ class Grid:
     def values(self) -> list[float]:
         """The values that are tried first."""
         if self.low == self.high:
-            return [self.low]
+            return [float(self.low)]
         ratio = (self.high / self.low) ** (1.0 / (self.points - 1))
         inner = [self.low * ratio**step for step in range(1, self.points - 1)]
         if self.whole:
             inner = [float(round(value)) for value in inner]
-        return sorted({self.low, *inner, self.high})
+        return sorted({float(self.low), *inner, float(self.high)})
 
     def between(self, low: float, high: float, precision: float) -> float | None:
         """A value between two; None if they are as close as it makes sense."""
@@ -144,6 +144,8 @@ def search(
         samples: list[Sequence[float]] = []
         for part in reversed(range(_LOOKS)):
             wanted = max(2, replications >> part)
+            if wanted == len(samples):
+                continue
             samples += sample(value, range(len(samples), wanted))
             one = judged(value, samples, conditions, each)
             if one.verdict != "open":
@@ -158,10 +160,10 @@ def search(
             attempt(value)
         while len(tried) < MOST_VALUES:
             found = _bracket(tried, first)
-            value = _next(found, tried, grid, precision) if found.status == "found" else None
-            if value is None:
+            between = _next(found, tried, grid, precision) if found.status == "found" else None
+            if between is None:
                 return found
-            attempt(value)
+            attempt(between)
     except KeyboardInterrupt:
         if not tried:
             raise
@@ -189,9 +191,7 @@ def _bracket(tried: dict[float, Tried], first: Verdict, **how: bool) -> Found:
     return Found(status=status, start=start, end=end, tried=ordered, strays=strays, **how)
 
 
-def _next(
-    found: Found, tried: dict[float, Tried], grid: Grid, precision: float
-) -> float | None:
+def _next(found: Found, tried: dict[float, Tried], grid: Grid, precision: float) -> float | None:
     """The middle of the wider of the gaps beside what is open."""
     assert found.start is not None
     assert found.end is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -10,17 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from simrep.errors import ExtrapolationWarning, ScenarioError
+from simrep.errors import ScenarioError
 from simrep.experiment.notices import percentile_notice
-from simrep.experiment.pack_range import extrapolation
 from simrep.experiment.plan import Plan, plan
-from simrep.experiment.replication import with_warmup
 from simrep.experiment.simulated import Run, figures_of, simulate_groups
-from simrep.experiment.steady import with_warmup_found
 from simrep.measure.units import number
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.answer import Answer, table_of
+from simrep.whatif.plan.prepared import prepared
 from simrep.whatif.plan.search import Found, Grid, Sample, search
 from simrep.whatif.plan.tried import Tried
 
@@ -29,6 +26,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = ["SearchOptions", "Threshold", "Varied", "runs_of", "threshold"]
+
+_SHOWN = 3  # remarks on the way; others repeat them with other numbers
 
 Vary = Callable[[float], Scenario]
 
@@ -92,7 +91,9 @@ class Threshold(Answer):
         conditions = self.objective.conditions
         rows = [[self.varied.name, *(str(one) for one in conditions), "replications", ""]]
         for one in self.tried:
-            cells = [_cell(*pair) for pair in zip(conditions, one.means, one.intervals, strict=True)]
+            cells = [
+                _cell(*pair) for pair in zip(conditions, one.means, one.intervals, strict=True)
+            ]
             rows.append(
                 [self.varied.text(one.value), *cells, str(one.replications), _WORDS[one.verdict]]
             )
@@ -134,14 +135,15 @@ def runs_of(
     figures = tuple(one.figure for one in objective.conditions)
     reduce = partial(figures_of, paths=(*figures, "committed"))
     plans: dict[float, Plan] = {}
+    remarks: dict[str, float] = {}
     fewest = float("inf")
 
     def sample(value: float, numbers: range) -> Sequence[Sequence[float]]:
         nonlocal fewest
         if value not in plans:
-            plans[value] = with_warmup(plan(with_warmup_found(scenario_at(value))), seed)
-            if beyond := extrapolation(plans[value]):
-                warnings.warn(beyond, ExtrapolationWarning, stacklevel=2)
+            plans[value], said = prepared(scenario_at(value), seed)
+            for one in said:
+                remarks.setdefault(one, value)
         groups = [[Run(plans[value], number) for number in numbers]]
         [found] = simulate_groups(groups, reduce, seed, executor)
         fewest = min(fewest, *(one[-1] for one in found))
@@ -149,7 +151,8 @@ def runs_of(
 
     def notices() -> list[str]:
         said = (percentile_notice(figure, fewest) for figure in dict.fromkeys(figures))
-        return [f"In the shortest run, {one}." for one in said if one]
+        first = [f"At {number(value)}: {one}" for one, value in list(remarks.items())[:_SHOWN]]
+        return [*first, *(f"In the shortest run, {one}." for one in said if one)]
 
     return sample, notices
 
@@ -254,10 +257,12 @@ def _sentence(found: Found, varied: Varied, goal: str, confidence: float) -> str
     start = None if found.start is None else text(found.start)
     end = None if found.end is None else text(found.end)
     if start is None or end is None:
-        ends = f"surely {'met' if varied.largest else 'not met'} at {start}" if start else (
-            f"surely {'not met' if varied.largest else 'met'} at {end}" if end else "nothing is sure"
-        )  # fmt: skip
-        return f"Chance hides the limit: {ends} ({sure})."
+        known = "nothing is sure"
+        if start is not None:
+            known = f"surely {'met' if varied.largest else 'not met'} at {start}"
+        elif end is not None:
+            known = f"surely {'not met' if varied.largest else 'met'} at {end}"
+        return f"Chance hides the limit: {known} ({sure})."
     if varied.largest:
         return f"{name.capitalize()}: up to {start}. From {end} on it is too much ({sure})."
     return f"{name.capitalize()}: at least {end}. {start} are too few ({sure})."

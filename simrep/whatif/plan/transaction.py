@@ -1,4 +1,4 @@
-"""How large may one transaction be?"""
+"""How large one transaction may be."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def largest_transaction(
     low, high = within or (max(1, table.rows // 1000), min(10 * table.rows, most))
     if high > most and table.keys.distribution != "fresh":
         raise ScenarioError(
-            "within", f"the table has {most:,} rows", f"raise workload.scheduled.{position}.keys.rows"
+            "within",
+            f"the table has {most:,} rows",
+            f"raise workload.scheduled.{position}.keys.rows",
         )
     grid = Grid(low, high, whole=True, points=7)
     several = f" (of each of {table.statements} statements)" if table.statements > 1 else ""
