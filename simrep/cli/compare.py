@@ -73,7 +73,6 @@ def compare(
         raise ScenarioError("simrep compare", "there is nothing to compare", "give B, or --set-b")
 
     from simrep.scenario import load, with_values
-    from simrep.whatif.compare import FIGURES
     from simrep.whatif.compare import compare as simulate
 
     both = assignments(set_ or [])
@@ -83,7 +82,7 @@ def compare(
         found = simulate(
             first,
             second,
-            figures=of or FIGURES,
+            figures=of or None,
             labels=_labels(a, b),
             seed=seed,
             replications=replications,

@@ -45,7 +45,7 @@ def compare(
     a: str | Path | Mapping[str, Any] | Scenario,
     b: str | Path | Mapping[str, Any] | Scenario,
     *,
-    figures: Sequence[str] = FIGURES,
+    figures: Sequence[str] | None = None,
     labels: tuple[str, str] = ("A", "B"),
     seed: int | None = None,
     replications: int | None = None,
@@ -64,8 +64,10 @@ def compare(
     ----------
     a, b : str, Path, mapping or Scenario
         What :func:`simrep.run` takes.
-    figures : sequence of str
+    figures : sequence of str, optional
         Paths of figures of a result, e.g. ``latency_s.p95``. The first decides on ``precision``.
+        Default: throughput, makespan (of a fixed number of transactions), aborted transactions,
+        mean and percentiles of the latency.
     labels : (str, str)
         What the two are called in tables and in the verdict.
     seed : int, optional
@@ -106,6 +108,9 @@ def compare(
         raise ScenarioError("confidence", f"must lie between 0 and 1, given {confidence}")
     if precision is not None:
         check_precision(precision)
+    if figures is None:
+        fixed = first.workload.fixed or second.workload.fixed
+        figures = [one for one in FIGURES if fixed or one != "makespan_s"]
     if not figures:
         raise ScenarioError("figures", "needs at least one figure")
     seed = first.run.seed if seed is None else seed

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["tables"]
 
+_NOTHING = 1.3  # a gain below it is hardly one
+
 
 def tables(comparison: Comparison) -> Group:
     """The verdict, a row per figure, and what the intervals rest on."""
@@ -67,10 +69,10 @@ def _closing(comparison: Comparison) -> str:
     first = next(iter(comparison.figures.values()), None)
     if first is not None and first.gain is not None:
         alone = first.gain * comparison.pairs
-        lines.append(
-            f"For the {name_of(first.figure)}, as precise as about {number(alone, 2)} independent "
-            "replications of each."
-        )
+        saved = "as precise as about {} independent replications of each"
+        if first.gain < _NOTHING:
+            saved = "that saves next to nothing here: the two soon go ways of their own"
+        lines.append(f"For the {name_of(first.figure)}, {saved.format(number(alone, 2))}.")
     if not comparison.complete:
         lines.append("Interrupted: pairs are missing.")
     return "\n".join(lines)

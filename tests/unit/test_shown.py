@@ -15,7 +15,7 @@ def test_paths_and_tables_change_a_copy():
     before = simrep.load(TOML)
     by_path = before.replace({"network.rtt_ms": 5.0, 'cluster.options."evs.send_window"': 8})
     by_table = before.replace(network={"rtt_ms": 5.0}, cluster={"options": {"evs.send_window": 8}})
-    assert by_path == by_table
+    assert by_path.to_dict() == by_table.to_dict()
     assert by_table.network.rtt_ms == 5.0
     assert by_table.cluster.options == {"evs.send_window": 8}
     assert by_table.cluster.nodes == before.cluster.nodes  # the rest of the table stays
@@ -41,7 +41,7 @@ def test_what_was_written_is_a_file_again():
         {"workload.queries": None, "network.egress": [{"node": "n2", "delay_ms": 5.0}]},
         cluster={"options": {"evs.send_window": 8}},
     )
-    assert simrep.load(changed.to_toml()) == changed
+    assert simrep.load(changed.to_toml()).to_dict() == changed.to_dict()
     assert "rtt_ms = 20.0" in wan()._repr_html_()
     assert "&lt;b&gt;" in wan(name="<b>")._repr_html_()
 

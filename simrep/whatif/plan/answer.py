@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.experiment.shown import Shown
 
@@ -106,17 +106,28 @@ class Answer(Shown):
         return f"<{type(self).__name__}: {self.sentence}>"
 
 
-def table_of(rows: Sequence[Sequence[str]]) -> Table:
-    """A table for a terminal; the first row has its heads."""
+def table_of(rows: Sequence[Sequence[str]], words: int = 1) -> Table:
+    """A table for a terminal; the first row has its heads.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+    words : int
+        So many columns at the left are text and not numbers; the last one always is.
+    """
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, head in enumerate(rows[0]):
-        table.add_column(head, justify="left" if position in {0, len(rows[0]) - 1} else "right")
+        table.add_column(head, justify=_side(position, words, len(rows[0])))
     for row in rows[1:]:
         table.add_row(*row)
     return table
+
+
+def _side(position: int, words: int, columns: int) -> Literal["left", "right"]:
+    return "left" if position < words or position == columns - 1 else "right"
 
 
 def _finite(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,15 +62,15 @@ class Candidate:
             left = len(self.layout) - self.layout.count(self.layout[0])
         here = len(self.layout) - left
         if self.keeps == "none":
-            return "loses what was not sent yet; failover by hand"
+            return "what was not sent yet is lost, failover by hand"
         if self.keeps == "replica":
-            kept = "may lose answered transactions" if here > 1 else "loses no answered transaction"
-            return f"{kept}; failover by hand"
+            kept = "answered transactions may be" if here > 1 else "nothing answered is"
+            return f"{kept} lost, failover by hand"
         if 2 * left > len(self.layout):
             return "the others go on, nothing answered is lost"
         if self.keeps == "majority" and 2 * here > len(self.layout):
-            return "the others stop; may lose answered transactions"
-        return "the others stop until somebody decides; nothing answered is lost"
+            return "the others stop, answered transactions may be lost"
+        return "the others stop until somebody decides, nothing answered is lost"
 
 
 def candidates(

@@ -80,7 +80,7 @@ class Product(Answer):
     def _body(self) -> RenderableType:
         conditions = self.objective.conditions
         heads = [condition.name for condition in conditions]
-        rows = [["product", "servers", *heads, "met", "if the writing region is lost", "why"]]
+        rows = [["product", "servers", "met", *heads, "why"]]
         for one in self.ranked:
             texts = [
                 condition.text(mean)
@@ -88,10 +88,8 @@ class Product(Answer):
             ]
             verdict = _WORDS[one.tried.verdict]
             candidate = one.candidate
-            rows.append(
-                [candidate.product, candidate.servers, *texts, verdict, candidate.loss, one.reason]
-            )
-        return table_of(rows)
+            rows.append([candidate.product, candidate.servers, verdict, *texts, one.reason])
+        return table_of(rows, words=3)
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per candidate, the best first."""
@@ -176,10 +174,11 @@ def rank_products(
     notes += [f"Not tried: {one}" for one in left_out]
     each = 1.0 - 2.0 * (1.0 - confidence) / (len(built) * len(wanted.conditions))
     ranked: list[Ranked] = []
+    shortest = inf
     complete = True
     try:
         for position, one in enumerate(built):
-            planned, remarks = prepared(one.scenario, seed)
+            planned, remarks = prepared(one.scenario, seed, wanted.figures)
             notes += [f"{one.product}: {said}" for said in remarks]
             paths = (*(condition.figure for condition in wanted.conditions), "committed")
             reduce = partial(_sampled, paths=paths)
@@ -188,8 +187,8 @@ def rank_products(
             figures = [sample[0][:-1] for sample in samples]
             fewest = min(sample[0][-1] for sample in samples)
             tried = judged(float(position), figures, wanted.conditions, each)
-            notices = [percentile_notice(path, fewest) for path in wanted.figures]
-            ranked.append(_ranked(one, tried, wanted, samples, [n for n in notices if n]))
+            shortest = min(shortest, fewest)
+            ranked.append(_ranked(one, tried, wanted, samples))
             if progress is not None:
                 progress(position + 1, len(built))
     except KeyboardInterrupt:
@@ -197,6 +196,8 @@ def rank_products(
             raise
         complete = False
     ranked.sort(key=lambda one: (_ORDER[one.tried.verdict], -one.spare, one.tried.value))
+    said = (percentile_notice(path, shortest) for path in wanted.figures)
+    notes += [f"In the shortest run, {notice}." for notice in said if notice]
     first = plan(scenario)
     return Product(
         question=f"{wanted} at {', '.join(regions)}, written at {', '.join(writing)}",
@@ -227,7 +228,7 @@ def _sampled(result: Result, paths: Sequence[str]) -> Sampled:
 
 
 def _ranked(
-    one: Candidate, tried: Tried, objective: Objective, samples: Sequence[Sampled], said: list[str]
+    one: Candidate, tried: Tried, objective: Objective, samples: Sequence[Sampled]
 ) -> Ranked:
     spares = [
         condition.spare(mean)
@@ -238,8 +239,9 @@ def _ranked(
     parts = [_margin(objective, worst, tried.means[worst], known[worst])]
     _, stage, share = samples[0]
     if share >= _MOSTLY:
-        parts.append(f"{share:.0%} of a commit is {stage!r}")
-    return Ranked(candidate=one, tried=tried, spare=known[worst], reason="; ".join([*parts, *said]))
+        parts.append(f"{100.0 * share:.0f} % of a commit is {stage!r}")
+    parts.append(f"if the region is lost, {one.loss}")
+    return Ranked(candidate=one, tried=tried, spare=known[worst], reason="; ".join(parts))
 
 
 def _margin(objective: Objective, position: int, mean: float, spare: float) -> str:

@@ -141,7 +141,7 @@ def runs_of(
     def sample(value: float, numbers: range) -> Sequence[Sequence[float]]:
         nonlocal fewest
         if value not in plans:
-            plans[value], said = prepared(scenario_at(value), seed)
+            plans[value], said = prepared(scenario_at(value), seed, figures)
             for one in said:
                 remarks.setdefault(one, value)
         groups = [[Run(plans[value], number) for number in numbers]]
