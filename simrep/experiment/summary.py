@@ -49,7 +49,7 @@ def tables(result: Result) -> Group:
     ]
     if result.prediction is not None:
         lines.insert(1, (Text(_said(result.prediction)), Text("")))
-    committed = result.committed
+    committed = result.histogram.count
     thin = (percentile_notice(f"latency_s.{name}", committed) for name in ("p50", "p95", "p99"))
     if notice := next(filter(None, thin), ""):
         lines.insert(1, (Text(f"{notice}."), Text("")))

@@ -1,0 +1,1 @@
+"""What-if questions: many scenarios, simulated and compared."""
