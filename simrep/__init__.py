@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
     from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
+    from simrep.whatif.sweep import sweep
+    from simrep.whatif.swept import Sweep
     from simrep.workload.transaction import Transaction
 
     __version__: str
@@ -55,6 +57,7 @@ __all__ = [
     "SimrepError",
     "StallExplanation",
     "SustainedRate",
+    "Sweep",
     "Transaction",
     "Validation",
     "__version__",
@@ -71,6 +74,7 @@ __all__ = [
     "reproduce",
     "run",
     "sustainable_rate",
+    "sweep",
     "validate",
     "with_value",
     "with_values",
@@ -101,6 +105,8 @@ _HOMES = {
     "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
     "simrep.experiment.validation": ("Validation", "validate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
+    "simrep.whatif.sweep": ("sweep",),
+    "simrep.whatif.swept": ("Sweep",),
     "simrep.workload.transaction": ("Transaction",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -17,6 +17,7 @@ from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
 from simrep.cli.run import run
 from simrep.cli.schema import schema
+from simrep.cli.sweep import sweep
 from simrep.cli.validate import validate
 from simrep.errors import ScenarioError, SimrepError
 
@@ -84,6 +85,7 @@ def simrep(
 
 
 app.command()(run)
+app.command()(sweep)
 app.command()(explain)
 app.command()(reproduce)
 app.command()(validate)

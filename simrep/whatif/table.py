@@ -6,6 +6,7 @@ import csv
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
+from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from simrep.errors import ScenarioError
 from simrep.measure.figures import unit_of
 from simrep.measure.units import duration, number
+from simrep.whatif.point import FIGURES
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["check_ending", "html", "rows", "save", "tables"]
 
 _SHOWN = ("throughput_tps", "latency_s.p95")  # beside what the sweep is about
+_NOTICES = 4  # so many kinds are printed
 _ENDINGS = (".csv", ".parquet")
 
 
@@ -57,13 +60,11 @@ def check_ending(path: Path) -> None:
     if path.suffix.lower() not in _ENDINGS:
         raise ScenarioError("--out", f"cannot write {path.name!r}", "endings: .csv, .parquet")
     if path.suffix.lower() == ".parquet":
-        try:
-            import pandas  # noqa: F401, ICN001
-            import pyarrow  # noqa: F401, ICN001
-        except ImportError as error:
-            raise ScenarioError(
-                "--out", f"Parquet needs {error.name}", "pip install 'simrep[parquet]'"
-            ) from error
+        for package in ("pandas", "pyarrow"):
+            if find_spec(package) is None:
+                raise ScenarioError(
+                    "--out", f"Parquet needs {package}", "pip install 'simrep[parquet]'"
+                )
 
 
 def save(sweep: Sweep, path: Path) -> None:
@@ -116,8 +117,8 @@ def _headings(sweep: Sweep) -> list[str]:
 
 
 def _figures(sweep: Sweep) -> list[str]:
-    asked = sweep.figures[: sweep.figures.index(sweep.about) + 1]
-    return list(dict.fromkeys((*asked, *_SHOWN)))
+    asked = [figure for figure in sweep.figures if figure not in FIGURES]
+    return list(dict.fromkeys((sweep.about, *asked, *_SHOWN)))
 
 
 def _cells(sweep: Sweep) -> Iterator[list[str]]:
@@ -146,5 +147,8 @@ def _remarks(sweep: Sweep) -> Iterator[str]:
         yield f"Interrupted after {len(sweep.points)} points."
     if any(point.replications == 1 for point in sweep.points):
         yield "Single replications have no intervals: ask for several, or for a precision."
-    for notice, count in Counter(n for point in sweep.points for n in point.notices).items():
+    found = Counter(notice for point in sweep.points for notice in point.notices).most_common()
+    for notice, count in found[:_NOTICES]:
         yield f"{notice} ({count} of {len(sweep.points)} points)."
+    if len(found) > _NOTICES:
+        yield f"And {sum(count for _, count in found[_NOTICES:])} more of the kind."
