@@ -84,9 +84,7 @@ def workers(jobs: int) -> Iterator[Executor | None]:
     if jobs == 1:
         yield None
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    from simrep.experiment.pool import process_pool
 
-    # Spawn: a fresh interpreter is the same on every system, and threads do not survive a fork.
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with process_pool(jobs) as pool:
         yield pool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Executor, Future, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -181,20 +181,11 @@ def _measured(
         for future in as_completed(futures):
             yield futures.pop(future), future.result()
     except KeyboardInterrupt:
-        for future in futures:
-            future.cancel()
-        yield from _finished(futures)
+        under_way = [future for future in futures if not future.cancel()]
+        for future in as_completed(under_way):
+            if future.exception() is None:
+                yield futures[future], future.result()
         raise
     finally:
         for future in futures:
             future.cancel()
-
-
-def _finished(futures: Mapping[Future[Measured], int]) -> Iterator[tuple[int, Measured]]:
-    """Points that ended in time, whatever happened to the others."""
-    for future, number in futures.items():
-        try:
-            if future.done() and future.exception() is None:
-                yield number, future.result()
-        except CancelledError:
-            continue
