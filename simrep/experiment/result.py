@@ -16,11 +16,11 @@ from simrep.experiment.prediction import Prediction
 from simrep.experiment.printed import as_text
 from simrep.experiment.scheduled import ScheduledRecord
 from simrep.measure.breakdown import Breakdown
+from simrep.measure.confidence import mean_interval
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.meter import ClassCount, Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
-from simrep.measure.confidence import mean_interval
 from simrep.measure.units import duration, number
 from simrep.workload.laps import LAPS
 

@@ -66,8 +66,8 @@ def latin_hypercube(factors: Sequence[Factor], samples: int, seed: int) -> list[
     """
     from scipy.stats.qmc import LatinHypercube
 
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-        raise ScenarioError("samples", f"must be a whole number of at least 1, given {samples!r}")
+    if samples < 1:
+        raise ScenarioError("samples", f"must be at least 1, given {samples}")
     generator = Streams(seed).generator("sweep/latin hypercube")
     shares = LatinHypercube(len(factors), seed=generator).random(samples)
     return [

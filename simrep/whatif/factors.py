@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from math import exp, log
 from typing import Any
 
 from simrep.errors import ScenarioError
@@ -59,10 +60,9 @@ class Span:
 
     def at(self, share: float) -> float | int:
         """The number at this share of the way from one end to the other."""
+        value = self.low + (self.high - self.low) * share
         if self.logarithmic:
-            value = self.low * (self.high / self.low) ** share
-        else:
-            value = self.low + (self.high - self.low) * share
+            value = exp(log(self.low) + log(self.high / self.low) * share)
         value = min(max(value, self.low), self.high)
         return round(value) if self.whole else value
 

@@ -108,12 +108,10 @@ def sweep(
     settings = grid(varied) if samples is None else latin_hypercube(varied, samples, seed)
     plans = [_planned(loaded, setting) for setting in settings]
     store = None if cache is False else Cache(standard_folder() if cache is True else Path(cache))
-    found: dict[int, Measured] = {}
     computed, complete = 0, True
     keys = ["" if store is None else key_of(planned, how.to_dict()) for planned in plans]
+    found = dict(_known(store, keys))
     try:
-        for number, known in _known(store, keys):
-            found[number] = known
         if progress is not None:
             progress(len(found), len(plans))
         missing = {number: planned for number, planned in enumerate(plans) if number not in found}
@@ -158,7 +156,7 @@ def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, Meas
             continue
         try:
             yield number, Measured.from_dict(content)
-        except (KeyError, TypeError, ValueError):  # a file of somebody else
+        except (AttributeError, KeyError, TypeError, ValueError):  # a file of somebody else
             continue
 
 

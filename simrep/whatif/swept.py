@@ -86,9 +86,7 @@ def _notices(measured: Measured, how: How) -> Iterator[str]:
     else:
         if notice := percentile_notice(about, fewest):
             yield notice
-        if how.precision is not None and (
-            notice := precision_notice(about, values, how.precision)
-        ):
+        if how.precision is not None and (notice := precision_notice(about, values, how.precision)):
             yield notice
 
 

@@ -88,7 +88,7 @@ def test_a_level_may_change_several_values() -> None:
     assert points[0].settings == {
         "cluster.model": "galera", "network.rtt_ms": 1, "workload.threads": 1,
     }  # fmt: skip
-    with pytest.raises(ScenarioError, match="network.rtt_ms is set by another factor"):
+    with pytest.raises(ScenarioError, match=r"network\.rtt_ms is set by another factor"):
         grid(factors({"product": products, "network.rtt_ms": [2]}))
 
 
@@ -114,5 +114,5 @@ def test_equal_seeds_give_equal_points() -> None:
     varied = factors({"a": "0..1.0", "b": "1..9:+2"})
     assert latin_hypercube(varied, 5, seed=3) == latin_hypercube(varied, 5, seed=3)
     assert latin_hypercube(varied, 5, seed=3) != latin_hypercube(varied, 5, seed=4)
-    with pytest.raises(ScenarioError, match="samples: must be a whole number of at least 1"):
+    with pytest.raises(ScenarioError, match="samples: must be at least 1"):
         latin_hypercube(varied, 0, seed=3)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +60,8 @@ def started(*command: str, **how: Any) -> Iterator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.wait()
 
 
@@ -101,8 +99,12 @@ def test_points_are_printed_and_saved(folder):
     assert [p["labels"]["network.rtt_ms"] for p in json.loads(again.stdout)["points"][::4]] == [
         1, 2, 4,
     ]  # fmt: skip
-    assert "12 points simulated" in simrep("cluster.toml", *OVER, "--no-cache", "--jobs", "1").stderr
-    own = simrep("cluster.toml", *OVER, "--cache", "mine", "--jobs", "1", "--heat", "--plot", "h.svg")
+    assert (
+        "12 points simulated" in simrep("cluster.toml", *OVER, "--no-cache", "--jobs", "1").stderr
+    )
+    own = simrep(
+        "cluster.toml", *OVER, "--cache", "mine", "--jobs", "1", "--heat", "--plot", "h.svg"
+    )
     assert "12 points simulated" in own.stderr
     assert (folder / "h.svg").exists()
     assert len(list((folder / "mine").rglob("*.json"))) == 12
