@@ -27,6 +27,8 @@ def tables(result: Result) -> Group:
 
     plural = "s" if result.replications > 1 else ""
     run = f"seed {result.seed}, {result.replications} replication{plural}"
+    if warmup_s := result.scenario.get("run", {}).get("warmup_s"):
+        run += f", warm-up {duration(warmup_s)}"
     # Titles stand above the tables, not in them: there they would be folded to the table's width.
     parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
     if len(result.classes) > 1:

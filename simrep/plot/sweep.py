@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.figures import unit_of
 from simrep.measure.units import describe, duration, number
-from simrep.plot.style import GREY, MARKERS, Sheet, colour, save, styled, value_ticks
+from simrep.plot.style import MARKERS, Sheet, colour, save, styled, value_ticks
 
 if TYPE_CHECKING:
     from simrep.whatif.swept import Kind, Sweep, SweepPoint
@@ -121,9 +121,9 @@ def _lines(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
             chosen = {name: level for name, level in ((by, one), (facet, value)) if name}
             _line(axes, _matching(points, chosen), across, figure, index, one)
         _across(axes, points, across)
-        axes.set_ylim(bottom=0)
         if facet is not None:
             axes.set_title(f"{describe(facet)} {value}")
+    axes_of[0].set_ylim(bottom=0)  # shared, and fixed from now on
     axes_of[0].set_ylabel(_label(figure))
     if by is not None:
         axes_of[-1].legend(title=describe(by), loc="best")
@@ -215,10 +215,10 @@ def _scatter(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
         axes.plot(x, means, "o", color=colour(0), markeredgecolor="white", alpha=0.8)
         if numeric and levels[0] > 0 and levels[-1] > _FAR_APART * levels[0]:
             axes.set_xscale("log")
-        axes.set_xlabel(describe(factor), color=GREY)
-        axes.set_ylim(bottom=0)
+        axes.set_xlabel(describe(factor))
     for axes in panels[count:]:
         axes.set_visible(False)
+    panels[0].set_ylim(bottom=0)
     for axes in panels[::wide]:
         axes.set_ylabel(_label(figure))
     return sheet

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["check_ending", "html", "rows", "save", "tables"]
 
 _SHOWN = ("throughput_tps", "latency_s.p95")  # beside what the sweep is about
+_LEAST = 0.1  # percent; narrower intervals are not printed more finely
 _NOTICES = 4  # so many kinds are printed
 _ENDINGS = (".csv", ".parquet")
 
@@ -139,7 +140,8 @@ def _figure(point: SweepPoint, figure: str) -> str:
     text = duration(mean) if unit_of(figure) == "s" else number(mean)
     if found is None or not found.mean:
         return text
-    return f"{text} ± {100 * found.relative:.2g} %"
+    percent = 100 * found.relative
+    return f"{text} ± {percent:.2g} %" if percent >= _LEAST else f"{text} ± <{_LEAST} %"
 
 
 def _remarks(sweep: Sweep) -> Iterator[str]:

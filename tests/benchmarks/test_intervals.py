@@ -16,7 +16,7 @@ from tests.coverage import covered, trial, truth
 def test_coverage(request: pytest.FixtureRequest) -> None:
     timed = bool(request.config.getoption("benchmark_enable"))
     number, long_s = (500, 2_000.0) if timed else (5, 100.0)
-    one = partial(trial, replications=5, duration_s=2.0)
+    one = partial(trial, replications=10, duration_s=5.0)
     with process_pool(2) as executor:
         long_run = executor.submit(truth, long_s)
         trials = list(executor.map(one, range(number), chunksize=max(1, number // 50)))
@@ -24,6 +24,6 @@ def test_coverage(request: pytest.FixtureRequest) -> None:
     shares = {figure: covered(trials, figure, known[figure]) / number for figure in known}
     assert all(0.0 <= share <= 1.0 for share in shares.values())
     if timed:
-        print(f"\n{number} trials of 5 replications of 2 s, a queue 60 % busy")
+        print(f"\n{number} trials of 10 replications of 5 s, a queue 60 % busy")
         for figure, share in shares.items():
             print(f"  {figure:<16} {100 * share:5.1f} % of the 95 % intervals hold the truth")

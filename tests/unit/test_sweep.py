@@ -344,7 +344,10 @@ def test_a_heat_map_has_a_cell_for_every_point(found: Sweep) -> None:
                                       "cluster.machine.cores": [1, 2]})  # fmt: skip
     with pytest.raises(ScenarioError, match="a heat map has two factors, given 3"):
         three.plot(kind="heat")
-    assert len(three.plot().axes) == 2  # a panel for each level of the third
+    panels = three.plot().axes
+    assert len(panels) == 2  # one for each level of the third
+    tops = [max(line.get_ydata()) for axes in panels for line in axes.lines]
+    assert all(axes.get_ylim()[0] == 0 < max(tops) < axes.get_ylim()[1] for axes in panels)
 
 
 def test_names_and_hypercubes_can_be_drawn(tmp_path) -> None:
