@@ -215,7 +215,7 @@ def _type(value: Mapping[str, Any]) -> str:
 
 
 def _one_type(value: Mapping[str, Any]) -> str:
-    if "const" in value:
+    if isinstance(value.get("const"), str):
         return f'`"{value["const"]}"`'
     if "enum" in value:
         return ", ".join(f'`"{choice}"`' for choice in value["enum"])

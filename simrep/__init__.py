@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.whatif.compare import compare
     from simrep.whatif.plan.ask import plan
+    from simrep.whatif.sweep import sweep
+    from simrep.whatif.swept import Sweep
     from simrep.workload.transaction import Transaction
 
     __version__: str
@@ -57,6 +59,7 @@ __all__ = [
     "SimrepError",
     "StallExplanation",
     "SustainedRate",
+    "Sweep",
     "Transaction",
     "Validation",
     "__version__",
@@ -75,6 +78,7 @@ __all__ = [
     "reproduce",
     "run",
     "sustainable_rate",
+    "sweep",
     "validate",
     "with_value",
     "with_values",
@@ -107,6 +111,8 @@ _HOMES = {
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.whatif.compare": ("compare",),
     "simrep.whatif.plan.ask": ("plan",),
+    "simrep.whatif.sweep": ("sweep",),
+    "simrep.whatif.swept": ("Sweep",),
     "simrep.workload.transaction": ("Transaction",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -19,6 +19,7 @@ from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
 from simrep.cli.run import run
 from simrep.cli.schema import schema
+from simrep.cli.sweep import sweep
 from simrep.cli.validate import validate
 from simrep.errors import ScenarioError, SimrepError
 
@@ -86,6 +87,7 @@ def simrep(
 
 
 app.command()(run)
+app.command()(sweep)
 app.command()(compare)
 app.command()(explain)
 app.command()(reproduce)

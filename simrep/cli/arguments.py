@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -60,15 +59,14 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
     The value is read as TOML where it is TOML, and is text otherwise: ``5``, ``true``,
     ``["n1", "n2"]``, ``galera``.
     """
+    from simrep.scenario.written import written_value
+
     found: dict[str, Any] = {}
     for text in texts:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
             raise ScenarioError("--set", f"{text!r} is not of the form path=value")
-        try:
-            found[path.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[path.strip()] = value.strip()
+        found[path.strip()] = written_value(value)
     return found
 
 
@@ -86,9 +84,7 @@ def workers(jobs: int) -> Iterator[Executor | None]:
     if jobs == 1:
         yield None
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    from simrep.experiment.pool import process_pool
 
-    # Spawn: a fresh interpreter is the same on every system, and threads do not survive a fork.
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with process_pool(jobs) as pool:
         yield pool

@@ -161,7 +161,9 @@ def with_warmup(planned: Plan, seed: int) -> Plan:
     if settings.warmup is None:
         return planned
     measured = {"warmup": None, "warmup_s": 0.0}
-    log = simulate(with_run_settings(planned, {**measured, "log": True}), seed, _PILOT).measurement.log
+    log = simulate(
+        with_run_settings(planned, {**measured, "log": True}), seed, _PILOT
+    ).measurement.log
     assert log is not None
     return with_run_settings(planned, {**measured, "warmup_s": _warmup_s(log)})
 
@@ -174,7 +176,7 @@ def with_run_settings(planned: Plan, settings: Mapping[str, object]) -> Plan:
 
 def _warmup_s(log: TransactionLog) -> float:
     """When the last transaction ended that still belongs to the warm-up, to the millisecond."""
-    latencies = log.latency_s[log.committed]
+    latencies = log.latency_s[log.committed].round(9)  # rounding alone would choose a cut
     if len(latencies) < _FEWEST:
         warnings.warn(
             f"{len(latencies)} transactions committed, too few to tell the warm-up by: lengthen "

@@ -1,1 +1,1 @@
-"""What people ask a simulation: comparisons, inverse questions, sweeps."""
+"""What-if questions: sweeps, comparisons, inverse questions."""

@@ -1,6 +1,8 @@
 """``simrep plan``, as a shell sees it."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -28,6 +30,19 @@ def test_the_help_names_every_question(file):
     for question in QUESTIONS:
         assert question in done.stdout
         assert called(file, question, "--help").exit_code == 0
+
+
+def test_the_reference_names_every_option(file):
+    page = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
+    sections = page.read_text(encoding="utf-8").split("\n## ")
+    here = ("simrep plan", "simrep fragment-size")
+    text = "".join(one for one in sections if one.startswith(here))
+    for question in QUESTIONS:
+        done = CliRunner().invoke(
+            app, ["plan", str(file), question, "--help"], env={"COLUMNS": "200"}
+        )
+        for option in set(re.findall(r"--[a-z]+(?:-[a-z]+)*", done.output)) - {"--help"}:
+            assert option in text, f"{question} {option}"
 
 
 def test_a_search_prints_its_answer(file, tmp_path):

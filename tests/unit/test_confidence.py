@@ -151,7 +151,7 @@ def test_bad_arguments_are_refused() -> None:
         quantile_interval([1.0, 2.0], 95)
     with pytest.raises(ValueError, match="needs pairs, given 2 and 3"):
         difference_interval([1.0, 2.0], [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="positive means, given 1.5 and 0"):
+    with pytest.raises(ValueError, match=r"positive means, given 1\.5 and 0"):
         ratio_interval([1.0, 2.0], [-1.0, 1.0])
 
 
@@ -170,4 +170,3 @@ def test_equal_values_have_an_interval_of_no_width() -> None:
     assert interval.half_width == interval.relative == 0.0
     assert mean_interval([0.0, 0.0]).relative == 0.0
     assert mean_interval([-1.0, 1.0]).relative == math.inf
-
