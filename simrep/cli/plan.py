@@ -140,7 +140,7 @@ def appliers(
 @plan.command()
 def transaction(
     context: typer.Context,
-    name: Transaction = None,
+    transaction: Transaction = None,
     longest_stall: Stall = "1s",
     within: Within = None,
     precision: Precise = "5%",
@@ -155,7 +155,7 @@ def transaction(
 
     Example: simrep plan cluster.toml transaction --longest-stall 2s
     """
-    own = {"transaction": name, "longest_stall_s": seconds(longest_stall)}
+    own = {"transaction": transaction, "longest_stall_s": seconds(longest_stall)}
     own |= _search(within, precision, replications, whole=True)
     _answer(context, "transaction", own, set_, seed, jobs, json=json, plot=plot)
 

@@ -118,7 +118,7 @@ def gcache_size(
     if replications < 2:
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
-    planned, remarks = prepared(scenario, seed)
+    planned, remarks = prepared(scenario, seed, ("throughput_tps",))
     groups = [[Run(planned, number)] for number in range(replications)]
     rates: list[tuple[float, float]] = []
     complete = True
@@ -181,7 +181,7 @@ def _sentence(
 ) -> str:
     volume = fmean(volume for _, volume in rates)
     one_s = fmean(gcache_bytes(*rate, 1.0) for rate in rates)
-    span = f"{size(low)} to {size(high)}, {100.0 * confidence:.3g} %"
+    span = f"{_setting(low)} to {_setting(high)}, {100.0 * confidence:.3g} %"
     return (
         f"gcache.size = {_setting(high)} ({span}) for {_time(outage_s)}: {size(volume)} of "
         f"writesets per second. The default of 128M lasts {_time(DEFAULT_BYTES / one_s)}."
