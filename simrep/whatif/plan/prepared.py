@@ -29,6 +29,7 @@ _LAST = 8  # ... at most so much
 _TELLING = 200  # commits that tell it
 _PILOT = 2**31 - 2  # a replication that no figure counts
 _PERCENTILE = re.compile(r"latency_s\.p([\d.]+)$")
+_LATENCY = re.compile(r"latency_s\.(mean|p[\d.]+)$")
 
 
 def prepared(scenario: Scenario, seed: int, figures: Sequence[str] = ()) -> tuple[Plan, list[str]]:
@@ -43,7 +44,7 @@ def prepared(scenario: Scenario, seed: int, figures: Sequence[str] = ()) -> tupl
         after about 5,000 transactions, but not before 2 s.
     """
     planned = plan(with_warmup_found(scenario))
-    if figures and all(one == "throughput_tps" or one.startswith("latency_s.") for one in figures):
+    if figures and all(map(_lasting, figures)):
         planned = _shortened(planned, seed, figures)
     remarks = []
     if beyond := extrapolation(planned):
@@ -57,6 +58,11 @@ def prepared(scenario: Scenario, seed: int, figures: Sequence[str] = ()) -> tupl
         else:
             remarks.append(str(one.message))
     return planned, [f"{said[0].upper()}{said[1:]}." for said in remarks]
+
+
+def _lasting(figure: str) -> bool:
+    """Whether it is about the long run: a total or a maximum grows with the time."""
+    return figure == "throughput_tps" or bool(_LATENCY.match(figure))
 
 
 def _shortened(planned: Plan, seed: int, figures: Sequence[str]) -> Plan:

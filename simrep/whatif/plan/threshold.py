@@ -264,8 +264,8 @@ def _sentence(found: Found, varied: Varied, goal: str, confidence: float) -> str
             known = f"surely {'not met' if varied.largest else 'met'} at {end}"
         return f"Chance hides the limit: {known} ({sure})."
     if varied.largest:
-        return f"{name.capitalize()}: up to {start}. From {end} on it is too much ({sure})."
-    return f"{name.capitalize()}: at least {end}. {start} are too few ({sure})."
+        return f"{name[0].upper()}{name[1:]}: up to {start}. From {end} on it is too much ({sure})."
+    return f"{name[0].upper()}{name[1:]}: at least {end}. {start} are too few ({sure})."
 
 
 def _notes(found: Found, varied: Varied, goal: str) -> list[str]:
