@@ -215,6 +215,8 @@ def _type(value: Mapping[str, Any]) -> str:
 
 
 def _one_type(value: Mapping[str, Any]) -> str:
+    if isinstance(value.get("const"), str):
+        return f'`"{value["const"]}"`'
     if "enum" in value:
         return ", ".join(f'`"{choice}"`' for choice in value["enum"])
     if "$ref" in value or "allOf" in value:

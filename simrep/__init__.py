@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
     from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
+    from simrep.whatif.compare import compare
+    from simrep.whatif.plan.ask import plan
+    from simrep.whatif.sweep import sweep
+    from simrep.whatif.swept import Sweep
     from simrep.workload.transaction import Transaction
 
     __version__: str
@@ -55,9 +59,11 @@ __all__ = [
     "SimrepError",
     "StallExplanation",
     "SustainedRate",
+    "Sweep",
     "Transaction",
     "Validation",
     "__version__",
+    "compare",
     "datasets",
     "explain_stall",
     "find_model",
@@ -68,9 +74,11 @@ __all__ = [
     "load_dataset",
     "model_card",
     "model_names",
+    "plan",
     "reproduce",
     "run",
     "sustainable_rate",
+    "sweep",
     "validate",
     "with_value",
     "with_values",
@@ -101,6 +109,10 @@ _HOMES = {
     "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
     "simrep.experiment.validation": ("Validation", "validate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
+    "simrep.whatif.compare": ("compare",),
+    "simrep.whatif.plan.ask": ("plan",),
+    "simrep.whatif.sweep": ("sweep",),
+    "simrep.whatif.swept": ("Sweep",),
     "simrep.workload.transaction": ("Transaction",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

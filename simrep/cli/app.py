@@ -10,13 +10,16 @@ import typer
 from typer.core import TyperGroup
 
 from simrep.cli.calibrate import calibrate
+from simrep.cli.compare import compare
 from simrep.cli.explain import explain
 from simrep.cli.fragment_size import fragment_size
 from simrep.cli.models import models
+from simrep.cli.plan import plan
 from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
 from simrep.cli.run import run
 from simrep.cli.schema import schema
+from simrep.cli.sweep import sweep
 from simrep.cli.validate import validate
 from simrep.errors import ScenarioError, SimrepError
 
@@ -84,6 +87,8 @@ def simrep(
 
 
 app.command()(run)
+app.command()(sweep)
+app.command()(compare)
 app.command()(explain)
 app.command()(reproduce)
 app.command()(validate)
@@ -91,6 +96,7 @@ app.command()(models)
 app.command()(calibrate)
 app.command()(fragment_size)
 app.command()(schema)
+app.add_typer(plan)
 app.add_typer(rig)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -13,7 +13,19 @@ import typer
 
 from simrep.errors import ScenarioError
 
-__all__ = ["Jobs", "Json", "Plot", "Replications", "Seed", "assignments", "workers"]
+__all__ = [
+    "Jobs",
+    "Json",
+    "Most",
+    "Of",
+    "Plot",
+    "Precision",
+    "Replications",
+    "Seed",
+    "assignments",
+    "share",
+    "workers",
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Plot = Annotated[
@@ -25,6 +37,21 @@ Replications = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes to use.")]
 
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE",
+        help="As many replications as it takes until the 95 % interval of a figure is this half "
+        "wide: 2% or 0.02.",
+    ),
+]
+Of = Annotated[
+    str, typer.Option(metavar="FIGURE", help="Of which figure: throughput_tps, latency_s.p95 ...")
+]
+Most = Annotated[int, typer.Option(min=2, help="Replications at which --precision gives up.")]
+
+_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
+
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
     """Values by path of ``path=value`` arguments.
@@ -32,16 +59,23 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
     The value is read as TOML where it is TOML, and is text otherwise: ``5``, ``true``,
     ``["n1", "n2"]``, ``galera``.
     """
+    from simrep.scenario.written import written_value
+
     found: dict[str, Any] = {}
     for text in texts:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
             raise ScenarioError("--set", f"{text!r} is not of the form path=value")
-        try:
-            found[path.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[path.strip()] = value.strip()
+        found[path.strip()] = written_value(value)
     return found
+
+
+def share(option: str, text: str) -> float:
+    """A share: ``2%`` or ``0.02``."""
+    match = _SHARE.fullmatch(text)
+    if match is None:
+        raise ScenarioError(option, f"{text!r} is not a share", "e.g. 2% or 0.02")
+    return float(match[1]) / (100.0 if match[2] else 1.0)
 
 
 @contextmanager
@@ -50,9 +84,7 @@ def workers(jobs: int) -> Iterator[Executor | None]:
     if jobs == 1:
         yield None
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    from simrep.experiment.pool import process_pool
 
-    # Spawn: a fresh interpreter is the same on every system, and threads do not survive a fork.
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with process_pool(jobs) as pool:
         yield pool

@@ -9,12 +9,21 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, assignments, workers
+from simrep.cli.arguments import (
+    Jobs,
+    Json,
+    Plot,
+    Replications,
+    Seed,
+    assignments,
+    share,
+    workers,
+)
 from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
 from simrep.cli.run import Set
 from simrep.errors import ScenarioError
 
-__all__ = ["fragment_size", "quantities", "seconds", "share"]
+__all__ = ["fragment_size", "quantities", "seconds"]
 
 Scenario = Annotated[
     Path,
@@ -47,7 +56,6 @@ Payload = Annotated[
 _NUMBER = r"\s*(\d+(?:\.\d*)?|\.\d+)\s*"
 _SIZE = re.compile(_NUMBER + r"([kmg]?)(i?)b?\s*", re.IGNORECASE)
 _TIME = re.compile(_NUMBER + r"(us|ms|s|)\s*")
-_SHARE = re.compile(_NUMBER + r"(%?)\s*")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
 _SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
 
@@ -77,7 +85,7 @@ def fragment_size(
     """
     check_writable("--plot", plot, plot=True)
     wanted = None if sizes is None else quantities(sizes)
-    stall_s, payload = seconds(longest_stall), share(least_payload)
+    stall_s, payload = seconds(longest_stall), share("--least-payload", least_payload)
 
     from simrep.experiment.fragment_sizes import fragment_sizes
     from simrep.scenario import load, with_values
@@ -129,11 +137,3 @@ def seconds(text: str) -> float:
     if match is None:
         raise ScenarioError("--longest-stall", f"{text!r} is not a time", "e.g. 1s or 500ms")
     return float(match[1]) * _SECONDS[match[2]]
-
-
-def share(text: str) -> float:
-    """A share: ``80%`` or ``0.8``."""
-    match = _SHARE.fullmatch(text)
-    if match is None:
-        raise ScenarioError("--least-payload", f"{text!r} is not a share", "e.g. 80% or 0.8")
-    return float(match[1]) / (100.0 if match[2] else 1.0)

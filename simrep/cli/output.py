@@ -61,12 +61,12 @@ def print_json(content: Mapping[str, Any]) -> None:
     print(json.dumps(content, indent=2, allow_nan=False))
 
 
-def show(renderable: Any) -> None:
+def show(renderable: Any, *, width: int = 120) -> None:
     """Print tables on standard output, as wide as they are where it is no terminal."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else 120
-    Console(width=width, highlight=False).print(renderable)
+    columns = None if sys.stdout.isatty() else width
+    Console(width=columns, highlight=False).print(renderable)
 
 
 @contextmanager

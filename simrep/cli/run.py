@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, assignments, workers
+from simrep.cli.arguments import (
+    Jobs,
+    Json,
+    Most,
+    Of,
+    Plot,
+    Precision,
+    Replications,
+    Seed,
+    assignments,
+    share,
+    workers,
+)
 from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
 
 if TYPE_CHECKING:
@@ -46,6 +58,9 @@ def run(
     set_: Set = None,
     seed: Seed = None,
     replications: Replications = None,
+    precision: Precision = None,
+    of: Of = "throughput_tps",
+    most: Most = 1000,
     draws: Draws = None,
     json: Json = False,
     plot: Plot = None,
@@ -60,6 +75,7 @@ def run(
       simrep run cluster.toml --set network.rtt_ms=50 --set workload.threads=64
       simrep run cluster.toml --set cluster.options.evs.send_window=10
       simrep run cluster.toml --replications 10 --jobs 2 --plot cluster.png
+      simrep run cluster.toml --precision 2% --of latency_s.p95
       simrep run cluster.toml --json | jq .throughput_tps
     """
     check_writable("--plot", plot, plot=True)
@@ -72,9 +88,24 @@ def run(
     if log is not None:
         changes["run.log"] = True
     chosen = with_values(load(scenario), changes)
-    with workers(jobs) as executor, progress_bar(scenario.name, quiet=json):
+    goal = chosen.run.replications if replications is None else replications
+    with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as update:
+
+        def progress(done: int, wanted: int) -> None:
+            nonlocal goal
+            goal = wanted
+            update(done, wanted)
+
         result = simulate(
-            chosen, seed=seed, replications=replications, draws=draws, executor=executor
+            chosen,
+            seed=seed,
+            replications=replications,
+            precision=None if precision is None else share("--precision", precision),
+            of=of,
+            most=most,
+            draws=draws,
+            executor=executor,
+            progress=progress,
         )
     if plot is not None:
         write_whole(plot, result.plot)
@@ -84,8 +115,7 @@ def run(
         print_json(result.to_dict())
     else:
         show(result.summary())
-    wanted = chosen.run.replications if replications is None else replications
-    if result.replications < wanted:
+    if result.replications < goal:
         raise typer.Exit(130)
 
 

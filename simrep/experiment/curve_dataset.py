@@ -115,6 +115,11 @@ class CurveDatasetResult(Reproduced):
         }
         return self._as_json(content)
 
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per quantity, its factors in columns of their own."""
+        rows = [asdict(row) for row in self.rows]
+        return [{**row.pop("factors"), **row} for row in rows]
+
     def plot(self, path: str | Path | None = None) -> Figure:
         """Throughput by size of the group, throughput and latency by clients."""
         from simrep.plot.curves import plot_curves

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simrep.experiment.plan import plan
+from simrep.experiment.replication import simulate
 from simrep.experiment.result import Result
-from simrep.experiment.run import simulate
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import duration
 from simrep.scenario import Scenario, load, with_values

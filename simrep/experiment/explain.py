@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError
 from simrep.experiment.plan import plan
-from simrep.experiment.printed import as_text
-from simrep.experiment.run import simulate
+from simrep.experiment.replication import simulate
+from simrep.experiment.shown import Shown
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
 from simrep.measure.units import amount, duration
@@ -31,7 +31,7 @@ _LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class StallExplanation:
+class StallExplanation(Shown):
     """What was blocked in a run, and what caused its longest stall.
 
     Attributes
@@ -176,8 +176,12 @@ class StallExplanation:
             )
         return table
 
-    def __str__(self) -> str:
-        return as_text(self.summary(), 100)
+    tables = summary
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per blockage."""
+        found: list[dict[str, Any]] = self.to_dict()["blockages"]
+        return found
 
     def __repr__(self) -> str:
         return (

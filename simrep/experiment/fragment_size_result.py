@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from simrep.experiment.printed import as_text
+from simrep.experiment.shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +116,7 @@ class FragmentSize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class FragmentSizes:
+class FragmentSizes(Shown):
     """What each fragment size does, and which are recommended.
 
     Attributes
@@ -149,6 +149,8 @@ class FragmentSizes:
     versions : mapping of str to str
         What computed it.
     """
+
+    width = 120
 
     title: str
     transaction: str
@@ -225,8 +227,9 @@ class FragmentSizes:
 
         return tables(self)
 
-    def __str__(self) -> str:
-        return as_text(self.tables(), 120)
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per size, the one without streaming first."""
+        return [asdict(one) for one in (self.without, *self.sizes)]
 
     def __repr__(self) -> str:
         recommended = ", ".join(size_text(one.size) for one in self.recommended) or "none"

@@ -31,8 +31,8 @@ from simrep.experiment.fragment_size_scenario import (
     whole_of,
 )
 from simrep.experiment.plan import Plan, plan
-from simrep.experiment.run import simulate
-from simrep.measure.statistics import mean_interval
+from simrep.experiment.replication import simulate
+from simrep.measure.confidence import mean_interval
 from simrep.scenario import Scenario, load, with_values
 from simrep.scenario.workload import ScheduledTable
 

@@ -127,6 +127,11 @@ class DatasetResult(Reproduced):
             del content["metric"], content["within"]
         return content
 
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per cell, its factors in columns of their own."""
+        cells = [asdict(cell) for cell in (*self.cells, *self.what_if)]
+        return [{**cell.pop("factors"), **cell} for cell in cells]
+
     def plot(self, path: str | Path | None = None) -> Figure:
         """The first metric over a factor, or commits over time; saved when a path is given.
 

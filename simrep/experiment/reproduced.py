@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
-from simrep.experiment.printed import as_text
-
-if TYPE_CHECKING:
-    from rich.console import Group
+from simrep.experiment.shown import Shown
 
 __all__ = ["Reproduced", "plain"]
 
@@ -23,7 +19,7 @@ def plain(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Reproduced(ABC):
+class Reproduced(Shown):
     """A dataset that was simulated.
 
     Attributes
@@ -35,20 +31,10 @@ class Reproduced(ABC):
         What computed it; models and packs under the names of the systems that use them.
     """
 
-    width: ClassVar[int] = 100
-    """Columns of the printed tables."""
-
     seed: int
     replications: int
     complete: bool
     versions: Mapping[str, str]
-
-    @abstractmethod
-    def tables(self) -> Group:
-        """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""
-
-    def __str__(self) -> str:
-        return as_text(self.tables(), self.width)
 
     def _as_json(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """With its provenance, as JSON can hold it: what is not a number becomes None."""

@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from math import isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from simrep.experiment.prediction import Prediction
-from simrep.experiment.printed import as_text
 from simrep.experiment.scheduled import ScheduledRecord
+from simrep.experiment.shown import Shown
 from simrep.measure.breakdown import Breakdown
+from simrep.measure.confidence import mean_interval
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.meter import ClassCount, Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
-from simrep.measure.statistics import mean_interval
 from simrep.measure.units import duration, number
 from simrep.workload.laps import LAPS
 
@@ -62,7 +62,7 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Result:
+class Result(Shown):
     """The result of one run, from one or several replications.
 
     Figures are per replication, and means when there were several; only the latencies are those
@@ -108,6 +108,8 @@ class Result:
     prediction : Prediction or None
         Where a measurement would lie; only with a pack that tells how sure its costs are.
     """
+
+    width: ClassVar[int] = 88
 
     throughput_tps: float
     makespan_s: float
@@ -296,14 +298,24 @@ class Result:
 
         return plot_result(self, path)
 
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per figure, with its 95 % interval over the replications (NaN for one)."""
+        names = ("throughput_tps", "makespan_s", "committed", "aborted", "stall_max_s")
+        figures = {name: getattr(self, name) for name in names}
+        figures |= {f"latency_s.{name}": value for name, value in self.latency_s.items()}
+        return [
+            {"figure": name, "value": value, "low": bounds[0], "high": bounds[1]}
+            for name, value in figures.items()
+            for bounds in [self.intervals.get(name, (nan, nan))]
+        ]
+
     def summary(self) -> Group:
         """Tables for a terminal; ``rich.print(result.summary())`` or ``print(result)``."""
         from simrep.experiment.summary import tables
 
         return tables(self)
 
-    def __str__(self) -> str:
-        return as_text(self.summary(), 88)
+    tables = summary
 
     def __repr__(self) -> str:
         return (

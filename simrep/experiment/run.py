@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Executor, Future
-from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning, SimrepError
-from simrep.experiment.build import build_cluster
+from simrep.experiment.notices import percentile_notice, precision_notice
 from simrep.experiment.pack_range import extrapolation
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.prediction import (
@@ -24,129 +23,23 @@ from simrep.experiment.prediction import (
     uncertainty_of,
     with_drawn_costs,
 )
-from simrep.experiment.result import FIGURES, Result, RunRecord
-from simrep.experiment.scheduled import ScheduledRecord
-from simrep.kernel.clock import Clock
-from simrep.kernel.streams import Streams
-from simrep.kernel.trace import Trace, TraceEvent
-from simrep.kernel.watch import Waited, Watch
-from simrep.measure.meter import Meter
-from simrep.measure.stations import StationWatch
+from simrep.experiment.replication import (
+    Replication,
+    Traffic,
+    simulate,
+    with_run_settings,
+    with_warmup,
+)
+from simrep.experiment.result import FIGURES, Result
+from simrep.experiment.simulated import figures_of
+from simrep.experiment.steady import check_precision, with_warmup_found
+from simrep.measure.stopping import MOST, replications_wanted
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
-from simrep.workload.clients import Clients
-from simrep.workload.laps import LapClock
 
 __all__ = ["Replication", "Traffic", "run", "simulate"]
 
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What clients did since the start of the simulation, the warm-up included.
-
-    Every attempt counts, also that of a transaction which is submitted again, so that
-    ``submitted == committed + aborted + in_flight``.
-    """
-
-    submitted: int
-    committed: int
-    aborted: int
-    in_flight: int
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Replication(RunRecord):
-    """A replication that was simulated here: its record, and what only tests and tools need.
-
-    Attributes
-    ----------
-    traffic : Traffic
-    trace : tuple of TraceEvent or None
-        Only when it was asked for.
-    trace_digest : str or None
-        Equal only if the traces are equal bit for bit.
-    waited : tuple of Waited or None
-        What was blocked; only when it was asked for.
-    """
-
-    traffic: Traffic
-    trace: tuple[TraceEvent, ...] | None = None
-    trace_digest: str | None = None
-    waited: tuple[Waited, ...] | None = None
-
-
-def simulate(
-    scenario: Scenario | Plan,
-    seed: int,
-    replication: int = 0,
-    trace: bool = False,
-    watch_s: float | None = None,
-) -> Replication:
-    """Simulate one replication.
-
-    Parameters
-    ----------
-    scenario : Scenario or Plan
-        A plan spares reading options and pack again for every replication.
-    seed, replication : int
-        Together they choose the random numbers.
-    trace : bool
-        Keep a trace of what the model did.
-    watch_s : float, optional
-        Keep what was blocked for at least so long, in seconds; nothing if not given.
-
-    Raises
-    ------
-    ScenarioError
-        If the scenario cannot be run.
-    SimrepError
-        If a fixed number of transactions has not ended at ``run.limit_s``.
-    """
-    planned = plan(scenario) if isinstance(scenario, Scenario) else scenario
-    settings = planned.scenario.run
-    clock = LapClock()
-    streams = Streams(seed, replication)
-    tracer = Trace(clock) if trace else None
-    meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
-    clock.laps = meter.laps
-    blocked = Watch(clock, watch_s) if watch_s is not None else None
-    cluster = build_cluster(planned, clock, streams, tracer, blocked)
-    model = planned.model(cluster, planned.options, planned.costs)
-    hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
-    flushers = [host.flusher for host in hosts if host.flusher is not None]
-    watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
-    clients = Clients(clock, streams, planned.workload, model, meter, cluster.size)
-    for change in planned.changes:
-        clock.at(change.at_s, model.change, change)
-        clock.at(change.at_s, clients.node_changes, change.node)
-
-    until_s = None
-    if settings.duration_s is not None:
-        clients.start()
-        until_s = settings.warmup_s + settings.duration_s
-        clock.run(until_s)
-    elif settings.settle_s is not None:
-        until_s = _run_until_settled(clock, clients, settings.settle_s, settings.limit_s)
-    else:
-        _run_to_completion(clock, clients, settings.limit_s)
-    if blocked is not None:
-        blocked.finish()
-
-    measurement = meter.measurement(until_s, clients.in_flight_since_s)
-    return Replication(
-        seed=seed,
-        replication=replication,
-        measurement=measurement,
-        scheduled=tuple(
-            ScheduledRecord.of(journal, measurement.series) for journal in clients.journals
-        ),
-        counters=model.counters(),
-        stations=watch.use(),
-        traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
-        trace=None if tracer is None else tuple(tracer.events),
-        trace_digest=None if tracer is None else tracer.digest(),
-        waited=None if blocked is None else tuple(blocked.waited),
-    )
+Progress = Callable[[int, int], None]
 
 
 def run(
@@ -154,8 +47,12 @@ def run(
     *,
     seed: int | None = None,
     replications: int | None = None,
+    precision: float | None = None,
+    of: str = "throughput_tps",
+    most: int = MOST,
     draws: int | None = None,
     executor: Executor | None = None,
+    progress: Progress | None = None,
     trace: bool = False,
 ) -> Result:
     """Simulate a scenario.
@@ -168,12 +65,22 @@ def run(
         Root of all random numbers; default: ``run.seed`` of the scenario.
     replications : int, optional
         Independent repetitions; default: ``run.replications``.
+    precision : float, optional
+        Instead of a number of replications: as many as it takes until the half width of the 95 %
+        interval is this share of the figure ``of``, at least 10 and at most ``most``. A warm-up
+        that the scenario does not set is found out and left out.
+    of : str
+        A figure of the result by its path, such as ``latency_s.p95``.
+    most : int
+        Replications at which to give up.
     draws : int, optional
         Further runs for the prediction interval, with costs drawn from what the pack says of
         them; default: as many as replications, if there are several. With 0 the interval covers
         the error of the model alone. Without a pack that tells how sure it is there are none.
     executor : concurrent.futures.Executor, optional
         Where replications and draws run; default: here, one after the other.
+    progress : callable, optional
+        Called with the number of finished replications, and of those that are wanted so far.
     trace : bool
         Keep a trace of what the model did, in ``result.runs``.
 
@@ -191,11 +98,18 @@ def run(
     -----
     ShortRunWarning
         If it was interrupted and holds fewer replications than asked for, if nothing committed
-        in the measured time, or if it ended before a scheduled transaction or a change.
+        in the measured time, if it ended before a scheduled transaction or a change, if the
+        precision was not reached, or rests on a percentile of too few transactions.
     ExtrapolationWarning
         If its pack was not checked with such a cluster or load.
     """
+    if precision is not None and replications is not None:
+        raise ScenarioError("precision", "finds out how many replications there are", "give one")
     loaded = load(scenario)
+    if precision is not None:
+        check_precision(precision)
+        _at_least("most", most, 2)
+        loaded = with_warmup_found(loaded)
     settings = loaded.run
     seed = settings.seed if seed is None else _at_least("seed", seed, 0)
     wanted = settings.replications
@@ -208,19 +122,31 @@ def run(
     )
     if beyond := extrapolation(planned):
         warnings.warn(beyond, ExtrapolationWarning, stacklevel=2)
-    if draws is None:
-        draws = wanted if wanted > 1 else 0
-    elif _at_least("draws", draws, 0) == 1:
+    if draws is not None and _at_least("draws", draws, 0) == 1:
         raise ScenarioError("draws", "must be 0 or at least 2, given 1")
+    planned = with_warmup(planned, seed)
     records: list[Replication] = []
     drawn: list[dict[str, float]] = []
     uncertainty = uncertainty_of(planned)
+    values: list[float] = []
     try:
-        for record in _replications(planned, seed, wanted, executor, trace):
-            records.append(record)  # noqa: PERF402 - what came before an interrupt stays
+        if precision is not None:
+            wanted = replications_wanted(values, precision, most=most)
+        while len(records) < wanted:
+            numbers = range(len(records), wanted)
+            for record in _replications(planned, seed, numbers, executor, trace):
+                records.append(record)
+                if precision is not None:
+                    values.append(_value(record, of))
+                if progress is not None:
+                    progress(len(records), wanted)
+            if precision is not None:
+                wanted = replications_wanted(values, precision, most=most)
+        if draws is None:
+            draws = wanted if wanted > 1 else 0
         if uncertainty is not None:
             for figures in _drawn(planned, uncertainty, seed, draws, executor):
-                drawn.append(figures)  # noqa: PERF402 - as above
+                drawn.append(figures)  # noqa: PERF402 - what came before an interrupt stays
     except KeyboardInterrupt:
         if not records:
             raise
@@ -228,6 +154,10 @@ def run(
         if len(records) == wanted:
             done = f"{len(drawn)} of {draws} draws of costs"
         warnings.warn(f"interrupted: {done}", ShortRunWarning, stacklevel=2)
+    if precision is not None:
+        for notice in _precision_notices(records, values, precision, of):
+            warnings.warn(notice, ShortRunWarning, stacklevel=2)
+        planned = with_run_settings(planned, {"replications": len(records)})
     if not any(record.measurement.committed for record in records):
         warnings.warn(
             "no transaction committed in the measured time: lengthen run.duration_s, or look for "
@@ -247,6 +177,26 @@ def run(
         versions=planned.versions,
         prediction=_prediction(planned, uncertainty, records, drawn),
     )
+
+
+def _value(record: Replication, of: str) -> float:
+    value = figures_of(Result.combine([record]), (of,))[0]
+    if not isfinite(value):
+        raise SimrepError(
+            f"replication {record.replication} has no {of}: lengthen the run, or look for the "
+            "reason in its counters"
+        )
+    return value
+
+
+def _precision_notices(
+    records: list[Replication], values: list[float], precision: float, of: str
+) -> Iterator[str]:
+    """What is wrong with a figure that was asked for with a precision."""
+    fewest = min(record.measurement.committed for record in records)
+    for notice in (precision_notice(of, values, precision), percentile_notice(of, fewest)):
+        if notice:
+            yield notice
 
 
 def _prediction(
@@ -314,41 +264,14 @@ def _never_happened(planned: Plan, records: list[Replication]) -> Iterator[str]:
             yield f"cluster.change.{number} ({what}) happens at {change.at_s:g} s"
 
 
-def _run_to_completion(clock: Clock, clients: Clients, limit_s: float) -> None:
-    done = clock.all_of(clients.start())
-    clock.run(done | clock.until(limit_s))
-    if not done.processed:
-        raise SimrepError(
-            f"the transactions have not ended after {limit_s:g} simulated seconds (run.limit_s): "
-            f"{clients.committed} committed, {clients.aborted} aborted, "
-            f"{clients.in_flight} in flight"
-        )
-
-
-def _run_until_settled(clock: Clock, clients: Clients, settle_s: float, limit_s: float) -> float:
-    """Until a while after the last scheduled transaction has ended; returns when that is."""
-    clients.start()
-    ended = clock.all_of([journal.closed for journal in clients.journals])
-    clock.run(ended | clock.until(limit_s))
-    if not ended.processed:
-        open_ones = ", ".join(j.name for j in clients.journals if not j.closed.triggered)
-        raise SimrepError(
-            f"scheduled transactions have not ended after {limit_s:g} simulated seconds "
-            f"(run.limit_s): {open_ones}"
-        )
-    until_s = clock.now + settle_s
-    clock.run(until_s)
-    return until_s
-
-
 def _replications(
-    planned: Plan, seed: int, wanted: int, executor: Executor | None, trace: bool
+    planned: Plan, seed: int, numbers: range, executor: Executor | None, trace: bool
 ) -> Iterator[Replication]:
     if executor is None:
-        for replication in range(wanted):
+        for replication in numbers:
             yield simulate(planned, seed, replication, trace)
         return
-    futures = [executor.submit(simulate, planned, seed, r, trace) for r in range(wanted)]
+    futures = [executor.submit(simulate, planned, seed, r, trace) for r in numbers]
     yielded = 0
     try:
         for future in futures:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from simrep.errors import ScenarioError, nearest
 from simrep.experiment.plan import Plan
 from simrep.experiment.prediction import uncertainty_of, with_drawn_costs
+from simrep.experiment.replication import simulate
 from simrep.experiment.result import Result
-from simrep.experiment.run import simulate
 from simrep.experiment.scheduled import ScheduledRecord
 
 __all__ = ["Run", "figures_of", "simulate_cells", "simulate_each", "simulate_groups"]

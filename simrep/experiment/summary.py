@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from simrep.experiment.notices import percentile_notice
 from simrep.measure.units import duration, number
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def tables(result: Result) -> Group:
 
     plural = "s" if result.replications > 1 else ""
     run = f"seed {result.seed}, {result.replications} replication{plural}"
+    if warmup_s := result.scenario.get("run", {}).get("warmup_s"):
+        run += f", warm-up {duration(warmup_s)}"
     # Titles stand above the tables, not in them: there they would be folded to the table's width.
     parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
     if len(result.classes) > 1:
@@ -48,6 +51,10 @@ def tables(result: Result) -> Group:
     ]
     if result.prediction is not None:
         lines.insert(1, (Text(_said(result.prediction)), Text("")))
+    committed = result.histogram.count
+    thin = (percentile_notice(f"latency_s.{name}", committed) for name in ("p50", "p95", "p99"))
+    if notice := next(filter(None, thin), ""):
+        lines.insert(1, (Text(f"{notice}."), Text("")))
     return Group(*(part for pair in lines for part in pair))
 
 

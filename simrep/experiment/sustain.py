@@ -23,7 +23,7 @@ from simrep.measure.meter import Meter
 from simrep.scenario import Scenario, load, with_values
 from simrep.workload.clients import Clients
 
-__all__ = ["CLIENTS", "Counters", "Probe", "SustainedRate", "behind", "sustainable_rate"]
+__all__ = ["CLIENTS", "Counters", "Probe", "SustainedRate", "behind", "probe", "sustainable_rate"]
 
 Counters = Mapping[str, Mapping[str, float]]
 
@@ -191,6 +191,15 @@ def sustainable_rate(
     return search.run(1.0 / lone_s if start_tps is None else start_tps)
 
 
+def probe(
+    scenario: Scenario, rate_tps: float, *, seed: int, replication: int, precision: float = 0.05
+) -> Probe:
+    """Try one rate, as finely as the end of a search does; see :func:`sustainable_rate`."""
+    lone_s = _lone_latency_s(scenario, seed)
+    search = _Search(scenario, seed, replication, precision, lone_s, behind)
+    return search.probe(rate_tps, precision / 2.0)
+
+
 class _Search:
     """Doubling and bisection, and the probes that were made."""
 
@@ -252,7 +261,7 @@ class _Search:
         """A probe that is fine enough for a bracket of that relative width."""
         finest = self._precision / 2.0
         allowed = max(finest, width / 8.0)
-        probe = self._probe(rate, allowed)
+        probe = self.probe(rate, allowed)
         self._probes.append(probe)
         if probe.sustained:
             self._low = rate
@@ -263,7 +272,8 @@ class _Search:
             if self._low is not None and self._low >= rate:
                 self._low = None
 
-    def _probe(self, rate: float, allowed: float) -> Probe:
+    def probe(self, rate: float, allowed: float) -> Probe:
+        """Let transactions arrive at a rate until it is clear whether they are kept up."""
         # The number of arrivals in the second half has a standard deviation of its root.
         wanted = max(_FEWEST, 2.0 * (1.5 / allowed) ** 2, _LATENCIES * self._lone_s * rate)
         if wanted > _MOST:
@@ -368,4 +378,5 @@ def _nobody() -> dict[str, Any]:
         **{f"workload.{name}": None for name in names},
         "workload.think_time_ms": 0.0,
         "run.warmup_s": 0.0,
+        "run.warmup": None,
     }

@@ -32,10 +32,10 @@ from simrep.experiment.prediction import (
     prediction_interval,
     uncertainty_of,
 )
-from simrep.experiment.printed import as_text
 from simrep.experiment.reproduce import DatasetResult, Progress, series_versions
 from simrep.experiment.reproduced import plain
 from simrep.experiment.scores import NEAR, Scores
+from simrep.experiment.shown import Shown
 from simrep.experiment.simulated import Run, simulate_groups
 from simrep.scenario import load, with_values
 from simrep.scenario.pack import load_pack
@@ -99,7 +99,7 @@ class DatasetValidation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Validation:
+class Validation(Shown):
     """The predictions for some datasets.
 
     Attributes
@@ -109,6 +109,8 @@ class Validation:
     complete : bool
         False when the work was interrupted and something is missing.
     """
+
+    width = 120
 
     parts: tuple[DatasetValidation, ...]
     complete: bool
@@ -127,11 +129,17 @@ class Validation:
             "complete": self.complete,
         }
 
-    def tables(self, *, cells: bool = True) -> Group:
-        """Tables for a terminal; with those of every cell, or the scores alone."""
+    def tables(self, *, cells: bool | None = None) -> Group:
+        """Tables for a terminal; with those of every cell, or the scores alone.
+
+        Parameters
+        ----------
+        cells : bool, optional
+            Default: if there is one dataset.
+        """
         from simrep.experiment.validation_table import tables
 
-        return tables(self, cells=cells)
+        return tables(self, cells=len(self.parts) == 1 if cells is None else cells)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The relative error of every figure, a row for each dataset; saved if a path is given."""
@@ -139,8 +147,13 @@ class Validation:
 
         return plot_errors(self, path)
 
-    def __str__(self) -> str:
-        return as_text(self.tables(cells=len(self.parts) == 1), 120)
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per measured figure, with the name of its dataset."""
+        return [
+            {"dataset": part.name, **asdict(cell)}
+            for part in self.parts
+            for cell in part.result.cells
+        ]
 
     def __repr__(self) -> str:
         scores = self.scores

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from html import escape
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
@@ -30,6 +31,11 @@ class RunTable(Table):
         description="measured time, after the warm-up; a fixed number of transactions needs none",
     )
     warmup_s: NotNegative = Field(0.0, description="time before measuring starts")
+    warmup: Literal["auto"] | None = Field(
+        None,
+        description="auto: instead of warmup_s, what the rule MSER-5 finds in a replication that "
+        "no figure counts",
+    )
     settle_s: NotNegative | None = Field(
         None,
         description="instead of duration_s: the run ends so long after the last scheduled "
@@ -100,9 +106,67 @@ class Scenario(Table):
         """A copy of what was written, without defaults."""
         return deepcopy(self._source)
 
+    def replace(self, values: Mapping[str, Any] | None = None, /, **tables: Any) -> Scenario:
+        """A scenario with some values changed; this one stays as it is.
+
+        Parameters
+        ----------
+        values : mapping of str to value, optional
+            By dotted path, as in :func:`simrep.with_values`: ``{"network.rtt_ms": 50}``.
+        **tables
+            Tables by name; keys in them are set, all others stay:
+            ``network={"rtt_ms": 50}, name="far away"``. A list takes the place of the list.
+
+        Raises
+        ------
+        ScenarioError
+            If a path leads nowhere or the result is not valid.
+        """
+        from simrep.scenario.load import with_values
+
+        changes = {
+            path: value for name, one in tables.items() for path, value in _leaves(name, one)
+        }
+        return with_values(self, {**(values or {}), **changes})
+
+    def to_toml(self) -> str:
+        """What was written, as the text of a scenario file."""
+        import tomlkit
+
+        return tomlkit.dumps(_without_none(self._source))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.to_toml())}</pre>"
+
     def to_dict(self) -> dict[str, Any]:
         """The scenario with its defaults, as :func:`simrep.scenario.load` accepts it again."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What a table sets, by dotted path."""
+    if not isinstance(value, Mapping):
+        yield path, value
+        return
+    for key, inner in value.items():
+        yield from _leaves(f"{path}.{dotted([str(key)])}", inner)
+
+
+def _without_none(value: Any) -> Any:
+    """The same as TOML can hold it: a key that is None was taken back."""
+    if isinstance(value, Mapping):
+        kept = {key: _without_none(one) for key, one in value.items() if one is not None}
+        # TOML wants the tables after the plain keys.
+        return dict(sorted(kept.items(), key=lambda pair: _is_table(pair[1])))
+    if isinstance(value, (list, tuple)):
+        return [_without_none(one) for one in value]
+    return value
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+    )
 
 
 def json_schema() -> dict[str, Any]:
@@ -130,6 +194,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
             steps = ("workload", "scheduled", position, "node")
             yield from _unknown(steps, "node", one.node, names)
     run = scenario.run
+    yield from _warmup(scenario)
     if run.settle_s is not None and not scenario.workload.scheduled:
         yield ScenarioError(
             "run.settle_s", "there is no scheduled transaction", "set run.duration_s instead"
@@ -155,6 +220,27 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
             "or set workload.queries or workload.transactions_per_client (or run.settle_s, with a "
             "scheduled transaction)",
         )
+
+
+def _warmup(scenario: Scenario) -> Iterator[ScenarioError]:
+    """What is to happen at a given time does not go with a warm-up of unknown length."""
+    if scenario.run.warmup is None:
+        return
+    if scenario.run.warmup_s:
+        yield ScenarioError("run.warmup", "cannot be combined with run.warmup_s", "remove either")
+    elif scenario.run.duration_s is None:
+        yield ScenarioError(
+            "run.warmup", "is for runs of given length", "set run.duration_s, or remove it"
+        )
+    for name, tables in (
+        ("workload.scheduled", scenario.workload.scheduled),
+        ("cluster.change", scenario.cluster.changes),
+        ("network.outage", scenario.network.outages),
+    ):
+        if tables:
+            yield ScenarioError(
+                "run.warmup", f"does not go with the times in {name}", "set run.warmup_s instead"
+            )
 
 
 def _comings_and_goings(scenario: Scenario) -> Iterator[ScenarioError]:

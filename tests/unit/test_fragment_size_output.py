@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from simrep.cli import app
-from simrep.cli.fragment_size import quantities, seconds, share
+from simrep.cli.arguments import share
+from simrep.cli.fragment_size import quantities, seconds
 from simrep.experiment.fragment_size_result import (
     Criteria,
     FragmentSize,
@@ -215,4 +216,5 @@ def test_the_command_refuses_what_it_does_not_understand(tmp_path, option, value
 def test_sizes_times_and_shares_are_read_with_their_units():
     assert quantities("10K, 1.5m,64Ki,1G,7") == [10_000, 1_500_000, 65_536, 10**9, 7]
     assert (seconds("1s"), seconds("250 ms"), seconds("2")) == (1.0, 0.25, 2.0)
-    assert (share("80%"), share("0.8"), share("100 %")) == (0.8, 0.8, 1.0)
+    shares = [share("--least-payload", text) for text in ("80%", "0.8", "100 %")]
+    assert shares == [0.8, 0.8, 1.0]

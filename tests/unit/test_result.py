@@ -9,9 +9,9 @@ import pytest
 
 from simrep.experiment.result import Result, RunRecord
 from simrep.kernel.clock import Clock
+from simrep.measure.confidence import mean_interval
 from simrep.measure.meter import Meter
 from simrep.measure.stations import StationUse
-from simrep.measure.statistics import mean_interval
 from simrep.measure.units import describe, duration, number
 
 SCENARIO = {"name": "two clients", "load": {"clients": 2, "queries": 8}}

@@ -1,18 +1,23 @@
-"""Intervals for simulation output, and where its warm-up ends. Knows nothing of simulation."""
+"""Confidence intervals for simulation output. Knows nothing of simulation."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from functools import cache
+from math import exp, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simrep.errors import ShortRunWarning
-
-__all__ = ["Interval", "batch_means_interval", "mean_interval", "mser5", "quantile_interval"]
+__all__ = [
+    "Interval",
+    "batch_means_interval",
+    "difference_interval",
+    "mean_interval",
+    "quantile_interval",
+    "ratio_interval",
+]
 
 Values = Sequence[float] | NDArray[np.float64]
 
@@ -23,22 +28,31 @@ class Interval:
 
     Attributes
     ----------
-    estimate : float
     low, high : float
         Bounds; infinite where the values do not bound the figure.
+    mean : float
+        The estimate: a mean, a difference or ratio of means, or a quantile.
     confidence : float
         Probability with which such an interval covers the true figure.
     """
 
-    estimate: float
     low: float
     high: float
+    mean: float
     confidence: float
 
     @property
     def half_width(self) -> float:
         """Half of the distance between the bounds."""
         return (self.high - self.low) / 2.0
+
+    @property
+    def relative(self) -> float:
+        """The half width as a share of the estimate; infinite if that is 0 and the width is not."""
+        half = self.half_width
+        if half == 0.0:
+            return 0.0
+        return half / abs(self.mean) if self.mean else inf
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
@@ -53,6 +67,30 @@ def _checked(values: Values, least: int, confidence: float) -> NDArray[np.float6
     return array
 
 
+def _pairs(
+    a: Values, b: Values, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    first, second = _checked(a, 2, confidence), _checked(b, 2, confidence)
+    if len(first) != len(second):
+        raise ValueError(f"needs pairs, given {len(first)} and {len(second)} values")
+    return first, second
+
+
+def _half_width(array: NDArray[np.float64], confidence: float) -> float:
+    """Of Student's interval for the mean; exactly 0 for equal values, which std may not give."""
+    if array.min() == array.max():
+        return 0.0
+    count = len(array)
+    return _student(count - 1, confidence) * float(array.std(ddof=1)) / sqrt(count)
+
+
+@cache
+def _student(freedom: int, confidence: float) -> float:
+    from scipy.special import stdtrit  # scipy.stats gives the same and takes 0.6 s to import
+
+    return float(stdtrit(freedom, 0.5 + confidence / 2.0))
+
+
 def mean_interval(values: Values, confidence: float = 0.95) -> Interval:
     """Student's interval for the mean of independent values, such as replications.
 
@@ -63,14 +101,49 @@ def mean_interval(values: Values, confidence: float = 0.95) -> Interval:
     confidence : float
         Between 0 and 1.
     """
-    from scipy.special import stdtrit  # scipy.stats gives the same and takes 0.6 s to import
-
     array = _checked(values, 2, confidence)
-    count = len(array)
     mean = float(array.mean())
-    quantile = float(stdtrit(count - 1, 0.5 + confidence / 2.0))
-    half = quantile * float(array.std(ddof=1)) / sqrt(count)
-    return Interval(mean, mean - half, mean + half, confidence)
+    half = _half_width(array, confidence)
+    return Interval(mean - half, mean + half, mean, confidence)
+
+
+def difference_interval(a: Values, b: Values, confidence: float = 0.95) -> Interval:
+    """An interval for mean(a) - mean(b) of pairs, such as replications with equal random numbers.
+
+    Parameters
+    ----------
+    a, b : sequence of float
+        At least two of each, the values of a pair at the same position.
+    confidence : float
+        Between 0 and 1.
+    """
+    first, second = _pairs(a, b, confidence)
+    return mean_interval(first - second, confidence)
+
+
+def ratio_interval(a: Values, b: Values, confidence: float = 0.95) -> Interval:
+    """An interval for mean(a) / mean(b) of pairs of values whose means are positive.
+
+    By the delta method, on the logarithm of the ratio, which keeps the bounds positive.
+
+    Parameters
+    ----------
+    a, b : sequence of float
+        At least two of each, the values of a pair at the same position.
+    confidence : float
+        Between 0 and 1.
+
+    References
+    ----------
+    A. M. Law: Simulation Modeling and Analysis. 5th ed., McGraw-Hill 2015, section 9.4.
+    """
+    first, second = _pairs(a, b, confidence)
+    above, below = float(first.mean()), float(second.mean())
+    if not (above > 0.0 and below > 0.0):
+        raise ValueError(f"a ratio needs positive means, given {above:g} and {below:g}")
+    half = _half_width(first / above - second / below, confidence)
+    middle = log(above) - log(below)
+    return Interval(exp(middle - half), exp(middle + half), above / below, confidence)
 
 
 def batch_means_interval(values: Values, batches: int = 20, confidence: float = 0.95) -> Interval:
@@ -98,55 +171,6 @@ def batch_means_interval(values: Values, batches: int = 20, confidence: float = 
     array = _checked(values, 2 * batches, confidence)
     size = len(array) // batches
     return mean_interval(array[-size * batches :].reshape(batches, size).mean(axis=1), confidence)
-
-
-def mser5(values: Values) -> int:
-    """How many values at the beginning are warm-up: the MSER-5 rule.
-
-    The series is averaged in fives; the cut is where the standard error of the mean of the rest
-    is least. Only the first half is searched, as near the end the rule locks on to a few values
-    that happen to be alike.
-
-    Parameters
-    ----------
-    values : sequence of float
-        In order of time, at least 10.
-
-    Returns
-    -------
-    int
-        Number of values to drop, a multiple of 5.
-
-    Warns
-    -----
-    ShortRunWarning
-        When the cut falls on the end of the first half: the run holds little or nothing beyond
-        its warm-up.
-
-    References
-    ----------
-    K. P. White, M. J. Cobb, S. C. Spratt, A comparison of five steady-state truncation
-    heuristics for simulation, Proceedings of the 2000 Winter Simulation Conference, 755-760.
-    """
-    array = _checked(values, 10, 0.5)
-    count = len(array) // 5
-    means = array[: 5 * count].reshape(count, 5).mean(axis=1)
-    if means.min() == means.max():  # nothing but rounding could choose a cut
-        return 0
-    means = means - means.mean()  # keeps the difference of squares below from cancelling
-    left = np.arange(count, 0, -1)
-    sums = np.cumsum(means[::-1])[::-1]
-    squares = np.cumsum((means * means)[::-1])[::-1]
-    last = count // 2
-    error = ((squares - sums * sums / left) / left**2)[: last + 1]
-    cut = int(np.argmin(error))
-    if cut == last:
-        warnings.warn(
-            f"the warm-up takes half of the {len(array)} values or more: run longer",
-            ShortRunWarning,
-            stacklevel=2,
-        )
-    return 5 * cut
 
 
 def quantile_interval(values: Values, q: float, confidence: float = 0.95) -> Interval:
@@ -187,8 +211,8 @@ def quantile_interval(values: Values, q: float, confidence: float = 0.95) -> Int
     lower = int(np.searchsorted(below, tail, side="right"))
     upper = int(np.searchsorted(below, 1.0 - tail, side="left")) + 1
     return Interval(
-        estimate=float(np.quantile(array, q)),
         low=float(array[lower - 1]) if lower >= 1 else -inf,
         high=float(array[upper - 1]) if upper <= count else inf,
+        mean=float(np.quantile(array, q)),
         confidence=confidence,
     )

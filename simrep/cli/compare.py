@@ -1,0 +1,108 @@
+"""``simrep compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from simrep.cli.arguments import Jobs, Json, Plot, Precision, Seed, assignments, share, workers
+from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.run import Set
+from simrep.errors import ScenarioError
+
+__all__ = ["compare"]
+
+First = Annotated[Path, typer.Argument(metavar="A.toml", help="A scenario.", show_default=False)]
+Second = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[B.toml]", help="Another; A if only values differ.", show_default=False
+    ),
+]
+SetA = Annotated[
+    list[str] | None, typer.Option("--set-a", metavar="PATH=VALUE", help="The same for A alone.")
+]
+SetB = Annotated[
+    list[str] | None, typer.Option("--set-b", metavar="PATH=VALUE", help="The same for B alone.")
+]
+Figures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--of",
+        metavar="FIGURE",
+        help="What to compare, instead of throughput and latency: stall_max_s, latency_s.p99 ...; "
+        "may be repeated.",
+    ),
+]
+Pairs = Annotated[
+    int | None,
+    typer.Option("--replications", min=2, help="Pairs with the same random numbers; default: 10."),
+]
+Most = Annotated[int, typer.Option(min=2, help="Pairs at which --precision gives up.")]
+
+
+def compare(
+    a: First,
+    b: Second = None,
+    set_: Set = None,
+    set_a: SetA = None,
+    set_b: SetB = None,
+    of: Figures = None,
+    seed: Seed = None,
+    replications: Pairs = None,
+    precision: Precision = None,
+    most: Most = 1000,
+    json: Json = False,
+    plot: Plot = None,
+    jobs: Jobs = 1,
+) -> None:
+    """Compare two scenarios, both with the same random numbers, and say what differs.
+
+    [bold]Examples[/bold]
+
+      simrep compare today.toml tomorrow.toml
+      simrep compare cluster.toml --set-b network.rtt_ms=50
+      simrep compare cluster.toml --set-b workload.threads=64 --precision 1% --jobs 2
+      simrep compare a.toml b.toml --json | jq -r .verdict
+    """
+    check_writable("--plot", plot, plot=True)
+    goal = None if precision is None else share("--precision", precision)
+    if b is None and not (set_a or set_b):
+        raise ScenarioError("simrep compare", "there is nothing to compare", "give B, or --set-b")
+
+    from simrep.scenario import load, with_values
+    from simrep.whatif.compare import compare as simulate
+
+    both = assignments(set_ or [])
+    first = with_values(load(a), both | assignments(set_a or []))
+    second = with_values(load(a if b is None else b), both | assignments(set_b or []))
+    with workers(jobs) as executor, progress_bar(a.name, quiet=json) as progress:
+        found = simulate(
+            first,
+            second,
+            figures=of or None,
+            labels=_labels(a, b),
+            seed=seed,
+            replications=replications,
+            precision=goal,
+            most=most,
+            executor=executor,
+            progress=progress,
+        )
+    if plot is not None:
+        write_whole(plot, found.plot)
+    if json:
+        print_json(found.to_dict())
+    else:
+        show(found.tables())
+    if not found.complete:
+        raise typer.Exit(130)
+
+
+def _labels(a: Path, b: Path | None) -> tuple[str, str]:
+    """The names of the files, where they tell the two apart."""
+    if b is None or a.stem == b.stem:
+        return "A", "B"
+    return a.stem, b.stem

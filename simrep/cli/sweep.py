@@ -1,0 +1,171 @@
+"""``simrep sweep``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from simrep.cli.arguments import (
+    Json,
+    Most,
+    Plot,
+    Precision,
+    Replications,
+    Seed,
+    assignments,
+    share,
+    workers,
+)
+from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.run import Scenario, Set
+from simrep.errors import ScenarioError
+
+__all__ = ["sweep"]
+
+Over = Annotated[
+    list[str],
+    typer.Option(
+        "--over",
+        metavar="PATH=LEVELS",
+        help="Vary a value: 1,10,50 or 1..128:x2 or 1..10:+1 or galera,semisync; may be repeated.",
+    ),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="So many points of a Latin hypercube instead of all combinations; then also ranges, "
+        "1..100 or 1..100:log.",
+    ),
+]
+Of = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--of",
+        metavar="FIGURE",
+        help="A figure of the results: throughput_tps, latency_s.p95, counters.n1.NAME; may be "
+        "repeated. The first is that of --precision and --plot.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Save a row for every point: .csv or .parquet."),
+]
+Heat = Annotated[bool, typer.Option("--heat", help="Let --plot draw a heat map of two factors.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="Run on the cluster of a Dask scheduler."),
+]
+CacheFolder = Annotated[
+    Path | None, typer.Option("--cache", metavar="DIR", help="Where points are kept.")
+]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Simulate all points, and keep none of them.")
+]
+Processes = Annotated[
+    int | None, typer.Option("--jobs", min=1, help="Processes to use; default: one for each core.")
+]
+
+
+def sweep(
+    scenario: Scenario,
+    over: Over,
+    samples: Samples = None,
+    of: Of = None,
+    set_: Set = None,
+    seed: Seed = None,
+    replications: Replications = None,
+    precision: Precision = None,
+    most: Most = 1000,
+    out: Out = None,
+    json: Json = False,
+    plot: Plot = None,
+    heat: Heat = False,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+    jobs: Processes = None,
+    scheduler: Scheduler = None,
+) -> None:
+    """Simulate a scenario at many points, each once: what is known already is looked up.
+
+    What was finished is kept, also when the sweep is interrupted or killed: started again, it goes
+    on where it was.
+
+    [bold]Examples[/bold]
+
+      simrep sweep cluster.toml --over network.rtt_ms=1,10,50,100 --over workload.threads=1..128:x2
+      simrep sweep cluster.toml --over cluster.model=galera,semisync --replications 5 --out a.csv
+      simrep sweep cluster.toml --over network.rtt_ms=1..100:log --samples 50 --plot points.png
+    """
+    check_writable("--plot", plot, plot=True)
+    check_writable("--out", out)
+    if cache is not None and no_cache:
+        raise ScenarioError("--cache", "makes no sense with --no-cache", "give one of them")
+    if scheduler is not None and jobs is not None:
+        raise ScenarioError("--jobs", "is for this machine", "leave it out beside --scheduler")
+
+    from simrep.scenario import load, with_values
+    from simrep.whatif.factors import parse
+    from simrep.whatif.sweep import sweep as simulate
+    from simrep.whatif.table import check_ending
+
+    if out is not None:
+        check_ending(out)
+    chosen = with_values(load(scenario), assignments(set_ or []))
+    with _executor(jobs, scheduler) as executor, progress_bar(scenario.name, quiet=json) as update:
+        found = simulate(
+            chosen,
+            parse(over),
+            samples=samples,
+            seed=seed,
+            replications=replications,
+            precision=None if precision is None else share("--precision", precision),
+            of=of or "throughput_tps",
+            most=most,
+            executor=executor,
+            cache=not no_cache if cache is None else cache,
+            progress=update,
+        )
+    if json:
+        print_json(found.to_dict())
+    else:
+        show(found.tables())
+    print(
+        f"{found.computed} points simulated, {len(found.points) - found.computed} known already",
+        file=sys.stderr,
+    )
+    if out is not None:
+        write_whole(out, found.save)
+    if plot is not None and found.points:
+        write_whole(plot, lambda path: found.plot(path, kind="heat" if heat else None))
+        print(f"Figure: {plot}", file=sys.stderr)
+    if not found.complete:
+        raise typer.Exit(130)
+
+
+@contextmanager
+def _executor(jobs: int | None, scheduler: str | None) -> Iterator[Executor | None]:
+    """Processes of this machine, or the workers of a Dask cluster."""
+    if scheduler is None:
+        with workers(jobs or os.cpu_count() or 1) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ScenarioError(
+            "--scheduler", "Dask is not installed", "pip install 'simrep[distributed]'"
+        ) from error
+    try:
+        client = Client(scheduler, timeout="10s")
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ScenarioError("--scheduler", f"{scheduler!r} does not answer: {error}") from error
+    with client:
+        yield client.get_executor(pure=False)

@@ -1,0 +1,67 @@
+"""What a figure of a run rests on, when that is too little."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from simrep.measure.confidence import mean_interval
+
+__all__ = ["BEYOND", "percentile_notice", "precision_notice"]
+
+BEYOND = 20
+"""So many transactions beyond a percentile tell it to about a quarter of the tail."""
+_PERCENTILE = re.compile(r"(?:^|\.)p(\d{1,2}(?:\.\d+)?)$")
+
+
+def percentile_notice(path: str, committed: float) -> str:
+    """What to say of a percentile that rests on too few transactions; empty if it does not.
+
+    Parameters
+    ----------
+    path : str
+        Figure of a result, such as ``latency_s.p99``; of others there is nothing to say.
+    committed : float
+        Transactions that it is taken of.
+
+    Examples
+    --------
+    >>> percentile_notice("latency_s.p99", 500)
+    'latency_s.p99 rests on 5 of 500 transactions, 20 should lie beyond it: run 4 times as long'
+    >>> percentile_notice("latency_s.p95", 500), percentile_notice("makespan_s", 5)
+    ('', '')
+    """
+    match = _PERCENTILE.search(path)
+    if match is None or not committed:
+        return ""
+    beyond = committed * (1.0 - float(match[1]) / 100.0)
+    if beyond >= BEYOND:
+        return ""
+    longer = f"{BEYOND / beyond:.2g}" if beyond else "many"
+    return (
+        f"{path} rests on {beyond:.0f} of {committed:,.0f} transactions, {BEYOND} should lie "
+        f"beyond it: run {longer} times as long"
+    )
+
+
+def precision_notice(path: str, values: Sequence[float], precision: float) -> str:
+    """What to say of a figure whose interval is still too wide; empty if it is not.
+
+    Parameters
+    ----------
+    path : str
+        The figure.
+    values : sequence of float
+        One per replication.
+    precision : float
+        Half width that was asked for, as a share of the figure.
+    """
+    if len(values) < 2:
+        return ""
+    found = mean_interval(values).relative
+    if found <= precision:
+        return ""
+    return (
+        f"{path} is known to {100 * found:.2g} % after {len(values)} replications, not to "
+        f"{100 * precision:.2g} %: allow more of them, or make the run longer"
+    )

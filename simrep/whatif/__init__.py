@@ -1,0 +1,1 @@
+"""What-if questions: sweeps, comparisons, inverse questions."""

@@ -1,0 +1,210 @@
+"""Two scenarios with the same random numbers, so that luck does not pass for a difference."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning
+from simrep.experiment.notices import percentile_notice
+from simrep.experiment.pack_range import extrapolation
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.replication import with_run_settings, with_warmup
+from simrep.experiment.simulated import Run, figures_of, simulate_groups
+from simrep.experiment.steady import check_precision, with_warmup_found
+from simrep.measure.stopping import MOST, replications_wanted
+from simrep.scenario import Scenario, load
+from simrep.whatif.comparison import Comparison
+
+__all__ = ["FIGURES", "compare"]
+
+Progress = Callable[[int, int], None]
+Pair = tuple[tuple[float, ...], tuple[float, ...]]
+
+FIGURES = (
+    "throughput_tps",
+    "makespan_s",
+    "aborted",
+    "latency_s.mean",
+    "latency_s.p50",
+    "latency_s.p95",
+    "latency_s.p99",
+)
+"""What is compared if nothing else is asked for."""
+
+_REPLICATIONS = 10  # so that Student's t is within 15 % of the normal distribution
+_COUNT = "committed"
+
+
+def compare(
+    a: str | Path | Mapping[str, Any] | Scenario,
+    b: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    figures: Sequence[str] | None = None,
+    labels: tuple[str, str] = ("A", "B"),
+    seed: int | None = None,
+    replications: int | None = None,
+    precision: float | None = None,
+    most: int = MOST,
+    confidence: float = 0.95,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Simulate two scenarios with the same random numbers and compare them.
+
+    In each replication both have the same streams of random numbers for the same purposes, so the
+    difference of a pair holds little of what is only chance.
+
+    Parameters
+    ----------
+    a, b : str, Path, mapping or Scenario
+        What :func:`simrep.run` takes.
+    figures : sequence of str, optional
+        Paths of figures of a result, e.g. ``latency_s.p95``. The first decides on ``precision``.
+        Default: throughput, makespan (of a fixed number of transactions), aborted transactions,
+        mean and percentiles of the latency.
+    labels : (str, str)
+        What the two are called in tables and in the verdict.
+    seed : int, optional
+        Root of all random numbers; default: ``run.seed`` of ``a``.
+    replications : int, optional
+        Pairs, at least 2; default: the larger ``run.replications`` of the two, or 10 if that is 1.
+    precision : float, optional
+        Instead of a number of replications: as many as it takes until half the 95 % interval of
+        the ratio of the first figure is at most this share of it.
+    most : int
+        Pairs at which that is given up.
+    confidence : float
+        Of every single interval.
+    executor : concurrent.futures.Executor, optional
+        Where replications run; default: here, one after the other.
+    progress : callable, optional
+        Called with the number of finished pairs and of those that are wanted so far.
+
+    Returns
+    -------
+    Comparison
+        Of the finished pairs when it was interrupted (Ctrl-C).
+
+    Raises
+    ------
+    ScenarioError
+        If a scenario cannot be run, or a path leads to no number.
+
+    Warns
+    -----
+    ExtrapolationWarning
+        If a pack was not checked with such a cluster or load.
+    ShortRunWarning
+        If the precision was not reached, or a percentile rests on too few transactions.
+    """
+    first, second = with_warmup_found(load(a)), with_warmup_found(load(b))
+    if not 0.0 < confidence < 1.0:
+        raise ScenarioError("confidence", f"must lie between 0 and 1, given {confidence}")
+    if precision is not None:
+        check_precision(precision)
+    if figures is None:
+        fixed = first.workload.fixed or second.workload.fixed
+        figures = [one for one in FIGURES if fixed or one != "makespan_s"]
+    if not figures:
+        raise ScenarioError("figures", "needs at least one figure")
+    seed = first.run.seed if seed is None else seed
+    if seed < 0:
+        raise ScenarioError("seed", f"must be at least 0, given {seed}")
+    wanted = _wanted(first, second, replications)
+    plans = with_warmup(plan(first), seed), with_warmup(plan(second), seed)
+    if first.run.warmup and second.run.warmup:
+        plans = _from_the_same_time(*plans)
+    for label, planned in zip(labels, plans, strict=True):
+        if beyond := extrapolation(planned):
+            warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=2)
+    pairs: list[Pair] = []
+
+    def compared(*, complete: bool) -> Comparison:
+        for notice in _notices(pairs, figures):
+            warnings.warn(notice, ShortRunWarning, stacklevel=3)
+        return Comparison.of(
+            pairs,
+            figures,
+            labels=labels,
+            confidence=confidence,
+            seed=seed,
+            complete=complete,
+            scenarios=(plans[0].scenario.to_dict(), plans[1].scenario.to_dict()),
+            versions=tuple(dict(planned.versions) for planned in plans),
+        )
+
+    try:
+        if precision is not None:
+            wanted = replications_wanted([], precision, most=most)
+        while len(pairs) < wanted:
+            for pair in _pairs(plans, figures, range(len(pairs), wanted), seed, executor):
+                pairs.append(pair)
+                if progress is not None:
+                    progress(len(pairs), wanted)
+            if precision is not None:
+                wanted = replications_wanted(_relative(pairs), precision, most=most)
+    except KeyboardInterrupt:
+        if len(pairs) < 2:
+            raise
+        return compared(complete=False)
+    found = compared(complete=True)
+    if precision is not None and not found.precise(precision):
+        warnings.warn(
+            f"after {wanted} pairs the ratio of {figures[0]} is not known to {precision:.2%}",
+            ShortRunWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def _wanted(first: Scenario, second: Scenario, replications: int | None) -> int:
+    if replications is None:
+        most = max(first.run.replications, second.run.replications)
+        return most if most > 1 else _REPLICATIONS
+    if replications < 2:
+        raise ScenarioError(
+            "replications", f"an interval needs at least 2 pairs, given {replications}"
+        )
+    return replications
+
+
+def _from_the_same_time(first: Plan, second: Plan) -> tuple[Plan, Plan]:
+    """Both with the longer warm-up of the two, so that pairs measure the same time."""
+    longer = {"warmup_s": max(first.scenario.run.warmup_s, second.scenario.run.warmup_s)}
+    return with_run_settings(first, longer), with_run_settings(second, longer)
+
+
+def _relative(pairs: Sequence[Pair]) -> list[float]:
+    """Values around 1 that vary as the ratio of the first figure does (delta method)."""
+    above = fmean(other[0] for _, other in pairs)
+    below = fmean(one[0] for one, _ in pairs)
+    if not (above > 0.0 and below > 0.0):
+        return [1.0] * len(pairs)  # there is no ratio whose precision could improve
+    return [1.0 + other[0] / above - one[0] / below for one, other in pairs]
+
+
+def _notices(pairs: Sequence[Pair], figures: Sequence[str]) -> list[str]:
+    """What percentiles rest on too few transactions, in the run that has the fewest."""
+    if not pairs:
+        return []
+    fewest = min(fmean(pair[side][-1] for pair in pairs) for side in (0, 1))
+    return [notice for figure in figures if (notice := percentile_notice(figure, fewest))]
+
+
+def _pairs(
+    plans: tuple[Plan, Plan],
+    figures: Sequence[str],
+    numbers: range,
+    seed: int,
+    executor: Executor | None,
+) -> Iterator[Pair]:
+    """Figures of both, and how much they committed, replication by replication."""
+    groups = [[Run(planned, number) for planned in plans] for number in numbers]
+    reduce = partial(figures_of, paths=(*figures, _COUNT))
+    return ((one, other) for one, other in simulate_groups(groups, reduce, seed, executor))

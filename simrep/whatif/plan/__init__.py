@@ -1,0 +1,1 @@
+"""Inverse questions: which value of a scenario meets an objective, a file for each question."""

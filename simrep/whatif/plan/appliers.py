@@ -1,0 +1,87 @@
+"""How many appliers it takes to keep up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Unpack
+
+from simrep.errors import ScenarioError
+from simrep.experiment.model import find_model
+from simrep.experiment.plan import plan
+from simrep.experiment.sustain import probe
+from simrep.scenario import Scenario, with_value
+from simrep.scenario.problems import spellings
+from simrep.whatif.objective import Condition, Objective
+from simrep.whatif.plan.search import Grid
+from simrep.whatif.plan.threshold import SearchOptions, Threshold, Varied, threshold
+
+__all__ = ["fewest_appliers"]
+
+_OPTIONS = ("wsrep_applier_threads", "replica_parallel_workers")
+_DRIFT = 0.025  # of the arrivals: what stays behind of them is not told from none
+
+
+def fewest_appliers(
+    scenario: Scenario,
+    *,
+    tps: float,
+    within: tuple[int, int] = (1, 64),
+    **options: Unpack[SearchOptions],
+) -> Threshold:
+    """The fewest appliers with which a rate is kept up: no member falls behind, however long.
+
+    What clients see does not tell, since members may fall behind for a while. Clients are
+    replaced by arrivals at this rate, as :func:`simrep.sustainable_rate` does it, and what counts
+    is the drift: by what share of the arrivals the backlog grows.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    tps : float
+        Transactions per second that have to be kept up.
+    within : (int, int)
+        Range of the search.
+    **options
+        See :func:`simrep.plan`.
+    """
+    if not 0.0 < tps < float("inf"):
+        raise ScenarioError("tps", f"must be above 0 and finite, given {tps:g}")
+    option = _option(scenario)
+    low, high = within
+    varied = Varied(
+        "number of appliers", "appliers", largest=False, grid=Grid(low, high, whole=True, points=7)
+    )
+    chosen = options.get("seed")
+    seed = scenario.run.seed if chosen is None else chosen
+    executor = options.get("executor")
+
+    def sample(appliers: float, numbers: range) -> Sequence[Sequence[float]]:
+        variant = with_value(scenario, f"cluster.options.{option}", int(appliers))
+        drift = partial(_drift, variant, tps, seed)
+        drifts = map(drift, numbers) if executor is None else executor.map(drift, numbers)
+        return [(one,) for one in drifts]
+
+    objective = Objective((Condition("drift", at_most=True, limit=_DRIFT),))
+    goal = f"{tps:,.6g} transactions/s kept up"
+    return threshold(scenario, objective, varied, None, sample=sample, goal=goal, **options)
+
+
+def _drift(scenario: Scenario, tps: float, seed: int, replication: int) -> float:
+    return probe(scenario, tps, seed=seed, replication=replication, precision=2.0 * _DRIFT).drift
+
+
+def _option(scenario: Scenario) -> str:
+    """The option that sets the number of appliers, as the scenario spells it."""
+    model = find_model(scenario.cluster.model)
+    plan(scenario)  # says what is wrong with it before anything is simulated
+    for name, field in model.Options.model_fields.items():
+        names = spellings(name, field)
+        if set(names) & set(_OPTIONS):
+            given = [spelling for spelling in names if spelling in scenario.cluster.options]
+            return given[0] if given else names[0]
+    raise ScenarioError(
+        "cluster.model",
+        f"model {model.name!r} has no appliers to count",
+        "galera, group_replication, semisync and asynchronous have",
+    )

@@ -1,0 +1,89 @@
+"""A scenario made ready for a search: its plan, its length, and what there is to say of both.
+
+Searches meet values at which a cluster is a hundred times as fast as where the limit lies. Rates
+and latencies of the long run do not need a hundred times as many transactions there.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+
+from simrep.errors import ShortRunWarning
+from simrep.experiment.notices import BEYOND
+from simrep.experiment.pack_range import extrapolation
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.replication import simulate, with_run_settings, with_warmup
+from simrep.experiment.steady import with_warmup_found
+from simrep.scenario import Scenario
+
+__all__ = ["prepared"]
+
+
+_ENOUGH = 5_000  # transactions of a replication, and more for percentiles beyond p99
+_BEYOND = 2 * BEYOND  # of them, beyond the highest percentile that is asked for
+_LEAST_S = 2.0  # what happens once a second is in it
+_FIRST = 256  # of a run is simulated first, to see how fast it is, then twice as much ...
+_LAST = 8  # ... at most so much
+_TELLING = 200  # commits that tell it
+_PILOT = 2**31 - 2  # a replication that no figure counts
+_PERCENTILE = re.compile(r"latency_s\.p([\d.]+)$")
+_LATENCY = re.compile(r"latency_s\.(mean|p[\d.]+)$")
+
+
+def prepared(scenario: Scenario, seed: int, figures: Sequence[str] = ()) -> tuple[Plan, list[str]]:
+    """The plan of a scenario, and remarks instead of a warning for every value.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    seed : int
+    figures : sequence of str
+        What it is simulated for. If they are rates and latencies of the long run, a run ends
+        after about 5,000 transactions, but not before 2 s.
+    """
+    planned = plan(with_warmup_found(scenario))
+    if figures and all(map(_lasting, figures)):
+        planned = _shortened(planned, seed, figures)
+    remarks = []
+    if beyond := extrapolation(planned):
+        remarks.append(beyond)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        planned = with_warmup(planned, seed)
+    for one in caught:
+        if not issubclass(one.category, ShortRunWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        else:
+            remarks.append(str(one.message))
+    return planned, [f"{said[0].upper()}{said[1:]}." for said in remarks]
+
+
+def _lasting(figure: str) -> bool:
+    """Whether it is about the long run: a total or a maximum grows with the time."""
+    return figure == "throughput_tps" or bool(_LATENCY.match(figure))
+
+
+def _shortened(planned: Plan, seed: int, figures: Sequence[str]) -> Plan:
+    scenario = planned.scenario
+    run = scenario.run
+    timed = scenario.workload.scheduled or scenario.cluster.changes or scenario.network.outages
+    if run.duration_s is None or run.duration_s <= _LEAST_S or timed:
+        return planned
+    percentiles = [float(match[1]) for one in figures if (match := _PERCENTILE.match(one))]
+    rest = 1.0 - max(percentiles, default=0.0) / 100.0
+    enough = max(_ENOUGH, _BEYOND / rest) if rest > 0.0 else _ENOUGH
+    tps, part = 0.0, _FIRST
+    while part >= _LAST:
+        pilot = {"duration_s": run.duration_s / part, "warmup": None, "warmup_s": 0.0}
+        measured = simulate(with_run_settings(planned, pilot), seed, _PILOT).measurement
+        tps = measured.throughput_tps
+        if measured.committed >= _TELLING:
+            break
+        part //= 2
+    if tps * run.duration_s <= enough:
+        return planned
+    return with_run_settings(
+        planned, {"duration_s": min(run.duration_s, max(_LEAST_S, enough / tps))}
+    )

@@ -1,0 +1,269 @@
+"""Which product, and which layout, meets an objective at given regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from math import inf, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simrep.errors import ScenarioError
+from simrep.experiment.notices import percentile_notice
+from simrep.experiment.plan import plan
+from simrep.experiment.result import Result
+from simrep.experiment.simulated import Run, figures_of, simulate_groups
+from simrep.measure.units import number
+from simrep.scenario import Scenario
+from simrep.whatif.objective import Objective
+from simrep.whatif.plan.answer import Answer, table_of
+from simrep.whatif.plan.candidates import Candidate, candidates
+from simrep.whatif.plan.prepared import prepared
+from simrep.whatif.plan.regions import round_trips
+from simrep.whatif.plan.tried import Tried, judged
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+__all__ = ["Product", "Ranked", "rank_products"]
+
+_ORDER = {"met": 0, "open": 1, "failed": 2}
+_WORDS = {"met": "yes", "open": "perhaps", "failed": "no"}
+_MOSTLY = 0.4  # of the latency: a stage with less is not what decides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """One candidate and how it does.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    tried : Tried
+        Means, intervals and verdict; ``value`` is its number in the order of trying.
+    spare : float
+        How much better than its limit the worst figure is, as a share of the limit; below 0 if it
+        is worse.
+    reason : str
+    """
+
+    candidate: Candidate
+    tried: Tried
+    spare: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Product(Answer):
+    """Products and layouts, the best first.
+
+    Attributes
+    ----------
+    objective : Objective
+    ranked : tuple of Ranked
+    """
+
+    width = 160
+
+    objective: Objective
+    ranked: tuple[Ranked, ...]
+
+    @property
+    def best(self) -> Ranked | None:
+        """The first that surely meets the objective."""
+        met = [one for one in self.ranked if one.tried.verdict == "met"]
+        return met[0] if met else None
+
+    def _body(self) -> RenderableType:
+        conditions = self.objective.conditions
+        heads = [condition.name for condition in conditions]
+        rows = [["product", "servers", "met", *heads, "why"]]
+        for one in self.ranked:
+            texts = [
+                condition.text(mean)
+                for condition, mean in zip(conditions, one.tried.means, strict=True)
+            ]
+            verdict = _WORDS[one.tried.verdict]
+            candidate = one.candidate
+            rows.append([candidate.product, candidate.servers, verdict, *texts, one.reason])
+        return table_of(rows, words=3)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per candidate, the best first."""
+        rows = []
+        for one in self.ranked:
+            row: dict[str, Any] = {
+                "product": one.candidate.product,
+                "servers": one.candidate.servers,
+                "verdict": one.tried.verdict,
+            }
+            for condition, mean, interval in zip(
+                self.objective.conditions, one.tried.means, one.tried.intervals, strict=True
+            ):
+                row[condition.figure] = mean
+                row[f"{condition.figure}_low"] = interval.low
+                row[f"{condition.figure}_high"] = interval.high
+            loss = one.candidate.loss
+            rows.append({**row, "spare": one.spare, "loss": loss, "reason": one.reason})
+        return rows
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The figures of the objective, candidate by candidate."""
+        from simrep.plot.products import plot_products
+
+        return plot_products(self, path)
+
+
+def rank_products(
+    scenario: Scenario,
+    *,
+    regions: Sequence[str],
+    writes: Sequence[str] | str,
+    objective: str | Objective,
+    rtts: str | Path | None = None,
+    zone_rtt_ms: float = 1.0,
+    replications: int = 8,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> Product:
+    """Simulate products and layouts at the regions, and rank them by an objective.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its load, machines, pack and run are used; its network and nodes are not.
+    regions : sequence of str
+        Where servers may stand: codes (``us-east-1``), or sites of a published table.
+    writes : str or sequence of str
+        Where clients write.
+    objective : str or Objective
+        Such as ``tps>=500,p99<=250ms``.
+    rtts : str or Path, optional
+        A CSV file with the columns ``from``, ``to`` and ``rtt_ms``, instead of published ones.
+    zone_rtt_ms : float
+        Round trip between two servers of one region, in milliseconds.
+    replications : int
+        Of each candidate, at least 2.
+    confidence : float
+        That no verdict is wrong.
+    seed, executor, progress
+        See :func:`simrep.plan`.
+
+    Returns
+    -------
+    Product
+        Of the candidates that were finished when it was interrupted (Ctrl-C).
+    """
+    if replications < 2:
+        raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
+    if not 0.0 <= zone_rtt_ms < float("inf"):
+        raise ScenarioError("zone_rtt_ms", f"must be at least 0 and finite, given {zone_rtt_ms:g}")
+    wanted = Objective.of(objective)
+    writing = [writes] if isinstance(writes, str) else list(writes)
+    trips = round_trips(list(regions), rtts)
+    built, left_out = candidates(scenario, regions, writing, trips, zone_rtt_ms=zone_rtt_ms)
+    if not built:
+        raise ScenarioError("regions", "no product fits there", " ".join(left_out))
+    seed = scenario.run.seed if seed is None else seed
+    notes = [f"Round trips: {trips.source}; {zone_rtt_ms:g} ms within a region."]
+    notes += [f"Not tried: {one}" for one in left_out]
+    each = 1.0 - 2.0 * (1.0 - confidence) / (len(built) * len(wanted.conditions))
+    ranked: list[Ranked] = []
+    shortest = inf
+    complete = True
+    try:
+        for position, one in enumerate(built):
+            planned, remarks = prepared(one.scenario, seed, wanted.figures)
+            notes += [f"{one.product}: {said}" for said in remarks]
+            paths = (*(condition.figure for condition in wanted.conditions), "committed")
+            reduce = partial(_sampled, paths=paths)
+            runs = [[Run(planned, number) for number in range(replications)]]
+            [samples] = simulate_groups(runs, reduce, seed, executor)
+            figures = [sample[0][:-1] for sample in samples]
+            fewest = min(sample[0][-1] for sample in samples)
+            tried = judged(float(position), figures, wanted.conditions, each)
+            shortest = min(shortest, fewest)
+            ranked.append(_ranked(one, tried, wanted, samples))
+            if progress is not None:
+                progress(position + 1, len(built))
+    except KeyboardInterrupt:
+        if not ranked:
+            raise
+        complete = False
+    ranked.sort(key=lambda one: (_ORDER[one.tried.verdict], -one.spare, one.tried.value))
+    said = (percentile_notice(path, shortest) for path in wanted.figures)
+    notes += [f"In the shortest run, {notice}." for notice in said if notice]
+    first = plan(scenario)
+    return Product(
+        question=f"{wanted} at {', '.join(regions)}, written at {', '.join(writing)}",
+        sentence=_sentence(ranked, wanted),
+        value=None,
+        low=None,
+        high=None,
+        unit="",
+        confidence=confidence,
+        notes=tuple(dict.fromkeys(notes)),
+        seed=seed,
+        complete=complete,
+        scenario=first.scenario.to_dict(),
+        versions=first.versions,
+        objective=wanted,
+        ranked=tuple(ranked),
+    )
+
+
+Sampled = tuple[tuple[float, ...], str, float]
+
+
+def _sampled(result: Result, paths: Sequence[str]) -> Sampled:
+    """Figures, and the stage that takes most of the latency, with its share."""
+    shares = result.breakdown().shares if result.committed else {}
+    stage = max(shares, key=lambda name: shares[name], default="")
+    return figures_of(result, paths), stage, shares.get(stage, 0.0)
+
+
+def _ranked(
+    one: Candidate, tried: Tried, objective: Objective, samples: Sequence[Sampled]
+) -> Ranked:
+    spares = [
+        condition.spare(mean)
+        for condition, mean in zip(objective.conditions, tried.means, strict=True)
+    ]
+    known = [-inf if isnan(spare) else spare for spare in spares]
+    worst = min(range(len(known)), key=known.__getitem__)
+    parts = [_margin(objective, worst, tried.means[worst], known[worst])]
+    _, stage, share = samples[0]
+    if share >= _MOSTLY:
+        parts.append(f"{100.0 * share:.0f} % of a commit is {stage!r}")
+    parts.append(f"if the region is lost, {one.loss}")
+    return Ranked(candidate=one, tried=tried, spare=known[worst], reason="; ".join(parts))
+
+
+def _margin(objective: Objective, position: int, mean: float, spare: float) -> str:
+    condition = objective.conditions[position]
+    if isnan(mean):
+        return "nothing committed"
+    percent = number(100.0 * abs(spare), 2)
+    if spare >= 0.0:
+        return f"{condition.name} has {percent} % to spare"
+    side = "above" if condition.at_most else "below"
+    return f"{condition.name} is {percent} % {side} the limit"
+
+
+def _sentence(ranked: Sequence[Ranked], objective: Objective) -> str:
+    met = [one for one in ranked if one.tried.verdict == "met"]
+    if met:
+        first = met[0].candidate
+        more = f"; {len(met) - 1} others do, too" if len(met) > 1 else ""
+        return f"{first.product} with {first.servers} meets {objective}{more}."
+    perhaps = [one for one in ranked if one.tried.verdict == "open"]
+    if perhaps:
+        first = perhaps[0].candidate
+        return f"None surely meets {objective}; {first.product} with {first.servers} may."
+    nearest = ranked[0].candidate
+    return f"None meets {objective}. {nearest.product} with {nearest.servers} comes closest."

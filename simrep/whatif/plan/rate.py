@@ -1,0 +1,135 @@
+"""What rate can be kept up without flow control."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simrep.errors import ScenarioError
+from simrep.experiment.plan import plan
+from simrep.experiment.sustain import CLIENTS, SustainedRate, sustainable_rate
+from simrep.measure.confidence import mean_interval
+from simrep.measure.units import number
+from simrep.scenario import Scenario
+from simrep.whatif.plan.answer import Answer, table_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+__all__ = ["Rate", "highest_rate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Rate(Answer):
+    """The rate that no member falls behind at.
+
+    Attributes
+    ----------
+    searches : tuple of SustainedRate
+        One per replication.
+    """
+
+    searches: tuple[SustainedRate, ...]
+
+    def _body(self) -> RenderableType:
+        rows = [["replication", "sustained", "not sustained", "probes", "limited by"]]
+        for replication, one in enumerate(self.searches):
+            ends = (number(one.low_tps), number(one.high_tps))
+            rows.append([str(replication), *ends, str(len(one.probes)), one.limited_by])
+        return table_of(rows)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per rate that was tried."""
+        return [
+            {
+                "replication": replication,
+                "rate_tps": probe.rate_tps,
+                "arrivals": probe.arrivals,
+                "behind": probe.behind,
+                "drift": probe.drift,
+                "allowed": probe.allowed,
+                "slowest": probe.slowest,
+                "sustained": probe.sustained,
+            }
+            for replication, one in enumerate(self.searches)
+            for probe in one.probes
+        ]
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The drift of every rate that was tried."""
+        from simrep.plot.rate import plot_rate
+
+        return plot_rate(self, path)
+
+
+def highest_rate(
+    scenario: Scenario,
+    *,
+    precision: float = 0.05,
+    replications: int = 5,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> Rate:
+    """The highest rate of arrivals that is kept up, so that flow control never begins.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its clients are replaced by arrivals; see :func:`simrep.sustainable_rate`.
+    precision : float
+        Of each search.
+    replications : int
+        Searches with other random numbers, at least 2.
+    confidence, seed, executor, progress
+        See :func:`simrep.plan`.
+    """
+    if replications < 2:
+        raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
+    seed = scenario.run.seed if seed is None else seed
+    planned = plan(scenario)
+    one = partial(_searched, scenario, seed, precision)
+    numbers = range(replications)
+    searches: list[SustainedRate] = []
+    complete = True
+    try:
+        for found in map(one, numbers) if executor is None else executor.map(one, numbers):
+            searches.append(found)
+            if progress is not None:
+                progress(len(searches), replications)
+    except KeyboardInterrupt:
+        if len(searches) < 2:
+            raise
+        complete = False
+    rate = mean_interval([found.rate_tps for found in searches], confidence)
+    # The ends of the brackets, so that the width of the searches is in the interval too.
+    low = mean_interval([found.low_tps for found in searches], confidence).low
+    high = mean_interval([found.high_tps for found in searches], confidence).high
+    who = Counter(found.limited_by for found in searches).most_common(1)[0][0]
+    limit = "transactions queue up before they commit" if who == CLIENTS else f"{who} falls behind"
+    return Rate(
+        question="The highest rate without flow control",
+        sentence=f"{number(rate.mean)} transactions/s ({number(low)} to {number(high)}, "
+        f"{100.0 * confidence:.3g} %). Above it {limit}.",
+        value=rate.mean,
+        low=low,
+        high=high,
+        unit="transactions/s",
+        confidence=confidence,
+        seed=seed,
+        complete=complete,
+        scenario=planned.scenario.to_dict(),
+        versions=planned.versions,
+        searches=tuple(searches),
+    )
+
+
+def _searched(scenario: Scenario, seed: int, precision: float, replication: int) -> SustainedRate:
+    return sustainable_rate(scenario, seed=seed, replication=replication, precision=precision)

@@ -1,0 +1,205 @@
+"""Where an objective begins or ceases to be met, found by noisy simulations.
+
+A value is judged by replications until its interval leaves the limit out, or there are as many as
+allowed. First a grid over the range is judged: it shows on which side the objective is met, whether
+the answer lies in the range at all, and whether the question is monotone. Then the gap between the
+last value of the one kind and the first of the other is bisected. A value that stays open between
+them does no harm: both of its sides are narrowed.
+
+With the given confidence no verdict of the whole search is wrong (Bonferroni over all looks that it
+may take), so if the question is monotone, the answer lies between the two ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+from simrep.whatif.objective import Condition
+from simrep.whatif.plan.tried import Tried, Verdict, judged
+
+__all__ = ["MOST_VALUES", "Found", "Grid", "Sample", "search"]
+
+Sample = Callable[[float, range], Sequence[Sequence[float]]]
+"""Figures of the replications of these numbers at a value, in the order of the conditions."""
+
+MOST_VALUES = 32
+_LOOKS = 3  # at a value: with a quarter, a half and all of the replications
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The range of a search.
+
+    Attributes
+    ----------
+    low, high : float
+    whole : bool
+        Only whole numbers make sense.
+    points : int
+        Values of the range that are tried first, at equal ratios.
+    """
+
+    low: float
+    high: float
+    whole: bool = False
+    points: int = 8
+
+    def values(self) -> list[float]:
+        """The values that are tried first."""
+        if self.low == self.high:
+            return [float(self.low)]
+        ratio = (self.high / self.low) ** (1.0 / (self.points - 1))
+        inner = [self.low * ratio**step for step in range(1, self.points - 1)]
+        if self.whole:
+            inner = [float(round(value)) for value in inner]
+        return sorted({float(self.low), *inner, float(self.high)})
+
+    def between(self, low: float, high: float, precision: float) -> float | None:
+        """A value between two; None if they are as close as it makes sense."""
+        if high <= low * (1.0 + precision):
+            return None
+        middle = sqrt(low * high)
+        if not self.whole:
+            return middle
+        middle = float(round(middle))
+        if low < middle < high:
+            return middle
+        return None if high - low <= 1.0 else low + 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The end of a search.
+
+    Attributes
+    ----------
+    status : {"found", "everywhere", "nowhere", "open"}
+        The limit lies between ``start`` and ``end``; the whole range is of the kind of its begin;
+        even the begin of the range is of the other kind; chance hides at least one side.
+    start, end : float or None
+        The last value of the kind that the range begins with, and the first of the other kind.
+    tried : tuple of Tried
+        By value.
+    strays : tuple of float
+        Values beyond ``end`` of the first kind: the question is not monotone.
+    exhausted : bool
+        The search ended because it had tried as many values as it may.
+    complete : bool
+        False if it was interrupted.
+    """
+
+    status: Literal["found", "everywhere", "nowhere", "open"]
+    start: float | None
+    end: float | None
+    tried: tuple[Tried, ...]
+    strays: tuple[float, ...] = ()
+    exhausted: bool = False
+    complete: bool = True
+
+
+def search(
+    sample: Sample,
+    conditions: Sequence[Condition],
+    grid: Grid,
+    *,
+    largest: bool,
+    precision: float,
+    replications: int,
+    confidence: float,
+    progress: Callable[[int, None], object] | None = None,
+) -> Found:
+    """Search for the largest (or smallest) value that meets all conditions.
+
+    Parameters
+    ----------
+    sample : callable
+        Simulates.
+    conditions : sequence of Condition
+    grid : Grid
+    largest : bool
+        Small values meet the objective and large ones do not; else the other way round.
+    precision : float
+        Ratio of neighbouring values, minus one, that are not told apart any more.
+    replications : int
+        The most at one value.
+    confidence : float
+        That no verdict is wrong.
+    progress : callable, optional
+        Called with the number of values that were tried, and None.
+
+    Returns
+    -------
+    Found
+        Of the values that were tried when it was interrupted (Ctrl-C), if there are any.
+    """
+    # A value that meets the objective can be taken for one that does not, or the other way
+    # round, but not both: one side of each interval counts.
+    each = 1.0 - 2.0 * (1.0 - confidence) / (MOST_VALUES * _LOOKS * len(conditions))
+    tried: dict[float, Tried] = {}
+
+    def attempt(value: float) -> None:
+        samples: list[Sequence[float]] = []
+        for part in reversed(range(_LOOKS)):
+            wanted = max(2, replications >> part)
+            if wanted == len(samples):
+                continue
+            samples += sample(value, range(len(samples), wanted))
+            one = judged(value, samples, conditions, each)
+            if one.verdict != "open":
+                break
+        tried[value] = one
+        if progress is not None:
+            progress(len(tried), None)
+
+    first: Verdict = "met" if largest else "failed"
+    try:
+        for value in grid.values():
+            attempt(value)
+        while len(tried) < MOST_VALUES:
+            found = _bracket(tried, first)
+            between = _next(found, tried, grid, precision) if found.status == "found" else None
+            if between is None:
+                return found
+            attempt(between)
+    except KeyboardInterrupt:
+        if not tried:
+            raise
+        return _bracket(tried, first, complete=False)
+    return _bracket(tried, first, exhausted=True)
+
+
+def _bracket(tried: dict[float, Tried], first: Verdict, **how: bool) -> Found:
+    """Where the verdicts change, from the lowest value on."""
+    ordered = tuple(tried[value] for value in sorted(tried))
+    other: Verdict = "failed" if first == "met" else "met"
+    ends = [one.value for one in ordered if one.verdict == other]
+    end = ends[0] if ends else None
+    starts = [one.value for one in ordered if one.verdict == first]
+    before = [value for value in starts if end is None or value < end]
+    start = before[-1] if before else None
+    strays = tuple(value for value in starts if end is not None and value > end)
+    status: Literal["found", "everywhere", "nowhere", "open"] = "open"
+    if start is not None and end is not None:
+        status = "found"
+    elif ordered[-1].value == start:
+        status = "everywhere"
+    elif ordered[0].value == end:
+        status = "nowhere"
+    return Found(status=status, start=start, end=end, tried=ordered, strays=strays, **how)
+
+
+def _next(found: Found, tried: dict[float, Tried], grid: Grid, precision: float) -> float | None:
+    """The middle of the wider of the gaps beside what is open."""
+    assert found.start is not None
+    assert found.end is not None
+    inside = [value for value in sorted(tried) if found.start <= value <= found.end]
+    gaps = dict.fromkeys([(inside[0], inside[1]), (inside[-2], inside[-1])])
+    middles = [
+        (high / low, middle)
+        for low, high in gaps
+        if (middle := grid.between(low, high, precision)) is not None
+    ]
+    return max(middles)[1] if middles else None

@@ -1,0 +1,292 @@
+"""The largest, or the smallest, value of a scenario that meets an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from simrep.errors import ScenarioError
+from simrep.experiment.notices import percentile_notice
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.simulated import Run, figures_of, simulate_groups
+from simrep.measure.units import number
+from simrep.scenario import Scenario
+from simrep.whatif.objective import Condition, Objective
+from simrep.whatif.plan.answer import Answer, table_of
+from simrep.whatif.plan.prepared import prepared
+from simrep.whatif.plan.search import Found, Grid, Sample, search
+from simrep.whatif.plan.tried import Tried
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+__all__ = ["SearchOptions", "Threshold", "Varied", "runs_of", "threshold"]
+
+_SHOWN = 3  # remarks on the way; others repeat them with other numbers
+
+Vary = Callable[[float], Scenario]
+
+
+class SearchOptions(TypedDict, total=False):
+    """What all searches take; see :func:`simrep.plan`."""
+
+    precision: float
+    replications: int
+    confidence: float
+    seed: int | None
+    executor: Executor | None
+    progress: Callable[[int, int | None], object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """What a search varies.
+
+    Attributes
+    ----------
+    name : str
+        In words, such as ``round trip``.
+    unit : str
+    largest : bool
+        The largest value is wanted; else the smallest.
+    grid : Grid
+    """
+
+    name: str
+    unit: str
+    largest: bool
+    grid: Grid
+
+    def text(self, value: float) -> str:
+        """A value with its unit."""
+        digits = f"{value:,.0f}" if self.grid.whole else number(value)
+        return f"{digits} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Threshold(Answer):
+    """The end of what meets an objective; ``value`` surely meets it, ``low`` to ``high`` hold it.
+
+    Attributes
+    ----------
+    objective : Objective
+    varied : Varied
+    tried : tuple of Tried
+        What was simulated, by value.
+    monotone : bool
+        False if a value beyond the answer meets (or fails) the objective again.
+    """
+
+    objective: Objective
+    varied: Varied
+    tried: tuple[Tried, ...]
+    monotone: bool = True
+
+    def _body(self) -> RenderableType:
+        conditions = self.objective.conditions
+        rows = [[self.varied.name, *(str(one) for one in conditions), "replications", ""]]
+        for one in self.tried:
+            cells = [
+                _cell(*pair) for pair in zip(conditions, one.means, one.intervals, strict=True)
+            ]
+            rows.append(
+                [self.varied.text(one.value), *cells, str(one.replications), _WORDS[one.verdict]]
+            )
+        return table_of(rows)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per value that was tried."""
+        rows = []
+        for one in self.tried:
+            row: dict[str, Any] = {"value": one.value, "verdict": one.verdict}
+            for condition, mean, interval in zip(
+                self.objective.conditions, one.means, one.intervals, strict=True
+            ):
+                row[condition.figure] = mean
+                row[f"{condition.figure}_low"] = interval.low
+                row[f"{condition.figure}_high"] = interval.high
+            rows.append({**row, "replications": one.replications})
+        return rows
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Each figure over the values that were tried, its limit, and where it is crossed."""
+        from simrep.plot.threshold import plot_threshold
+
+        return plot_threshold(self, path)
+
+
+_WORDS = {"met": "met", "failed": "not met", "open": "open"}
+
+
+def _cell(condition: Condition, mean: float, interval: Any) -> str:
+    low, high = condition.text(interval.low), condition.text(interval.high)
+    return condition.text(mean) if low == high else f"{condition.text(mean)} ({low} .. {high})"
+
+
+def runs_of(
+    scenario_at: Vary, objective: Objective, seed: int, executor: Executor | None
+) -> tuple[Sample, Callable[[], list[str]]]:
+    """What simulates a scenario at a value, and what there is to say of it afterwards."""
+    figures = tuple(one.figure for one in objective.conditions)
+    reduce = partial(figures_of, paths=(*figures, "committed"))
+    plans: dict[float, Plan] = {}
+    remarks: dict[str, float] = {}
+    fewest = float("inf")
+
+    def sample(value: float, numbers: range) -> Sequence[Sequence[float]]:
+        nonlocal fewest
+        if value not in plans:
+            plans[value], said = prepared(scenario_at(value), seed, figures)
+            for one in said:
+                remarks.setdefault(one, value)
+        groups = [[Run(plans[value], number) for number in numbers]]
+        [found] = simulate_groups(groups, reduce, seed, executor)
+        fewest = min(fewest, *(one[-1] for one in found))
+        return [one[:-1] for one in found]
+
+    def notices() -> list[str]:
+        said = (percentile_notice(figure, fewest) for figure in dict.fromkeys(figures))
+        first = [f"At {number(value)}: {one}" for one, value in list(remarks.items())[:_SHOWN]]
+        return [*first, *(f"In the shortest run, {one}." for one in said if one)]
+
+    return sample, notices
+
+
+def threshold(
+    scenario: Scenario,
+    objective: Objective,
+    varied: Varied,
+    vary: Vary | None,
+    *,
+    sample: Sample | None = None,
+    goal: str = "",
+    **options: Unpack[SearchOptions],
+) -> Threshold:
+    """Search for the end of what meets an objective.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    objective : Objective
+    varied : Varied
+    vary : callable or None
+        The scenario at a value; simulated as it is.
+    sample : callable, optional
+        Simulates instead.
+    goal : str
+        The objective in words, where its conditions do not say it well.
+    **options
+        See :func:`simrep.plan`.
+    """
+    precision = options.get("precision", 0.05)
+    replications = options.get("replications", 24)
+    confidence = options.get("confidence", 0.95)
+    chosen = options.get("seed")
+    seed = scenario.run.seed if chosen is None else chosen
+    _check(precision, replications, confidence, varied.grid)
+    notices: Callable[[], list[str]] = list
+    if sample is None:
+        assert vary is not None
+        sample, notices = runs_of(vary, objective, seed, options.get("executor"))
+    found = search(
+        sample,
+        objective.conditions,
+        varied.grid,
+        largest=varied.largest,
+        precision=precision,
+        replications=replications,
+        confidence=confidence,
+        progress=options.get("progress"),
+    )
+    planned = plan(scenario)
+    start, end = found.start, found.end
+    good = start if varied.largest else end
+    goal = goal or str(objective)
+    notes = [*_notes(found, varied, goal), *notices()]
+    return Threshold(
+        question=f"The {'largest' if varied.largest else 'smallest'} {varied.name} with {goal}",
+        sentence=_sentence(found, varied, goal, confidence),
+        value=good,
+        low=start,
+        high=end,
+        unit=varied.unit,
+        confidence=confidence,
+        notes=tuple(notes),
+        seed=seed,
+        complete=found.complete,
+        scenario=planned.scenario.to_dict(),
+        versions=planned.versions,
+        objective=objective,
+        varied=varied,
+        tried=found.tried,
+        monotone=not found.strays,
+    )
+
+
+def _check(precision: float, replications: int, confidence: float, grid: Grid) -> None:
+    if not 0.001 <= precision <= 1.0:
+        raise ScenarioError("precision", f"must be from 0.001 to 1, given {precision:g}")
+    if replications < 4:
+        raise ScenarioError("replications", f"must be at least 4, given {replications}")
+    if not 0.5 <= confidence < 1.0:
+        raise ScenarioError("confidence", f"must be from 0.5 to below 1, given {confidence:g}")
+    if not 0.0 < grid.low <= grid.high < float("inf"):
+        raise ScenarioError(
+            "within", f"must be two numbers above 0 in order, given {grid.low:g}..{grid.high:g}"
+        )
+
+
+def _sentence(found: Found, varied: Varied, goal: str, confidence: float) -> str:
+    text, grid = varied.text, varied.grid
+    sure = f"{100.0 * confidence:.3g} % sure"
+    low, high = text(grid.low), text(grid.high)
+    name = varied.name
+    if found.status == "everywhere":
+        if varied.largest:
+            return f"Up to {high}, the end of the range: {goal}. The limit lies beyond."
+        return f"No {name} from {low} to {high}: {goal} is never met."
+    if found.status == "nowhere":
+        if varied.largest:
+            return f"{goal} is not met even at {low}, the begin of the range."
+        return f"{goal} is met at {low} already, the begin of the range."
+    start = None if found.start is None else text(found.start)
+    end = None if found.end is None else text(found.end)
+    if start is None or end is None:
+        known = "nothing is sure"
+        if start is not None:
+            known = f"surely {'met' if varied.largest else 'not met'} at {start}"
+        elif end is not None:
+            known = f"surely {'not met' if varied.largest else 'met'} at {end}"
+        return f"Chance hides the limit: {known} ({sure})."
+    if varied.largest:
+        return f"{name[0].upper()}{name[1:]}: up to {start}. From {end} on it is too much ({sure})."
+    return f"{name[0].upper()}{name[1:]}: at least {end}. {start} are too few ({sure})."
+
+
+def _notes(found: Found, varied: Varied, goal: str) -> list[str]:
+    notes = []
+    if found.strays:
+        where = ", ".join(map(varied.text, found.strays))
+        again = "is met again" if varied.largest else "is not met any more"
+        notes.append(f"Not monotone: {goal} {again} at {where}. This is the first limit.")
+    if found.exhausted:
+        notes.append(f"Given up after {len(found.tried)} values.")
+    inside = [
+        one
+        for one in found.tried
+        if one.verdict == "open"
+        and found.start is not None
+        and found.end is not None
+        and found.start < one.value < found.end
+    ]
+    if inside:
+        notes.append(
+            f"{len(inside)} values between stay open after {inside[0].replications} replications: "
+            "more of them, or longer runs, narrow the interval."
+        )
+    return notes

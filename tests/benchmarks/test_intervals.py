@@ -1,0 +1,29 @@
+"""How often 95 % intervals of throughput and latency contain the truth, in 500 trials.
+
+``make benchmark`` counts them; without it, a few trials show that it works.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from simrep.experiment.pool import process_pool
+from tests.coverage import covered, trial, truth
+
+
+def test_coverage(request: pytest.FixtureRequest) -> None:
+    timed = bool(request.config.getoption("benchmark_enable"))
+    number, long_s = (500, 2_000.0) if timed else (5, 100.0)
+    one = partial(trial, replications=10, duration_s=5.0)
+    with process_pool(2) as executor:
+        long_run = executor.submit(truth, long_s)
+        trials = list(executor.map(one, range(number), chunksize=max(1, number // 50)))
+        known = long_run.result()
+    shares = {figure: covered(trials, figure, known[figure]) / number for figure in known}
+    assert all(0.0 <= share <= 1.0 for share in shares.values())
+    if timed:
+        print(f"\n{number} trials of 10 replications of 5 s, a queue 60 % busy")
+        for figure, share in shares.items():
+            print(f"  {figure:<16} {100 * share:5.1f} % of the 95 % intervals hold the truth")

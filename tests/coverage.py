@@ -1,0 +1,63 @@
+"""A queue that is simulated over and over, to count how often its intervals are right."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simrep.errors import ShortRunWarning
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.replication import simulate, with_warmup
+from simrep.measure.confidence import Interval, mean_interval
+from simrep.scenario import load
+from tests.server_runs import scenario
+
+__all__ = ["FIGURES", "covered", "planned_for", "queue", "trial", "truth"]
+
+RATE_TPS = 600.0
+FIGURES = {
+    "throughput_tps": lambda measured: measured.throughput_tps,
+    "latency_s.mean": lambda measured: measured.latency.mean_s,
+    "latency_s.p95": lambda measured: measured.latency.percentile(95),
+}
+
+
+def queue(duration_s: float) -> dict[str, Any]:
+    """Poisson arrivals at one core that takes 1 ms for each, 60 % of the time."""
+    content = scenario(
+        "standalone", 1, costs={"statement_us": 1000.0}, cores=1, duration_s=duration_s,
+        options={"log_bin": False, "innodb_flush_log_at_trx_commit": 0}, rate_tps=RATE_TPS,
+    )  # fmt: skip
+    content["run"]["warmup"] = "auto"
+    return content
+
+
+def planned_for(seed: int, duration_s: float) -> Plan:
+    """The plan of a trial; of short ones, one in forty seems to be all warm-up, which is told."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShortRunWarning)
+        return with_warmup(plan(load(queue(duration_s))), seed)
+
+
+def trial(seed: int, *, replications: int, duration_s: float) -> dict[str, Interval]:
+    """The intervals that somebody gets who asks once."""
+    planned = planned_for(seed, duration_s)
+    measured = [simulate(planned, seed, number).measurement for number in range(replications)]
+    return {
+        name: mean_interval([figure(one) for one in measured]) for name, figure in FIGURES.items()
+    }
+
+
+def truth(long_s: float) -> dict[str, float]:
+    """What the figures are in the long run: the rate is given, the others are simulated."""
+    planned = planned_for(10**6, long_s)
+    measured = simulate(planned, 10**6, 0).measurement
+    return {name: figure(measured) for name, figure in FIGURES.items()} | {
+        "throughput_tps": RATE_TPS
+    }
+
+
+def covered(trials: Sequence[Mapping[str, Interval]], figure: str, true: float) -> int:
+    """In how many trials the interval holds the truth."""
+    return sum(true in one[figure] for one in trials)

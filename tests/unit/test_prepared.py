@@ -1,0 +1,36 @@
+"""How searches shorten runs that are fast, and what they leave alone."""
+
+from simrep.whatif.plan.prepared import prepared
+from tests.whatif_scenarios import wan
+
+FAST = {"network.rtt_ms": 0.1, "run.duration_s": 60.0}
+
+
+def seconds(changes, *figures):
+    planned, _ = prepared(wan(changes), 1, figures)
+    return planned.scenario.run.duration_s
+
+
+def test_fast_runs_end_after_enough_transactions():
+    assert seconds(FAST, "throughput_tps") == 2.0  # more than 2,500 per second
+    assert 2.0 < seconds(FAST, "latency_s.p99.9") < 60.0  # 40,000 transactions
+
+
+def test_slow_runs_and_totals_are_left_alone():
+    assert seconds({"run.duration_s": 10.0}, "throughput_tps", "latency_s.p95") == 10.0
+    for figure in ("aborted", "latency_s.max", "stall_max_s"):
+        assert seconds(FAST, "throughput_tps", figure) == 60.0
+    assert seconds(FAST) == 60.0
+
+
+def test_a_fixed_number_of_transactions_stays():
+    fixed = {"workload.transactions_per_client": 5, "run.duration_s": None, "run.warmup_s": 0.0}
+    assert seconds(fixed, "throughput_tps") is None
+
+
+def test_a_warm_up_that_is_not_set_is_found_out():
+    by_itself = wan().source
+    del by_itself["run"]["warmup_s"]
+    planned, _ = prepared(wan().model_validate(by_itself), 1, ("throughput_tps",))
+    assert planned.scenario.run.warmup is None
+    assert planned.scenario.run.warmup_s >= 0.0
