@@ -11,19 +11,22 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
-from simrep import datasets, reproduce, validate
+from simrep import Dataset, datasets, load, reproduce, validate, with_values
 from simrep.cli.arguments import workers
-from simrep.experiment.agreement import Agreement
+from simrep.experiment.agreement import Agreement, agreement
 from simrep.experiment.curves import load_curve_dataset
 from simrep.experiment.dataset import dataset_folder, has_curves, load_dataset
 from simrep.experiment.dataset_cells import Cell
+from simrep.experiment.measured import written
+from simrep.experiment.pack_range import factors_of
+from simrep.experiment.plan import plan
 from simrep.experiment.scores import NEAR, Scores
 from simrep.measure.units import describe, duration, number
 
@@ -52,9 +55,12 @@ Every measured cell that ships, beside its prediction. Each dataset has a page w
 
 Where it is off and why: [Accuracy](../explanation/accuracy.md).
 """
+DISTANT_MS = 1.0
+FAR, NEARBY = "with a round trip of 1 ms and more", "with less, or one node"
 QUANTILES = ("mean", "p50", "p75", "p95", "p99")
 
 Content = Mapping[str, Any]
+Scored = tuple[list[Cell], Agreement]
 
 
 def predict(name: str, executor: Executor | None) -> dict[str, Any]:
@@ -132,9 +138,10 @@ def _index(results: Sequence[Content]) -> Iterator[str]:
     yield "|---|---|" + "---:|" * len(HEADINGS)
     for title, own in _kinds(results).items():
         for one in own:
-            yield _row([f"[{one['dataset']}]({one['dataset']}.md)", one["title"]], [one])
-        yield _row([f"**{title}**", ""], own)
-    yield _row(["**all**", ""], _with_cells(results))
+            yield _row([f"[{one['dataset']}]({one['dataset']}.md)", one["title"]], [_scored(one)])
+        yield _row([f"**{title}**", ""], map(_scored, own))
+    for title, parts in _groups(results).items():
+        yield _row([f"**{title}**", ""], parts)
     curves = [one for one in results if "rows" in one]
     if curves:
         yield "\nPublished as ratios and differences of curves, each with a range:\n"
@@ -155,8 +162,9 @@ def _summary(results: Sequence[Content]) -> Iterator[str]:
     """The table of the README."""
     yield f"| cells | datasets | {' | '.join(HEADINGS)} |"
     yield "|---|---:|" + "---:|" * len(HEADINGS)
-    for title, own in {**_kinds(results), "all": _with_cells(results)}.items():
-        yield _row([title, str(len(own))], own)
+    kinds = {title: [_scored(one) for one in own] for title, own in _kinds(results).items()}
+    for title, parts in {**kinds, **_groups(results)}.items():
+        yield _row([title, str(sum(bool(cells) for cells, _ in parts))], parts)
 
 
 def _with_cells(results: Sequence[Content]) -> list[Content]:
@@ -172,9 +180,42 @@ def _kinds(results: Sequence[Content]) -> dict[str, list[Content]]:
     return {title: found[title] for title in KINDS.values() if title in found}
 
 
-def _row(left: Sequence[str], contents: Sequence[Content]) -> str:
-    cells = [cell for content in contents for cell in _cells(content)]
-    scores = Scores.of(cells, Agreement.sum(map(_pairs, contents)))
+def _groups(results: Sequence[Content]) -> dict[str, list[Scored]]:
+    """All cells, by whether any two nodes are far from each other."""
+    near: list[Scored] = []
+    far: list[Scored] = []
+    for one in _with_cells(results):
+        dataset = load_dataset(one["dataset"])
+        distant = _distant(dataset)
+        sides: tuple[list[Cell], list[Cell]] = [], []
+        for cell in _cells(one):
+            sides[(cell.series, written(cell.factors)) in distant].append(cell)
+        for side, cells in zip((near, far), sides, strict=True):
+            side.append((cells, agreement(cells, dataset.definition.factors)))
+    every = [_scored(one) for one in _with_cells(results)]
+    return {FAR: far, NEARBY: near, "all": every}
+
+
+def _distant(dataset: Dataset) -> set[tuple[str, str]]:
+    """Series and factors of the cells with a round trip of a millisecond or more."""
+    found = set()
+    for series in dataset.definition.series:
+        base = load(dataset.scenario_path(series))
+        for cell in dataset.cells[series.name]:
+            planned = plan(with_values(base, cell.settings))
+            if factors_of(planned).get("rtt_ms", 0.0) >= DISTANT_MS:
+                found.add((series.name, written(cell.factors)))
+    return found
+
+
+def _scored(content: Content) -> Scored:
+    return _cells(content), _pairs(content)
+
+
+def _row(left: Sequence[str], parts: Iterable[Scored]) -> str:
+    parts = list(parts)
+    cells = [cell for own, _ in parts for cell in own]
+    scores = Scores.of(cells, Agreement.sum(pairs for _, pairs in parts))
     return f"| {' | '.join([*left, *_scores(scores)])} |"
 
 
