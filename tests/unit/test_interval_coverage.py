@@ -13,14 +13,14 @@ import pytest
 
 from simrep.experiment.replication import simulate
 from simrep.measure.confidence import Interval
-from tests.coverage import covered, planned_for, trial, truth
+from tests.coverage import covered, long_run, planned_for, trial, truth
 
 TRIALS, LEAST = 40, 29
 
 
 @pytest.fixture(scope="module")
 def known() -> dict[str, float]:
-    return truth(long_s=400.0)
+    return truth([long_run(0, 400.0)])
 
 
 @pytest.mark.slow
