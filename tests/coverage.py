@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from simrep.errors import ShortRunWarning
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.replication import simulate, with_warmup
 from simrep.measure.confidence import Interval, mean_interval
+from simrep.measure.histogram import LatencyHistogram
 from simrep.scenario import load
 from tests.server_runs import scenario
 
-__all__ = ["FIGURES", "covered", "planned_for", "queue", "trial", "truth"]
+__all__ = ["FIGURES", "covered", "long_run", "planned_for", "queue", "trial", "truth"]
 
 RATE_TPS = 600.0
 FIGURES = {
@@ -49,12 +50,18 @@ def trial(seed: int, *, replications: int, duration_s: float) -> dict[str, Inter
     }
 
 
-def truth(long_s: float) -> dict[str, float]:
+def long_run(number: int, long_s: float) -> LatencyHistogram:
+    """All latencies of one part of the long run."""
+    return simulate(planned_for(10**6, long_s), 10**6, number).measurement.latency
+
+
+def truth(parts: Iterable[LatencyHistogram]) -> dict[str, float]:
     """What the figures are in the long run: the rate is given, the others are simulated."""
-    planned = planned_for(10**6, long_s)
-    measured = simulate(planned, 10**6, 0).measurement
-    return {name: figure(measured) for name, figure in FIGURES.items()} | {
-        "throughput_tps": RATE_TPS
+    latency = LatencyHistogram.merged(parts)
+    return {
+        "throughput_tps": RATE_TPS,
+        "latency_s.mean": latency.mean_s,
+        "latency_s.p95": latency.percentile(95),
     }
 
 

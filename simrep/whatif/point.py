@@ -63,7 +63,7 @@ class How:
         if self.precision is None:
             del content["most"]
         else:
-            content["about"] = self.about
+            content |= {"replications": None, "about": self.about}
         return content
 
 

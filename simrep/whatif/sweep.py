@@ -22,6 +22,8 @@ __all__ = ["sweep"]
 
 Progress = Callable[[int, int], None]
 
+_OF_ALL = {"run.seed", "run.replications"}
+
 
 def sweep(
     scenario: str | Path | Mapping[str, Any] | Scenario,
@@ -140,6 +142,10 @@ def sweep(
 
 
 def _planned(scenario: Scenario, setting: Setting) -> Plan:
+    for path in _OF_ALL.intersection(setting.settings):
+        raise ScenarioError(
+            path, "is the same for all points", "vary something else, or ask for replications"
+        )
     try:
         return plan(with_warmup_found(with_values(scenario, setting.settings)))
     except ScenarioError as error:

@@ -10,17 +10,16 @@ from functools import partial
 import pytest
 
 from simrep.experiment.pool import process_pool
-from tests.coverage import covered, trial, truth
+from tests.coverage import covered, long_run, trial, truth
 
 
 def test_coverage(request: pytest.FixtureRequest) -> None:
     timed = bool(request.config.getoption("benchmark_enable"))
-    number, long_s = (500, 2_000.0) if timed else (5, 100.0)
+    number, parts, long_s = (500, 12, 1_000.0) if timed else (5, 2, 50.0)
     one = partial(trial, replications=10, duration_s=5.0)
     with process_pool(2) as executor:
-        long_run = executor.submit(truth, long_s)
+        known = truth(executor.map(partial(long_run, long_s=long_s), range(parts)))
         trials = list(executor.map(one, range(number), chunksize=max(1, number // 50)))
-        known = long_run.result()
     shares = {figure: covered(trials, figure, known[figure]) / number for figure in known}
     assert all(0.0 <= share <= 1.0 for share in shares.values())
     if timed:

@@ -50,7 +50,7 @@ def stop(draws: np.ndarray, precision: float) -> list[float]:
 @pytest.mark.parametrize("spread", [0.03, 0.1, 0.3])
 def test_stopping_early_by_luck_costs_little_coverage(spread: float) -> None:
     # Wanted within 2 %: 9 to 870 normal values are needed. Looks are few, so that of 95 % at least
-    # 92 % remain; with a look after every value 88 % do.
+    # 92 % remain.
     trials, covered = 1_000, 0
     rng = np.random.default_rng(21)
     for _ in range(trials):

@@ -196,6 +196,7 @@ def test_an_interrupt_from_the_keyboard_prints_and_keeps_what_is_finished(folder
 # ---------------------------------------------------------------- schedulers --
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_told(folder):
     done = simrep("cluster.toml", *OVER, "--scheduler", "tcp://127.0.0.1:1")
     assert done.exit_code == 2
