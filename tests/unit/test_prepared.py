@@ -12,8 +12,9 @@ def seconds(changes, *figures):
 
 
 def test_fast_runs_end_after_enough_transactions():
-    assert seconds(FAST, "throughput_tps") == 2.0  # more than 2,500 per second
-    assert 2.0 < seconds(FAST, "latency_s.p99.9") < 60.0  # 40,000 transactions
+    few = seconds(FAST, "throughput_tps")  # 5,000 of them
+    many = seconds(FAST, "latency_s.p99.9")  # 40,000
+    assert 2.0 <= few < many < 60.0
 
 
 def test_slow_runs_and_totals_are_left_alone():
