@@ -1,0 +1,1 @@
+"""Questions that take many runs, or none: sweeps, comparisons, planning, sensitivity."""
