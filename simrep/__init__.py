@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
     from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
+    from simrep.whatif.analytic.opinion import analytic
+    from simrep.whatif.sensitivity import sensitivity
     from simrep.workload.transaction import Transaction
 
     __version__: str
@@ -58,6 +60,7 @@ __all__ = [
     "Transaction",
     "Validation",
     "__version__",
+    "analytic",
     "datasets",
     "explain_stall",
     "find_model",
@@ -70,6 +73,7 @@ __all__ = [
     "model_names",
     "reproduce",
     "run",
+    "sensitivity",
     "sustainable_rate",
     "validate",
     "with_value",
@@ -101,6 +105,8 @@ _HOMES = {
     "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
     "simrep.experiment.validation": ("Validation", "validate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
+    "simrep.whatif.analytic.opinion": ("analytic",),
+    "simrep.whatif.sensitivity": ("sensitivity",),
     "simrep.workload.transaction": ("Transaction",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,6 +41,14 @@ Draws = Annotated[
     ),
 ]
 
+SecondOpinion = Annotated[
+    bool,
+    typer.Option(
+        "--analytic",
+        help="Print throughput and latency by closed forms first, and the difference at the end.",
+    ),
+]
+
 
 def run(
     scenario: Scenario,
@@ -51,6 +60,7 @@ def run(
     plot: Plot = None,
     log: Log = None,
     jobs: Jobs = 1,
+    analytic: SecondOpinion = False,
 ) -> None:
     """Simulate a scenario and print what came of it.
 
@@ -61,6 +71,7 @@ def run(
       simrep run cluster.toml --set cluster.options.evs.send_window=10
       simrep run cluster.toml --replications 10 --jobs 2 --plot cluster.png
       simrep run cluster.toml --json | jq .throughput_tps
+      simrep run cluster.toml --analytic
     """
     check_writable("--plot", plot, plot=True)
     check_writable("--log", log)
@@ -72,6 +83,14 @@ def run(
     if log is not None:
         changes["run.log"] = True
     chosen = with_values(load(scenario), changes)
+    opinion = None
+    if analytic:
+        from simrep.whatif.analytic.opinion import analytic as closed_forms
+
+        opinion = closed_forms(chosen)
+        if not json:
+            show(opinion.tables())
+            sys.stdout.flush()
     with workers(jobs) as executor, progress_bar(scenario.name, quiet=json):
         result = simulate(
             chosen, seed=seed, replications=replications, draws=draws, executor=executor
@@ -81,9 +100,12 @@ def run(
     if log is not None:
         write_whole(log, partial(_write_log, result))
     if json:
-        print_json(result.to_dict())
+        beside = {} if opinion is None else {"analytic": opinion.to_dict(result)}
+        print_json({**result.to_dict(), **beside})
     else:
         show(result.summary())
+        if opinion is not None and opinion.holds:
+            show(opinion.tables(result))
     wanted = chosen.run.replications if replications is None else replications
     if result.replications < wanted:
         raise typer.Exit(130)

@@ -1,0 +1,240 @@
+"""Galera in closed form: the safe order, its send window, certification and the commit in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import sqrt
+
+from simrep.experiment.plan import Plan
+from simrep.groupcomm.evs import AGGREGATE_BYTES, EvsOptions
+from simrep.whatif.analytic.group_commit import GroupStage
+from simrep.whatif.analytic.journey import Delay, Groups, Journey, Pace, Step, Turns, Work, cost_s
+from simrep.whatif.analytic.order import safe_order_s
+from simrep.whatif.analytic.transaction import execution, row_count
+
+from .galera_options import GaleraCosts, GaleraOptions
+from .galera_writeset import HEADER_BYTES, ROW_BYTES, TABLE_BYTES
+
+__all__ = ["GaleraForm"]
+
+_US = 1e-6
+_MOST_OF_APPLIERS = 0.8  # in use: above, their queue grows to where flow control stops the cluster
+_MTU_BYTES = EvsOptions().mtu_bytes
+
+
+class GaleraForm:
+    """The closed form of a cluster.
+
+    Parameters
+    ----------
+    planned : Plan
+    """
+
+    def __init__(self, planned: Plan) -> None:
+        options, costs = planned.options, planned.costs
+        assert isinstance(options, GaleraOptions)
+        assert isinstance(costs, GaleraCosts)
+        self._planned = planned
+        self._options = options
+        self._costs = costs
+        self._size = len(planned.placement)
+        self._writer_nodes = {
+            *planned.workload.nodes,
+            *(one.node for one in planned.workload.arrivals),
+        }
+        one = planned.workload.classes[0]
+        self._rows = row_count(one)
+        self._bytes = (
+            self._rows * one.row_bytes
+            + (one.text_bytes if options.annotate_rows else 0)
+            + HEADER_BYTES
+            + (TABLE_BYTES + ROW_BYTES * self._rows if self._rows else 0)
+        )
+
+    def doubts(self) -> Iterator[str]:
+        """See ``ClosedForm.doubts``."""
+        options = self._options
+        if options.fragment_size > 0:
+            yield "streaming replication: a transaction is replicated while it executes"
+        if self._bytes > _MTU_BYTES:
+            yield "writesets that are larger than a message, and travel in parts"
+        if self._bytes > options.max_ws_size:
+            yield "writesets that are larger than wsrep_max_ws_size fail"
+        if 0 < options.max_ws_rows < self._rows:
+            yield "transactions of more rows than wsrep_max_ws_rows fail"
+        if len({node.segment for node in self._planned.scenario.node_tables()}) > 1:
+            yield "segments: messages are relayed between them"
+        if options.commit_order != 3:
+            yield "commits out of order (repl.commit_order)"
+
+    def journey(self, node: int, pace: Pace) -> Journey:
+        """See ``ClosedForm.journey``."""
+        prepare_s = 0.0
+        if self._rows:
+            prepare_s = self._cost(
+                node, self._costs.replicate_us, pace.own_s, self._costs.byte_ns * 1e-9 * self._bytes
+            )
+        steps = execution(self._planned, node, self._costs.of_sessions(), pace, prepare_s)
+        if not self._rows:
+            return Journey(steps)
+        return Journey(
+            (*steps, *self._order(node, pace), *self._commit(node, pace)),
+            self._beside_s(node, pace),
+        )
+
+    def limits(self, rates: Mapping[int, float]) -> Iterator[str]:
+        """Appliers that cannot keep up, until flow control stops everybody."""
+        if not self._rows:
+            return
+        total = sum(rates.values())
+        for node in range(self._size):
+            others = total - rates.get(node, 0.0)
+            if others <= 0.0:
+                continue
+            used = others * self._applied_s(node, 1.0 / total) / self._options.applier_threads
+            if used > _MOST_OF_APPLIERS:
+                name = self._planned.scenario.node_names[node]
+                yield (
+                    f"the appliers of {name} would be busy {used:.0%} of the time: their queue "
+                    "grows until flow control stops the cluster"
+                )
+                return
+
+    def notes(self) -> Iterator[str]:
+        """See ``ClosedForm.notes``."""
+        yield "waits are means of a decomposition: approximate where several clients share a place"
+        if len(self._writer_nodes) > 1:
+            yield "what waits for a commit ordered before it, of another node, is estimated"
+
+    # -- the order -----------------------------------------------------------------------------
+
+    def _order(self, node: int, pace: Pace) -> tuple[Step, ...]:
+        """From the send monitor to delivery, through the window."""
+        ordered_s = safe_order_s(self._hops_s(pace), node)
+        if self._size == 1 or ordered_s <= 0.0:
+            return (Delay("order", ordered_s),)
+        options = self._options
+        numbers = options.send_window
+        # Who finds the window taken waits in the output queue until a number is free, which they
+        # become one after the other, and goes out with all others who wait.
+        together = self._most_together() if options.use_aggregate else 1
+        queue_s = 0.0
+        if together > 1:
+            under_way = min(1.0, pace.clients / options.user_send_window - 1.0)
+            queue_s = max(0.0, under_way) * ordered_s / numbers
+        return (
+            Turns("order", ordered_s, servers=float(numbers * together)),
+            Delay("send window", queue_s),
+        )
+
+    def _most_together(self) -> int:
+        """Writesets that fit into one message."""
+        return max(1, _MTU_BYTES // (self._bytes + AGGREGATE_BYTES))
+
+    def _hops_s(self, pace: Pace) -> list[list[float]]:
+        """One-way times with the work of both ends: every message goes to all others in turn."""
+        costs = self._costs
+        hops = []
+        for source in range(self._size):
+            sent_s = (self._size - 1) * self._cost(source, costs.send_us, pace.any_s)
+            row = []
+            for target in range(self._size):
+                if source == target:
+                    row.append(0.0)
+                    continue
+                base_s = self._planned.paths[source, target].latency.base_s
+                received_s = self._cost(target, costs.receive_us, pace.any_s)
+                row.append(sent_s + base_s + received_s + self._wake_s(target))
+            hops.append(row)
+        return hops
+
+    # -- certification and commit --------------------------------------------------------------
+
+    def _commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
+        costs, options = self._costs, self._options
+        others = sum(rate for other, rate in pace.rates.items() if other != node)
+        flushes = options.flush_log_at_trx_commit == 1
+        fsync_s = costs.fsync_us * _US
+        steps: list[Step] = [
+            Work("certification", self._certified_s(node, pace.own_s)),
+            Delay("commit order", self._behind_others_s(node, others, pace)),
+        ]
+        commit_s = self._committed_s(node, pace.own_s)
+        if flushes and options.commit_monitor_through_flush:
+            steps.append(Turns("commit, one by one", commit_s + fsync_s))
+        else:
+            steps.append(Work("commit", commit_s, wakes=0))
+            if flushes:
+                steps.append(Groups("redo log", (GroupStage(fsync_s),), others=True))
+        return tuple(steps)
+
+    def _certified_s(self, node: int, pause_s: float) -> float:
+        """Receipt of the order, and certification by so many keys."""
+        costs = self._costs
+        keys_s = costs.certify_key_us * _US * self._rows
+        return self._cost(node, costs.action_us, pause_s) + self._cost(
+            node, costs.certify_us, pause_s, keys_s
+        )
+
+    def _committed_s(self, node: int, pause_s: float) -> float:
+        costs = self._costs
+        write_us = costs.log_write_us if self._options.flush_log_at_trx_commit else 0.0
+        return self._cost(node, costs.commit_us + write_us, pause_s)
+
+    def _applied_s(self, node: int, pause_s: float) -> float:
+        """How long an applier is busy with a writeset."""
+        costs = self._costs
+        more_s = (costs.apply_row_us + costs.certify_key_us) * _US * self._rows
+        seconds = self._cost(node, costs.certify_us, pause_s)
+        seconds += self._cost(node, costs.apply_us, pause_s, more_s)
+        seconds += self._committed_s(node, pause_s)
+        if self._options.flush_log_at_trx_commit == 1:
+            seconds += costs.fsync_us * _US
+        return seconds
+
+    def _behind_others_s(self, node: int, others: float, pace: Pace) -> float:
+        """What is ordered before, of other nodes, is applied first (Pollaczek and Khinchine)."""
+        if others <= 0.0:
+            return 0.0
+        applied_s = self._applied_s(node, pace.any_s)
+        if self._options.flush_log_at_trx_commit == 1 and (
+            not self._options.commit_monitor_through_flush
+        ):
+            applied_s -= self._costs.fsync_us * _US  # the monitor is left before the flush
+        used = min(others * applied_s / sqrt(self._options.applier_threads), _MOST_OF_APPLIERS)
+        return used * applied_s / 2.0 / (1.0 - used)
+
+    # -- what no client waits for --------------------------------------------------------------
+
+    def _beside_s(self, node: int, pace: Pace) -> dict[int, float]:
+        """CPU of group communication and appliers."""
+        costs = self._costs
+        # Of many clients several go in one message.
+        share = 1.0
+        if self._options.use_aggregate:
+            share = 1.0 / max(1.0, min(pace.clients / self._options.send_window,
+                                       float(self._most_together())))  # fmt: skip
+        beside = {}
+        for other in range(self._size):
+            sends = (self._size - 1) * self._cost(other, costs.send_us, pace.any_s)
+            receipts = (self._size - 1) * self._cost(other, costs.receive_us, pace.any_s)
+            messages_s = 2.0 * share * (sends + receipts)
+            if other == node:
+                beside[other] = messages_s
+                continue
+            beside[other] = (
+                messages_s
+                + self._cost(other, costs.action_us, pace.any_s)
+                + self._applied_s(other, pace.any_s)
+            )
+            if self._options.flush_log_at_trx_commit == 1:
+                beside[other] -= costs.fsync_us * _US
+        return beside
+
+    def _cost(self, node: int, us: float, pause_s: float, more_s: float = 0.0) -> float:
+        machine = self._planned.machines[self._planned.placement[node]]
+        return cost_s(machine, us * _US, pause_s, more_s)
+
+    def _wake_s(self, node: int) -> float:
+        machine = self._planned.machines[self._planned.placement[node]]
+        return (machine.wakeup_us or 0.0) * _US
