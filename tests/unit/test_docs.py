@@ -224,6 +224,7 @@ _RIG = ("measure", "status", "write", "verify", "list", "check", "relay", "base"
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
     commands = ["run", "explain", "reproduce", "validate", "models", "calibrate", "fragment-size"]
+    commands += ["sensitivity"]
     commands += ["schema", *(f"rig {name}" for name in _RIG)]
     for command in commands:
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
