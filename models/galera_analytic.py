@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from math import sqrt
 
 from simrep.experiment.plan import Plan
@@ -19,6 +20,7 @@ __all__ = ["GaleraForm"]
 
 _US = 1e-6
 _MOST_OF_APPLIERS = 0.8  # in use: above, their queue grows to where flow control stops the cluster
+_RARELY = 0.1  # messages of other nodes under way: with less, hardly one meets another
 _MTU_BYTES = EvsOptions().mtu_bytes
 
 
@@ -83,10 +85,19 @@ class GaleraForm:
         )
 
     def limits(self, rates: Mapping[int, float]) -> Iterator[str]:
-        """Appliers that cannot keep up, until flow control stops everybody."""
+        """Writers that meet in the order; appliers that flow control has to wait for."""
         if not self._rows:
             return
         total = sum(rates.values())
+        for node, rate in rates.items():
+            pace = Pace(1.0 / rate, 1.0 / total, 1, rates)
+            ordered_s = safe_order_s(self._hops_s(pace), node)
+            if (total - rate) * ordered_s > _RARELY:
+                yield (
+                    "several nodes write at a time: each other's messages report what has come, "
+                    f"and the order takes less than the {1e3 * ordered_s:.3g} ms of a lone message"
+                )
+                return
         for node in range(self._size):
             others = total - rates.get(node, 0.0)
             if others <= 0.0:
@@ -115,17 +126,28 @@ class GaleraForm:
             return (Delay("order", ordered_s),)
         options = self._options
         numbers = options.send_window
-        # Who finds the window taken waits in the output queue until a number is free, which they
-        # become one after the other, and goes out with all others who wait.
+        # Who finds the window taken waits in the output queue for the next message of another
+        # member, and goes out with all others who wait.
         together = self._most_together() if options.use_aggregate else 1
         queue_s = 0.0
         if together > 1:
-            under_way = min(1.0, pace.clients / options.user_send_window - 1.0)
-            queue_s = max(0.0, under_way) * ordered_s / numbers
+            waiting = max(0.0, 1.0 - options.user_send_window / pace.clients)
+            queue_s = waiting * self._next_message_s(node, ordered_s, pace)
         return (
             Turns("order", ordered_s, servers=float(numbers * together)),
             Delay("send window", queue_s),
         )
+
+    def _next_message_s(self, node: int, ordered_s: float, pace: Pace) -> float:
+        """How long it is to the next message of another member, while messages follow each other.
+
+        Each of them comes when it has a message of the node, and the last when all have reported.
+        """
+        hops = self._hops_s(pace)
+        others = [other for other in range(self._size) if other != node]
+        answers = sorted(hops[node][other] + hops[other][node] for other in others)
+        moments = [0.0, *answers, ordered_s]
+        return sum((b - a) ** 2 for a, b in pairwise(moments)) / (2.0 * ordered_s)
 
     def _most_together(self) -> int:
         """Writesets that fit into one message."""

@@ -1,4 +1,4 @@
-"""Group Replication in closed form: consensus, the skips that follow it, and the server's commit."""
+"""Group Replication in closed form: consensus, skips, and the server's own commit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from simrep.experiment.plan import Plan
 from simrep.whatif.analytic.journey import Delay, Pace, Step, Work
-from simrep.whatif.analytic.order import slot_order_s
+from simrep.whatif.analytic.order import Delays, consensus_s, slot_order_s
 from simrep.whatif.analytic.transaction import row_count
 
 from .group_replication_member import PRIMARY
@@ -128,7 +128,26 @@ class GroupReplicationForm(ServerForm):
         to_all, to_one = len(self._members) - 1, 1
         there = self._hops_s(pace, to_all, message)
         back = self._hops_s(pace, to_one, 0)
-        return proposed_s + slot_order_s(there, back, node, single_leader=self._single_leader)
+        ordered_s = slot_order_s(there, back, node, single_leader=self._single_leader)
+        if not self._single_leader:
+            ordered_s += self._behind_statistics_s(there, back, node, ordered_s)
+        return proposed_s + ordered_s
+
+    def _behind_statistics_s(
+        self, there: Delays, back: Delays, node: int, ordered_s: float
+    ) -> float:
+        """What the statistics of the others hold up, on average.
+
+        A member that has not learned of a message yet sends its statistics in a slot before it.
+        """
+        held_s = 0.0
+        agreed_s = consensus_s(there, back, node)
+        for other in self._members:
+            if other != node:
+                learned_s = consensus_s(there, back, other) + there[other][node]
+                latest_s = agreed_s + there[node][other] + learned_s - ordered_s
+                held_s += max(0.0, latest_s) ** 2 / 2.0
+        return held_s / self.options.flow_control_period
 
     def _hops_s(self, pace: Pace, copies: int, size: int) -> list[list[float]]:
         """One-way times with the work of both ends."""

@@ -159,8 +159,8 @@ class ServerForm:
             stages = (redo, GroupStage(write_s + sync_s, each_s), last)
             logs = Groups("group commit", stages)
             return logs, *after, Work("answer", switch_s, wakes=1)
+        first = (GroupStage(redo.seconds + write_s, each_s),)
         if generation == "mysql-5.6":
-            stages = (redo, GroupStage(write_s, each_s), GroupStage(sync_s), last)
-        else:
-            stages = (GroupStage(redo.seconds + write_s, each_s), GroupStage(sync_s), last)
+            first = (redo, GroupStage(write_s, each_s))
+        stages = (*first, GroupStage(sync_s), last)
         return Groups("group commit", stages, answer_s=switch_s), *after

@@ -4,9 +4,9 @@
 server, wait point     what clients wait for
 =====================  =====================================================================
 MySQL 5.5, 5.6         their turn: one transaction per acknowledgement
-5.7 AFTER_SYNC         the group before theirs, and their own: at most about two round trips
+5.7 AFTER_SYNC         their own acknowledgement, and that of the last of their group
 5.7 AFTER_COMMIT       their own acknowledgement
-MariaDB, AFTER_SYNC    as 5.7
+MariaDB, AFTER_SYNC    the group before theirs, and their own: at most about two round trips
 MariaDB, AFTER_COMMIT  their own acknowledgement
 =====================  =====================================================================
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simrep.experiment.plan import Plan
-from simrep.whatif.analytic.journey import Delay, Pace, Step, Turns
+from simrep.whatif.analytic.journey import Delay, Pace, Release, Step, Turns
 from simrep.whatif.analytic.order import kth_fastest
 
 from .asynchronous_analytic import AsynchronousForm
@@ -52,10 +52,11 @@ class SemisyncForm(AsynchronousForm):
             yield "acknowledgements take longer than the timeout: the source becomes asynchronous"
 
     def held_s(self, node: int, pace: Pace) -> float:
-        """The lock is held until the last of a group is acknowledged."""
-        if not self._waits or self.options.stop_and_wait or self.options.wait_point != "AFTER_SYNC":
-            return 0.0
-        return self._acknowledged_s(pace)
+        """MariaDB holds up the group after the next until one is acknowledged."""
+        mariadb = self.options.commit_pipeline == "mariadb"
+        if self._waits and mariadb and self.options.wait_point == "AFTER_SYNC":
+            return self._acknowledged_s(pace)
+        return 0.0
 
     def after_commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
         """An acknowledgement of one's own, or one's turn to be sent."""
@@ -64,7 +65,9 @@ class SemisyncForm(AsynchronousForm):
         if self.options.stop_and_wait:
             return (Turns(_ACKNOWLEDGEMENT, self._acknowledged_s(pace)),)
         if self.options.wait_point == "AFTER_SYNC":
-            return ()
+            if self.options.commit_pipeline == "mariadb":
+                return ()
+            return (Release(_ACKNOWLEDGEMENT, self._acknowledged_s(pace)),)
         # It is on its way while the engine commits.
         left_s = self._acknowledged_s(pace) - self.cost(node, self.costs.commit_us, pace.own_s)
         return (Delay(_ACKNOWLEDGEMENT, max(0.0, left_s)),)
@@ -88,4 +91,5 @@ class SemisyncForm(AsynchronousForm):
                 + self.cost(SOURCE, costs.acknowledge_us, pause_s)
                 + 3.0 * wake_s
             )
-        return kth_fastest(trips, self.options.wait_for_replica_count) + costs.switch_us * _US
+        fastest_s = kth_fastest(trips, int(self.options.wait_for_replica_count))
+        return fastest_s + float(costs.switch_us) * _US

@@ -126,6 +126,4 @@ def _effects(axes: Axes, found: Sensitivity) -> None:
 
 
 def _in_seconds(found: Sensitivity) -> bool:
-    return (
-        found.method == "morris" and found.scale == "difference" and unit_of(found.of) == "s"
-    )
+    return found.method == "morris" and found.scale == "difference" and unit_of(found.of) == "s"

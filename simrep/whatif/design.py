@@ -99,9 +99,7 @@ def design_of(method: str, factors: int, points: int, seed: int) -> Design:
     try:
         from SALib.sample import morris, sobol
     except ImportError as error:
-        raise SimrepError(
-            "sensitivity needs SALib: pip install 'simrep[sensitivity]'"
-        ) from error
+        raise SimrepError("sensitivity needs SALib: pip install 'simrep[sensitivity]'") from error
     problem = _problem(factors)
     if method == "morris":
         shares = morris.sample(problem, points, num_levels=_LEVELS, seed=seed)

@@ -73,11 +73,17 @@ def given_factor(scenario: Scenario, path: str, low: float, high: float) -> Fact
         If the range is none, or the scenario has no such number.
     """
     if not (isfinite(low) and isfinite(high) and low < high):
-        raise ScenarioError(path, f"{low:g}..{high:g} is no range", "give LOW..HIGH, LOW below HIGH")
+        raise ScenarioError(
+            path, f"{low:g}..{high:g} is no range", "give LOW..HIGH, LOW below HIGH"
+        )
     if path == DELAYS and low < 0.0:
         raise ScenarioError(path, f"delays cannot be negative, given {low:g}")
     factor = Factor(path, low, high)
-    if float(low).is_integer() and float(high).is_integer() and not _takes(scenario, low + 0.5, path):
+    if (
+        float(low).is_integer()
+        and float(high).is_integer()
+        and not _takes(scenario, low + 0.5, path)
+    ):
         factor = Factor(path, int(low), int(high), whole=True)
     for end in (factor.low, factor.high):
         varied(scenario, {path: end})

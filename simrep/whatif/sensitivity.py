@@ -23,7 +23,7 @@ from simrep.errors import ScenarioError, SimrepError, nearest
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.simulated import Run, figures_of, simulate_groups
 from simrep.scenario import Scenario, load
-from simrep.whatif.design import Design, Scores, design_of
+from simrep.whatif.design import Scores, design_of
 from simrep.whatif.factors import Factor, given_factor, usual_factors, varied
 from simrep.whatif.sensitivity_result import Effect, Sensitivity
 
@@ -122,9 +122,7 @@ def sensitivity(
     simulated = _Simulated(of, seed, replications, executor, progress)
     ends = _at_the_ends(loaded, base, candidates, max(repeats, replications), simulated)
     factors = [one for one, used in zip(candidates, ends.used, strict=True) if used]
-    unused = tuple(
-        one.path for one, used in zip(candidates, ends.used, strict=True) if not used
-    )
+    unused = tuple(one.path for one, used in zip(candidates, ends.used, strict=True) if not used)
     noise = [values[0] for values in ends.noise]
     level = fmean(noise[:replications])
     values: list[float] = []
@@ -226,9 +224,8 @@ def _at_the_ends(
 ) -> _Ends:
     """The scenario itself, repeatedly, and every factor at both ends of its range."""
     plans = [
-        varied(scenario, {one.path: end})
-        for one, end in product(candidates, (0, 1))
-        for end in (one.at(float(end)),)
+        varied(scenario, {one.path: one.at(share)})
+        for one, share in product(candidates, (0.0, 1.0))
     ]
     groups = [[Run(base, number) for number in range(repeats)]]
     groups += [simulated.runs(planned) for planned in plans]

@@ -7,9 +7,7 @@ from math import inf
 __all__ = ["open_station_s"]
 
 
-def open_station_s(
-    rate: float, service_s: float, servers: float, variation: float = 1.0
-) -> float:
+def open_station_s(rate: float, service_s: float, servers: float, variation: float = 1.0) -> float:
     """Mean time at a station with Poisson arrivals; infinite where it cannot take them.
 
     M/M/c by Erlang's formula; for other service times the wait is scaled as in M/G/c (exact for

@@ -15,6 +15,7 @@ __all__ = ["GroupStage", "closed_group_commit_s", "open_group_commit_s"]
 
 _STEPS = 400
 _SETTLED = 1e-12
+_LEAST_SPREAD = 0.05  # of a group's time: nobody comes back at quite the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,12 @@ def open_group_commit_s(stages: Sequence[GroupStage], rate: float) -> float:
 
 
 def closed_group_commit_s(
-    stages: Sequence[GroupStage], customers: int, away_s: float, others_rate: float = 0.0
+    stages: Sequence[GroupStage],
+    customers: int,
+    away_s: float,
+    *,
+    spread_s: float = 0.0,
+    others_rate: float = 0.0,
 ) -> float:
     """Mean time in the stages of customers that are away between two visits.
 
@@ -53,13 +59,15 @@ def closed_group_commit_s(
     customers : int
     away_s : float
         Mean time from leaving the last stage to coming back to the first, in seconds.
+    spread_s : float
+        Over how long those who have left together come back.
     others_rate : float
         What comes per second beside them.
 
     Notes
     -----
-    A customer who is back before the group has gone through that began when it left waits for all
-    of what is left of it; one who comes later finds it half done on average.
+    Who left with a group knows when the next one began: at that moment. Coming back, it waits for
+    the rest of whatever group is in service then.
     """
     time_s = sum(stage.seconds for stage in stages)
     if time_s <= 0.0:
@@ -72,7 +80,7 @@ def closed_group_commit_s(
         own_s, longest_s = _spans(stages, rate + others_rate)
         others = rate * (customers - 1) / customers + others_rate
         back_s = away_s + own_s - longest_s
-        left_s = max(longest_s - back_s, longest_s / 2.0) if customers > 1 else longest_s / 2.0
+        left_s = _left_s(longest_s, back_s, max(spread_s, _LEAST_SPREAD * longest_s))
         found_s = max(own_s + _busy(others, longest_s) * left_s, customers * limit - away_s)
         if abs(found_s - time_s) <= _SETTLED * found_s:
             break
@@ -103,3 +111,13 @@ def _busy(rate: float, period_s: float) -> float:
     if rate <= 0.0 or period_s <= 0.0:
         return 0.0
     return period_s / (period_s + exp(-rate * period_s) / rate)
+
+
+def _left_s(period_s: float, since_s: float, spread_s: float) -> float:
+    """What is left of a period, on average over a while that begins ``since_s`` after one began."""
+
+    def total(at_s: float) -> float:
+        periods, rest_s = divmod(at_s, period_s)
+        return periods * period_s**2 / 2.0 + rest_s * (period_s - rest_s / 2.0)
+
+    return (total(since_s + spread_s) - total(since_s)) / spread_s

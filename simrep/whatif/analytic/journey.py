@@ -15,6 +15,7 @@ __all__ = [
     "Groups",
     "Journey",
     "Pace",
+    "Release",
     "Step",
     "Turns",
     "Work",
@@ -61,7 +62,15 @@ class Groups:
     others: bool = False
 
 
-Step = Work | Delay | Turns | Groups
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An answer of one's own, and that of the last who has gathered meanwhile."""
+
+    name: str
+    seconds: float
+
+
+Step = Work | Delay | Turns | Groups | Release
 
 
 @dataclass(frozen=True, slots=True)

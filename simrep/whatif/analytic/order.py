@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-__all__ = ["consensus_s", "kth_fastest", "safe_order_s", "slot_order_s"]
+__all__ = ["Delays", "consensus_s", "kth_fastest", "safe_order_s", "slot_order_s"]
 
 Delays = Sequence[Sequence[float]]
 """One-way times by sender and receiver, in seconds; zero to oneself."""

@@ -13,7 +13,17 @@ from math import isfinite
 from simrep.experiment.plan import Plan
 from simrep.whatif.analytic.erlang import open_station_s
 from simrep.whatif.analytic.group_commit import closed_group_commit_s, open_group_commit_s
-from simrep.whatif.analytic.journey import ClosedForm, Delay, Groups, Journey, Pace, Turns, Work
+from simrep.whatif.analytic.journey import (
+    ClosedForm,
+    Delay,
+    Groups,
+    Journey,
+    Pace,
+    Release,
+    Turns,
+    Work,
+)
+from simrep.whatif.analytic.release import open_release_s
 from simrep.whatif.analytic.repairman import closed_station_s
 
 __all__ = ["NoSolutionError", "Solution", "solve"]
@@ -143,9 +153,7 @@ class _State:
     ) -> None:
         """Solve every place once, with the rest of the way as it is."""
         for node, journey in journeys.items():
-            self.times_s.setdefault(
-                node, [getattr(step, "seconds", 0.0) for step in journey.steps]
-            )
+            self.times_s.setdefault(node, [getattr(step, "seconds", 0.0) for step in journey.steps])
         stretch = self._cores(journeys, rates, clients, think_s)
         for node, journey in journeys.items():
             times = self.times_s[node]
@@ -160,10 +168,14 @@ class _State:
                     times[position] = step.seconds
                 elif isinstance(step, Turns):
                     times[position] = self._turns(step, rates[node], clients.get(node), away_s)
+                elif isinstance(step, Release):
+                    times[position] = self._release(step, rates[node], clients.get(node))
                 else:
                     others = sum(rates.values()) - rates[node] if step.others else 0.0
+                    works = sum(one.seconds for one in journey.steps if isinstance(one, Work))
+                    between_s = works / (self._planned.machines[host].cores or 1)
                     times[position] = self._groups(
-                        step, rates[node], clients.get(node), away_s, others
+                        step, rates[node], clients.get(node), away_s, others, between_s
                     )
 
     def _cores(
@@ -223,17 +235,34 @@ class _State:
             self.overloaded = f"more arrives than can pass one after the other ({step.name})"
         return time_s
 
+    def _release(self, step: Release, rate: float, clients: int | None) -> float:
+        """Clients of a closed loop that were released together come back together."""
+        think = self._planned.workload.think
+        if clients is None:
+            return open_release_s(rate, step.seconds)
+        if think.kind == "constant" or think.mean_s <= 0.0:
+            return step.seconds
+        return open_release_s(rate * (clients - 1) / clients, step.seconds)
+
     def _groups(
-        self, step: Groups, rate: float, clients: int | None, away_s: float, others: float
+        self,
+        step: Groups,
+        rate: float,
+        clients: int | None,
+        away_s: float,
+        others: float,
+        between_s: float,
     ) -> float:
-        if clients is not None:
-            seconds = closed_group_commit_s(step.stages, clients, away_s, others)
-        else:
-            seconds = open_group_commit_s(step.stages, rate + others)
-            if not isfinite(seconds):
-                self.overloaded = f"more arrives than the group commit can take ({step.name})"
         longest_s = max((stage.seconds for stage in step.stages), default=0.0)
         company = max(0.0, rate * longest_s - 1.0)
         if clients is not None:
             company = min(company, clients - 1.0)
+            spread_s = company * (between_s + step.answer_s)
+            seconds = closed_group_commit_s(
+                step.stages, clients, away_s, spread_s=spread_s, others_rate=others
+            )
+        else:
+            seconds = open_group_commit_s(step.stages, rate + others)
+            if not isfinite(seconds):
+                self.overloaded = f"more arrives than the group commit can take ({step.name})"
         return seconds + step.answer_s * company / 2.0

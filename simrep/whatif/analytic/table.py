@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simrep.measure.units import duration, number
 
@@ -28,7 +28,7 @@ def tables(found: Analytic, result: Result | None = None) -> Group:
         return Group(
             Text(f"{title}no closed form holds", style="bold"), Text("\n".join(lines)), Text("")
         )
-    parts = [Text(f"{title}closed forms", style="bold"), _figures(found, result)]
+    parts: list[Any] = [Text(f"{title}closed forms", style="bold"), _figures(found, result)]
     if result is None:
         parts.append(_stages(found))
         parts.append(Text("\n".join(_remarks(found))))
