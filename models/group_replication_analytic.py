@@ -147,7 +147,7 @@ class GroupReplicationForm(ServerForm):
                 learned_s = consensus_s(there, back, other) + there[other][node]
                 latest_s = agreed_s + there[node][other] + learned_s - ordered_s
                 held_s += max(0.0, latest_s) ** 2 / 2.0
-        return held_s / self.options.flow_control_period
+        return held_s / float(self.options.flow_control_period)
 
     def _hops_s(self, pace: Pace, copies: int, size: int) -> list[list[float]]:
         """One-way times with the work of both ends."""

@@ -108,6 +108,11 @@ class ServerForm:
         machine = self.planned.machines[self.planned.placement[node]]
         return cost_s(machine, us * _US, pause_s, more_s)
 
+    def _wake_s(self, node: int) -> float:
+        """To wake an idle core, as after every wait for a disk."""
+        machine = self.planned.machines[self.planned.placement[node]]
+        return (machine.wakeup_us or 0.0) * _US
+
     def _redo_s(self, size: int) -> float:
         """A flush of the redo log."""
         level, costs = self._server_options.innodb_flush_log_at_trx_commit, self._server_costs
@@ -118,29 +123,34 @@ class ServerForm:
             return write_s
         return write_s + costs.fsync_us * _US + size / (costs.disk_mb_per_s * 1e6)
 
-    def _binlog_sync_s(self, size: int) -> float:
+    def _binlog_sync_s(self, node: int, size: int) -> float:
         """An fsync of the binary log, and the thread that writes the journal."""
         costs = self._server_costs
         if not self._server_options.sync_binlog:
             return 0.0
         sync_s = costs.fsync_us * _US + size / (costs.disk_mb_per_s * 1e6)
-        return sync_s + costs.switch_us * _US
+        return sync_s + costs.switch_us * _US + self._wake_s(node)
 
     def _commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
         costs = self._server_costs
         size = size_bytes(self.planned)
         switch_s = costs.switch_us * _US
-        commit_s = self.cost(node, costs.commit_us, pace.own_s)
+        commit_s = self.cost(node, costs.commit_us, pace.own_s) + self._wake_s(node)
         warm_s = costs.commit_us * _US
         redo = GroupStage(self._redo_s(size))
         after = self.after_commit(node, pace)
         if not self._log_bin:
             flush = Groups("redo log", (redo,))
-            return Work(_COMMIT, commit_s), flush, *after, Work("answer", switch_s, wakes=1)
+            return (
+                Work(_COMMIT, commit_s, wakes=0),
+                flush,
+                *after,
+                Work("answer", switch_s, wakes=1),
+            )
         byte_s = costs.binlog_byte_ns * 1e-9 * size
-        write_s = self.cost(node, costs.binlog_write_us, pace.own_s, byte_s)
+        write_s = self.cost(node, costs.binlog_write_us, pace.own_s, byte_s) + self._wake_s(node)
         each_s = costs.binlog_write_us * _US + byte_s
-        sync_s = self._binlog_sync_s(size)
+        sync_s = self._binlog_sync_s(node, size)
         held_s = self.held_s(node, pace)
         generation = self._server_options.commit_pipeline
         if generation in {"mysql-5.1", "mysql-5.5"}:
@@ -155,12 +165,13 @@ class ServerForm:
                 *after,
             )
         last = GroupStage(held_s + commit_s, warm_s)
+        if generation == "mysql-5.7":
+            stages = (GroupStage(redo.seconds + write_s, each_s), GroupStage(sync_s), last)
+            return Groups("group commit", stages, answer_s=switch_s), *after
         if generation == "mariadb":
-            stages = (redo, GroupStage(write_s + sync_s, each_s), last)
-            logs = Groups("group commit", stages)
+            logs = Groups("group commit", (redo, GroupStage(write_s + sync_s, each_s), last))
             return logs, *after, Work("answer", switch_s, wakes=1)
-        first = (GroupStage(redo.seconds + write_s, each_s),)
-        if generation == "mysql-5.6":
-            first = (redo, GroupStage(write_s, each_s))
-        stages = (*first, GroupStage(sync_s), last)
-        return Groups("group commit", stages, answer_s=switch_s), *after
+        # Redo logs are flushed before, by groups that others join or leave behind.
+        alone = Groups("redo log", (redo,))
+        stages = (GroupStage(write_s, each_s), GroupStage(sync_s), last)
+        return alone, Groups("group commit", stages, answer_s=switch_s), *after

@@ -13,6 +13,7 @@ from simrep.whatif.analytic.group_commit import (
     open_group_commit_s,
 )
 from simrep.whatif.analytic.order import kth_fastest, safe_order_s, slot_order_s
+from simrep.whatif.analytic.release import open_release_s
 from simrep.whatif.analytic.repairman import closed_station_s
 from tests.groups import symmetric
 from tests.theory.closed_forms import (
@@ -59,19 +60,29 @@ def test_one_server_with_any_service_time_is_pollaczek_and_khinchine():
 
 def test_more_than_it_can_take_is_infinite():
     assert open_station_s(4.0, 0.5, 2) == inf
-    assert open_group_commit_s([GroupStage(1.0, 0.1)], 10.0) == inf
-    assert open_group_commit_s([GroupStage(1.0)], 1e6) < 2.0  # a group has room for everybody
+    assert open_group_commit_s([GroupStage(1.0, 0.1)], 10.0).seconds == inf
+    assert (
+        open_group_commit_s([GroupStage(1.0)], 1e6).seconds < 2.0
+    )  # a group has room for everybody
 
 
 def test_a_lone_customer_passes_a_group_commit_alone():
     stages = [GroupStage(0.3, 0.1), GroupStage(0.5)]
-    assert closed_group_commit_s(stages, 1, 2.0) == pytest.approx(0.8, rel=1e-12)
+    assert closed_group_commit_s(stages, 1, 2.0).seconds == pytest.approx(0.8, rel=1e-12)
 
 
 def test_customers_who_come_back_at_once_wait_for_a_whole_group_before_theirs():
     # Two sets take turns: one is served, the other waits.
-    assert closed_group_commit_s([GroupStage(1.0)], 100, 0.0) == pytest.approx(2.0, rel=1e-3)
-    assert closed_group_commit_s([GroupStage(1.0)], 100, 0.25) == pytest.approx(1.75, rel=1e-3)
+    for away_s in (0.0, 0.25):
+        time = closed_group_commit_s([GroupStage(1.0)], 100, away_s)
+        assert time.seconds + away_s == pytest.approx(2.0, rel=0.02)
+
+
+def test_who_gathers_behind_a_group_waits_half_as_long_again_at_most():
+    waits = [open_release_s(rate, 1.0) for rate in (1e-6, 0.5, 2.0, 10.0, 1e3)]
+    assert waits == sorted(waits)
+    assert waits[0] == pytest.approx(1.0, abs=1e-5)
+    assert waits[-1] == pytest.approx(1.5, abs=0.01)
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])

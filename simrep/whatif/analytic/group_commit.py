@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, inf
+from math import exp, inf, isfinite
 
-__all__ = ["GroupStage", "closed_group_commit_s", "open_group_commit_s"]
+__all__ = ["GroupStage", "GroupTime", "closed_group_commit_s", "open_group_commit_s"]
 
 _STEPS = 400
 _SETTLED = 1e-12
@@ -34,12 +34,34 @@ class GroupStage:
     each_s: float = 0.0
 
 
-def open_group_commit_s(stages: Sequence[GroupStage], rate: float) -> float:
-    """Mean time in the stages with Poisson arrivals, in seconds; infinite beyond their capacity."""
-    if not _can_take(stages, rate):
-        return inf
-    own_s, longest_s = _spans(stages, rate)
-    return own_s + _busy(rate, longest_s) * longest_s / 2.0
+@dataclass(frozen=True, slots=True)
+class GroupTime:
+    """Mean time in a group commit.
+
+    Attributes
+    ----------
+    seconds : float
+        From coming to the first stage to leaving the last.
+    company : float
+        How many go with one.
+    unsure : float
+        How far that may be off, either way.
+    """
+
+    seconds: float
+    company: float
+    unsure: float = 0.0
+
+
+def open_group_commit_s(stages: Sequence[GroupStage], rate: float) -> GroupTime:
+    """Of Poisson arrivals; infinite where they are more than the stages can take."""
+    longest_s = max(_period_s(stage, rate) for stage in stages)
+    if not isfinite(longest_s):
+        return GroupTime(inf, inf)
+    company = max(0.0, rate * longest_s - 1.0)
+    own_s = sum(stage.seconds + company * stage.each_s for stage in stages)
+    busy = longest_s / (longest_s + exp(-rate * longest_s) / rate) if longest_s else 0.0
+    return GroupTime(own_s + busy * longest_s / 2.0, company)
 
 
 def closed_group_commit_s(
@@ -47,10 +69,10 @@ def closed_group_commit_s(
     customers: int,
     away_s: float,
     *,
-    spread_s: float = 0.0,
+    each_away_s: float = 0.0,
     others_rate: float = 0.0,
-) -> float:
-    """Mean time in the stages of customers that are away between two visits.
+) -> GroupTime:
+    """Of customers that are away between two visits.
 
     Parameters
     ----------
@@ -59,58 +81,53 @@ def closed_group_commit_s(
     customers : int
     away_s : float
         Mean time from leaving the last stage to coming back to the first, in seconds.
-    spread_s : float
-        Over how long those who have left together come back.
+    each_away_s : float
+        How far apart those come back who have left together.
     others_rate : float
         What comes per second beside them.
 
     Notes
     -----
-    Who left with a group knows when the next one began: at that moment. Coming back, it waits for
-    the rest of whatever group is in service then.
+    As long as every customer could have a group of its own, they meet by chance. With more of them
+    a group begins whenever one leaves the longest stage; coming back, a customer waits for the rest
+    of whatever group is in service then. Groups are between what comes in that time and all
+    customers, who fall into step; the middle is taken.
     """
-    time_s = sum(stage.seconds for stage in stages)
-    if time_s <= 0.0:
-        return 0.0
+    alone_s = sum(stage.seconds for stage in stages)
+    if alone_s <= 0.0:
+        return GroupTime(0.0, 0.0)
+    crowded = customers * max(stage.seconds for stage in stages) > away_s + alone_s
+    limit_s = max(stage.each_s for stage in stages)
+    time_s, company, unsure = alone_s, 0.0, 0.0
     for _ in range(_STEPS):
-        rate = customers / (away_s + time_s)
-        limit = max((stage.each_s for stage in stages), default=0.0)
-        if limit > 0.0:  # no more than what each of a group takes for itself lets through
-            rate = min(rate, 0.999 / limit)
-        own_s, longest_s = _spans(stages, rate + others_rate)
-        others = rate * (customers - 1) / customers + others_rate
-        back_s = away_s + own_s - longest_s
-        left_s = _left_s(longest_s, back_s, max(spread_s, _LEAST_SPREAD * longest_s))
-        found_s = max(own_s + _busy(others, longest_s) * left_s, customers * limit - away_s)
+        rate = customers / (away_s + time_s) + others_rate
+        longest_s = max(stage.seconds + company * stage.each_s for stage in stages)
+        least = min(max(1.0, rate * longest_s), float(customers) + others_rate * longest_s)
+        if crowded:
+            unsure = max(0.0, customers - least) / 2.0
+        company = least - 1.0 + unsure
+        own_s = sum(stage.seconds + company * stage.each_s for stage in stages)
+        if crowded:
+            back_s = away_s + own_s - longest_s
+            spread_s = max(company * each_away_s, _LEAST_SPREAD * longest_s)
+            wait_s = _left_s(longest_s, back_s, spread_s)
+        else:
+            free = max(0.0, 1.0 - longest_s / (away_s + time_s)) ** (customers - 1)
+            wait_s = (1.0 - free * exp(-others_rate * longest_s)) * longest_s / 2.0
+        found_s = max(own_s + wait_s, customers * limit_s - away_s)
         if abs(found_s - time_s) <= _SETTLED * found_s:
             break
         time_s += 0.5 * (found_s - time_s)
-    return time_s
-
-
-def _can_take(stages: Sequence[GroupStage], rate: float) -> bool:
-    return all(rate * stage.each_s < 1.0 for stage in stages)
-
-
-def _spans(stages: Sequence[GroupStage], rate: float) -> tuple[float, float]:
-    """Time of a group in all stages and in the longest, with as many as come in that time."""
-    longest_s = max(_period_s(stage, rate) for stage in stages)
-    more = max(0.0, rate * longest_s - 1.0)
-    return sum(stage.seconds + more * stage.each_s for stage in stages), longest_s
+    return GroupTime(time_s, company, unsure)
 
 
 def _period_s(stage: GroupStage, rate: float) -> float:
     """How long a stage takes for what has come while it was busy."""
+    if rate * stage.each_s >= 1.0:
+        return inf
     if rate * stage.seconds <= 1.0:
         return stage.seconds
-    return (stage.seconds - stage.each_s) / max(1e-3, 1.0 - rate * stage.each_s)
-
-
-def _busy(rate: float, period_s: float) -> float:
-    """Share of the time in which a stage works that serves all who wait together."""
-    if rate <= 0.0 or period_s <= 0.0:
-        return 0.0
-    return period_s / (period_s + exp(-rate * period_s) / rate)
+    return (stage.seconds - stage.each_s) / (1.0 - rate * stage.each_s)
 
 
 def _left_s(period_s: float, since_s: float, spread_s: float) -> float:

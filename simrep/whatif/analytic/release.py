@@ -7,11 +7,12 @@ and a half times that.
 
 from __future__ import annotations
 
-from math import exp
+from math import expm1
 
 __all__ = ["open_release_s"]
 
-_STEPS = 200
+_GROUPS = 300
+_RARE = 1e-9
 
 
 def open_release_s(rate: float, answer_s: float) -> float:
@@ -26,11 +27,17 @@ def open_release_s(rate: float, answer_s: float) -> float:
     """
     if rate <= 0.0 or answer_s <= 0.0:
         return answer_s
-    hold_s = answer_s  # of a group behind another one: less, as its last answer was under way
-    age_s = 0.0  # of the last arrival when the lock becomes free
-    for _ in range(_STEPS):
-        age_s = (1.0 - exp(-rate * hold_s)) / rate
-        hold_s += 0.5 * (max(0.0, answer_s - age_s) - hold_s)
-    held_s = (answer_s + hold_s) / 2.0  # the first group of a row holds it for the whole time
-    busy = held_s / (held_s + exp(-rate * held_s) / rate)
-    return answer_s + busy * max(0.0, held_s / 2.0 - age_s)
+    # From the first, who finds nobody, through group after group until one finds nobody behind it.
+    arrivals, waits_s = 1.0, answer_s
+    hold_s, reached = answer_s, 1.0
+    for _ in range(_GROUPS):
+        some = -expm1(-rate * hold_s)  # the probability that anybody gathers
+        arrivals += reached * rate * hold_s
+        # Half of the hold, and the answer of the last, which was under way for a while.
+        waits_s += reached * (rate * hold_s * (hold_s / 2.0 + answer_s) - hold_s + some / rate)
+        age_s = 1.0 / rate - hold_s * (1.0 - some) / some
+        hold_s = answer_s - age_s
+        reached *= some
+        if reached < _RARE:
+            break
+    return waits_s / arrivals

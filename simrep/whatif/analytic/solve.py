@@ -30,6 +30,7 @@ __all__ = ["NoSolutionError", "Solution", "solve"]
 
 _STEPS = 2000
 _SETTLED = 1e-10
+_TOO_UNSURE = 0.12  # of a cycle
 _MOST_BESIDE = 0.95  # of the cores of a machine, taken by what no client waits for
 
 
@@ -115,6 +116,11 @@ def solve(planned: Plan, form: ClosedForm) -> Solution:
         raise NoSolutionError("waits at several places depend on each other and do not settle")
     if too_busy := state.too_busy():
         raise NoSolutionError(too_busy)
+    if state.unsure > _TOO_UNSURE:
+        raise NoSolutionError(
+            "clients fall into step behind the group commit, and how large its groups are decides: "
+            f"by {state.unsure:.0%} either way"
+        )
     total = sum(rates.values())
     stages: dict[str, float] = {}
     for node, rate in rates.items():
@@ -132,6 +138,7 @@ class _State:
         self.busy: dict[str, float] = {}
         self._beside: dict[str, float] = {}
         self.overloaded = ""
+        self.unsure = 0.0  # of a cycle: how far it may be off by the sizes of groups
 
     def latency_s(self, node: int) -> float:
         """Of a transaction of a client of ``node``."""
@@ -152,6 +159,7 @@ class _State:
         think_s: float,
     ) -> None:
         """Solve every place once, with the rest of the way as it is."""
+        self.unsure = 0.0
         for node, journey in journeys.items():
             self.times_s.setdefault(node, [getattr(step, "seconds", 0.0) for step in journey.steps])
         stretch = self._cores(journeys, rates, clients, think_s)
@@ -253,16 +261,17 @@ class _State:
         others: float,
         between_s: float,
     ) -> float:
-        longest_s = max((stage.seconds for stage in step.stages), default=0.0)
-        company = max(0.0, rate * longest_s - 1.0)
+        """The stages, and one's turn to go on among those who were served together."""
+        each_s = max(step.answer_s, between_s)
         if clients is not None:
-            company = min(company, clients - 1.0)
-            spread_s = company * (between_s + step.answer_s)
-            seconds = closed_group_commit_s(
-                step.stages, clients, away_s, spread_s=spread_s, others_rate=others
+            time = closed_group_commit_s(
+                step.stages, clients, away_s, each_away_s=each_s, others_rate=others
             )
         else:
-            seconds = open_group_commit_s(step.stages, rate + others)
-            if not isfinite(seconds):
+            time = open_group_commit_s(step.stages, rate + others)
+            if not isfinite(time.seconds):
                 self.overloaded = f"more arrives than the group commit can take ({step.name})"
-        return seconds + step.answer_s * company / 2.0
+                return time.seconds
+        grows_s = each_s / 2.0 + sum(stage.each_s for stage in step.stages)
+        self.unsure = max(self.unsure, time.unsure * grows_s / (away_s + time.seconds))
+        return time.seconds + each_s * time.company / 2.0
