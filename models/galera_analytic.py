@@ -19,7 +19,7 @@ from .galera_writeset import HEADER_BYTES, ROW_BYTES, TABLE_BYTES
 __all__ = ["GaleraForm"]
 
 _US = 1e-6
-_MOST_OF_APPLIERS = 0.8  # in use: above, their queue grows to where flow control stops the cluster
+_MOST_OF_APPLIERS = 0.9  # in use: above, their queue grows to where flow control stops the cluster
 _RARELY = 0.1  # messages of other nodes under way: with less, hardly one meets another
 _MTU_BYTES = EvsOptions().mtu_bytes
 

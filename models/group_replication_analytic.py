@@ -76,6 +76,10 @@ class GroupReplicationForm(ServerForm):
     def notes(self) -> Iterator[str]:
         """See ``ClosedForm.notes``."""
         yield from super().notes()
+        yield (
+            "statistics that meet no transaction under way save the next one its wait for skips, "
+            "which is left out"
+        )
         yield "whether appliers keep up is not looked at (flow control begins at long queues)"
 
     def prepare_s(self, node: int, pace: Pace) -> float:

@@ -48,8 +48,9 @@ MODELS = ["standalone", "asynchronous", "semisync", "group_replication", "galera
 @pytest.mark.parametrize("rtt_ms", [0.2, 40.0])
 def test_a_lone_client(model, rtt_ms):
     tolerance = LONE_LAN if rtt_ms < 1.0 else LONE
-    duration_s = 4.0 if rtt_ms < 1.0 else 30.0
-    scenario = content(model, network={"rtt_ms": rtt_ms}, run={"duration_s": duration_s})
+    scenario = content(model, network={"rtt_ms": rtt_ms})
+    if model in {"galera", "group_replication"} and rtt_ms > 1.0:
+        scenario["run"]["duration_s"] = 30.0  # what happens once a second has its share
     assert_agrees(scenario, tolerance)
 
 
@@ -70,7 +71,8 @@ def test_a_lone_client_of_uneven_distances_elsewhere_with_statements_and_a_think
         },
         run={"duration_s": 20.0},
     )
-    assert_agrees(scenario, LONE)
+    # Statistics of the group, once a second and member, save some transactions a round trip.
+    assert_agrees(scenario, 0.06 if model == "group_replication" else LONE)
 
 
 @pytest.mark.parametrize("version", ["mysql-5.1", "mysql-5.5", "mysql-5.6", "mysql-8.4",
@@ -124,10 +126,15 @@ def test_no_answer_where_the_sizes_of_groups_decide():
 def test_clients_that_take_turns_in_the_binary_log_of_55():
     scenario = content(
         "standalone",
-        cluster={"model": "standalone", "version": "mysql-5.5",
-                 "options": {"log_bin": True, "sync_binlog": 1}, "costs": {"fsync_us": 1000.0}, "machine": {"cores": 8}},
+        cluster={
+            "model": "standalone",
+            "version": "mysql-5.5",
+            "options": {"log_bin": True, "sync_binlog": 1},
+            "costs": {"fsync_us": 1000.0},
+            "machine": {"cores": 8},
+        },
         workload={"threads": 16},
-    )  # fmt: skip
+    )
     assert_agrees(scenario, SEVERAL)
 
 
@@ -160,22 +167,32 @@ def test_arrivals_at_a_moderate_rate(model):
     assert_agrees(scenario, 0.05)
 
 
-@pytest.mark.parametrize("version", ["mysql-5.6", "mysql-8.4", "mariadb-11.8"])
-@pytest.mark.parametrize("wait_point", ["AFTER_SYNC", "AFTER_COMMIT"])
+@pytest.mark.parametrize(
+    ("version", "wait_point"),
+    [
+        ("mysql-5.6", None),
+        ("mysql-8.4", "AFTER_SYNC"),
+        ("mysql-8.4", "AFTER_COMMIT"),
+        ("mariadb-11.8", "AFTER_SYNC"),
+        ("mariadb-11.8", "AFTER_COMMIT"),
+    ],
+)
 @pytest.mark.parametrize("threads", [1, 16])
 def test_who_waits_for_which_acknowledgement(version, wait_point, threads):
-    if version == "mysql-5.6" and wait_point == "AFTER_SYNC":
-        pytest.skip("that version waits after the commit")
-    options = {"sync_binlog": 1}
-    if version != "mysql-5.6":
+    options: dict[str, Any] = {"sync_binlog": 1}
+    if wait_point is not None:
         options["rpl_semi_sync_source_wait_point"] = wait_point
     scenario = content(
         "semisync",
-        cluster={"model": "semisync", "version": version, "options": options,
-                 "machine": {"cores": 8}},
+        cluster={
+            "model": "semisync",
+            "version": version,
+            "options": options,
+            "machine": {"cores": 8},
+        },
         network={"rtt_ms": 20.0},
         workload={"threads": threads},
-    )  # fmt: skip
+    )
     assert_agrees(scenario, LONE if threads == 1 else SEVERAL)
 
 

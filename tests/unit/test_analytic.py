@@ -47,8 +47,8 @@ HOT = {"distribution": "hot", "rows": 10, "hot_rows": 2}
         ({"cluster__machine__parallel_syncs": 1}, "fsyncs"),
         ({"cluster__options": {"wsrep_trx_fragment_size": 100}}, "streaming replication"),
         ({"cluster__options": {"repl.commit_order": 0}}, "out of order"),
-        ({"cluster__costs__apply_us": 20_000.0, "network__rtt_ms": 1.0}, "flow control"),
-        ({"node": [{"name": "n3", "segment": 1}]}, "segments"),
+        ({"cluster__costs__apply_us": 2000.0, "network__rtt_ms": 1.0}, "flow control"),
+        ({"cluster__nodes": 3, "node": [{"name": "n3", "segment": 1}]}, "segments"),
     ],
 )
 def test_what_has_no_closed_form_in_galera(values, why):
