@@ -35,7 +35,7 @@ Points = Annotated[
     typer.Option(min=2, help="Trajectories of Morris (10), or rows of the sample of Sobol (64)."),
 ]
 Repeats = Annotated[
-    int, typer.Option(min=3, help="Runs of the scenario itself, to see what chance does.")
+    int, typer.Option(min=3, help="Repetitions with other random numbers, to see what chance does.")
 ]
 Each = Annotated[int, typer.Option("--replications", min=1, help="Runs per point.")]
 

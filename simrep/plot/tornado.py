@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 
 from simrep.measure.figures import unit_of
-from simrep.plot.style import GREY, INK, PALETTE, Sheet, save, styled
+from simrep.plot.style import GREY, INK, PALETTE, Sheet, save, styled, value_ticks
 from simrep.whatif.sensitivity_table import range_text, short
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def _bars(axes: Axes, found: Sensitivity) -> None:
     if low > 0.0 and high > _FAR_APART * low:
         axes.set_xscale("log")
         axes.set_xlim(low / 1.15, high * 1.15)
+        _plain_ticks(axes)
     unit = {"s": "ms", "1/s": "1/s"}.get(unit_of(found.of) or "", "")
     axes.set_xlabel(f"{found.of} ({unit})" if unit else found.of)
     axes.set_title("One at a time")
@@ -113,6 +114,7 @@ def _effects(axes: Axes, found: Sensitivity) -> None:
     if nothing and furthest > _FAR_APART:
         axes.set_xscale("log")
         axes.set_xlim(0.95, 1.1 * furthest)
+        _plain_ticks(axes)
     else:
         axes.set_xlim(left=nothing)
     if found.method == "sobol":
@@ -122,7 +124,15 @@ def _effects(axes: Axes, found: Sensitivity) -> None:
     else:
         axes.set_xlabel("difference over its range" + (" (ms)" if scale > 1.0 else ""))
     axes.set_title("All together (shaded: may be chance)")
+    axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Plain numbers on a logarithmic axis."""
+    low, high = axes.get_xlim()
+    ticks = [step * 10.0**power for power in range(-9, 13) for step in (1, 2, 5)]
+    value_ticks(axes.xaxis, [tick for tick in ticks if low <= tick <= high])
 
 
 def _in_seconds(found: Sensitivity) -> bool:

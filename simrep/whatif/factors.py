@@ -8,16 +8,18 @@ from math import isfinite
 
 from simrep.errors import ScenarioError
 from simrep.experiment.plan import Plan, plan
+from simrep.kernel.streams import Streams
 from simrep.scenario import Scenario, with_values
 from simrep.scenario.prior import prior_of
 from simrep.scenario.problems import spellings
 
-__all__ = ["DELAYS", "Factor", "given_factor", "usual_factors", "varied"]
+__all__ = ["DELAYS", "Factor", "given_factor", "nudged", "usual_factors", "varied"]
 
 DELAYS = "network.delays"
 """All delays between nodes together, as a multiple of what the scenario says."""
 
 _FASTER, _SLOWER = 0.5, 2.0
+_HAIR = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,35 @@ def varied(scenario: Scenario, values: Mapping[str, float]) -> Plan:
     given = {path: value for path, value in values.items() if path != DELAYS}
     planned = plan(with_values(scenario, given) if given else scenario)
     times = values.get(DELAYS, 1.0)
-    if times == 1.0:
-        return planned
+    return planned if times == 1.0 else _slower(planned, times)
+
+
+def nudged(planned: Plan, seed: int, number: int) -> Plan:
+    """The plan with all costs and delays a thousandth off, at most.
+
+    That moves no answer by itself; but clients may fall into step in another way, as with other
+    random numbers.
+    """
+    uniform = Streams(seed, number).uniform("sensitivity/nudge")
+
+    def factor() -> float:
+        return 1.0 + _HAIR * (2.0 * uniform() - 1.0)
+
+    costs = {
+        name: value * factor()
+        for name, value in planned.costs
+        if isinstance(value, float) and prior_of(type(planned.costs).model_fields[name]) is not None
+    }
+    costs = {name: max(value, _least(planned, name)) for name, value in costs.items()}
+    return _slower(replace(planned, costs=planned.costs.model_copy(update=costs)), factor())
+
+
+def _least(planned: Plan, name: str) -> float:
+    prior = prior_of(type(planned.costs).model_fields[name])
+    return prior.least if prior is not None and prior.least is not None else 0.0
+
+
+def _slower(planned: Plan, times: float) -> Plan:
     return replace(
         planned,
         paths={

@@ -1,7 +1,7 @@
 """Which numbers of a scenario move its answer most: Morris and Sobol by SALib.
 
 Every point is simulated with the same random numbers, so that what differs is what was varied. What
-chance does is told by runs of the scenario itself with other random numbers.
+chance does is told by repetitions with other random numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from simrep.experiment.plan import Plan, plan
 from simrep.experiment.simulated import Run, figures_of, simulate_groups
 from simrep.scenario import Scenario, load
 from simrep.whatif.design import Scores, design_of
-from simrep.whatif.factors import Factor, given_factor, usual_factors, varied
+from simrep.whatif.factors import Factor, given_factor, nudged, usual_factors, varied
 from simrep.whatif.sensitivity_result import Effect, Sensitivity
 
 __all__ = ["METHODS", "sensitivity"]
@@ -43,7 +43,8 @@ _WITNESSES = ("throughput_tps", "makespan_s", "latency_s.mean")
 class _Ends:
     """What the scenario gives itself, and with one factor at an end of its range."""
 
-    noise: list[tuple[float, ...]]
+    base: float
+    noise: list[float]
     low: list[float]
     high: list[float]
     used: list[bool]
@@ -81,8 +82,8 @@ def sensitivity(
         Trajectories of Morris (default 10), or rows of the base sample of Sobol (default 64, best
         a power of two).
     repeats : int
-        Runs of the scenario itself with other random numbers, which tell what chance does; at
-        least 3.
+        Runs of the scenario itself, and of as many points, with other random numbers and all costs
+        a hair off, which tell what chance does; at least 3.
     replications : int
         Runs per point, of which the mean counts.
     seed : int, optional
@@ -120,29 +121,33 @@ def sensitivity(
         else tuple(given_factor(loaded, path, *ends) for path, ends in over.items())
     )
     simulated = _Simulated(of, seed, replications, executor, progress)
-    ends = _at_the_ends(loaded, base, candidates, max(repeats, replications), simulated)
+    more = points * (len(candidates) + (1 if method == "morris" else 2))
+    ends = _at_the_ends(loaded, base, candidates, repeats, simulated, more)
     factors = [one for one, used in zip(candidates, ends.used, strict=True) if used]
     unused = tuple(one.path for one, used in zip(candidates, ends.used, strict=True) if not used)
-    noise = [values[0] for values in ends.noise]
-    level = fmean(noise[:replications])
     values: list[float] = []
+    echoes: list[float] = []
     complete = True
     design = None
     if factors:
         design = design_of(method, len(factors), points, seed)
+        plans = [_plan_at(loaded, factors, shares) for shares in design.shares]
         try:
-            for value in simulated.means(
-                [_plan_at(loaded, factors, shares) for shares in design.shares]
-            ):
+            for value in simulated.means(plans, min(repeats, points)):
                 values.append(value)  # noqa: PERF402 - what came before an interrupt stays
+            echoes = list(simulated.echoes(plans[:: design.block][:repeats]))
         except KeyboardInterrupt:
             if len(values) < _FEWEST * design.block:
                 raise
             complete = False
             values = values[: len(values) // design.block * design.block]
-    factor_scale = min([*noise, *ends.low, *ends.high, *values]) > 0.0
+    block = 1 if design is None else design.block
+    factor_scale = min([ends.base, *ends.noise, *ends.low, *ends.high, *values, *echoes]) > 0.0
     scaled = log if factor_scale else float
-    chance = stdev(map(scaled, noise)) / sqrt(replications)
+    chance = max(
+        stdev(map(scaled, ends.noise)) / sqrt(replications),
+        _spread([(scaled(a), scaled(b)) for a, b in zip(echoes, values[::block], strict=False)]),
+    )
     scores = None
     if design is not None:
         scores = design.scores(np.array([scaled(value) for value in values]), chance)
@@ -151,7 +156,7 @@ def sensitivity(
         of=of,
         method=method,
         scale="factor" if factor_scale else "difference",
-        base=level,
+        base=ends.base,
         noise=exp(chance) - 1.0 if factor_scale else chance,
         floor=_floor(method, scores, factor_scale=factor_scale),
         effects=tuple(
@@ -161,11 +166,11 @@ def sensitivity(
             )
         ),
         unused=unused,
-        points=0 if design is None else len(values) // design.block,
-        runs=replications * (2 * len(candidates) + len(values)) + len(noise),
+        points=0 if design is None else len(values) // block,
+        runs=replications * (1 + 2 * len(candidates) + len(values) + len(echoes)) + repeats,
         seed=seed,
         replications=replications,
-        repeats=len(noise),
+        repeats=repeats,
         complete=complete,
         scenario=base.scenario.to_dict(),
         versions=base.versions,
@@ -205,13 +210,24 @@ class _Simulated:
                 self._progress(self._done, total)
             yield found
 
+    def nudged(self, planned: Plan, number: int) -> Plan:
+        """The plan a hair off, for a repetition with other random numbers."""
+        return nudged(planned, self._seed, number)
+
     def runs(self, planned: Plan) -> list[Run]:
         """The replications of a point."""
         return [Run(planned, number) for number in range(self._replications)]
 
-    def means(self, plans: Sequence[Plan]) -> Any:
+    def means(self, plans: Sequence[Plan], more: int) -> Any:
         """The mean of the figure, plan by plan."""
-        for found in self.figures([self.runs(planned) for planned in plans]):
+        for found in self.figures([self.runs(planned) for planned in plans], more):
+            yield fmean(values[0] for values in found)
+
+    def echoes(self, plans: Sequence[Plan]) -> Any:
+        """The same of plans a hair off, with other random numbers."""
+        numbers = range(self._replications, 2 * self._replications)
+        groups = [[Run(self.nudged(one, n), n) for n in numbers] for one in plans]
+        for found in self.figures(groups):
             yield fmean(values[0] for values in found)
 
 
@@ -221,23 +237,30 @@ def _at_the_ends(
     candidates: Sequence[Factor],
     repeats: int,
     simulated: _Simulated,
+    more: int,
 ) -> _Ends:
     """The scenario itself, repeatedly, and every factor at both ends of its range."""
     plans = [
         varied(scenario, {one.path: one.at(share)})
         for one, share in product(candidates, (0.0, 1.0))
     ]
-    groups = [[Run(base, number) for number in range(repeats)]]
-    groups += [simulated.runs(planned) for planned in plans]
-    noise, *found = simulated.figures(groups)
+    groups = [simulated.runs(planned) for planned in (base, *plans)]
+    groups.append([Run(simulated.nudged(base, number), number) for number in range(repeats)])
+    first, *found, noise = simulated.figures(groups, more)
     means = [fmean(values[0] for values in runs) for runs in found]
-    same = [runs == noise[: len(runs)] for runs in found]
+    same = [runs == first for runs in found]
     return _Ends(
-        noise=noise,
+        base=fmean(values[0] for values in first),
+        noise=[values[0] for values in noise],
         low=means[::2],
         high=means[1::2],
         used=[not (low and high) for low, high in zip(same[::2], same[1::2], strict=True)],
     )
+
+
+def _spread(pairs: Sequence[tuple[float, float]]) -> float:
+    """Standard deviation of one of a pair that should be equal; 0 without pairs."""
+    return sqrt(fmean((a - b) ** 2 for a, b in pairs) / 2.0) if pairs else 0.0
 
 
 def _plan_at(scenario: Scenario, factors: Sequence[Factor], shares: NDArray[np.float64]) -> Plan:
