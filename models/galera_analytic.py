@@ -40,6 +40,9 @@ class GaleraForm:
         self._options = options
         self._costs = costs
         self._size = len(planned.placement)
+        # Rows that are certified by equal content are applied one after the other.
+        in_parallel = all(one.primary_key for one in planned.workload.classes)
+        self._appliers = options.applier_threads if in_parallel else 1
         self._writer_nodes = {
             *planned.workload.nodes,
             *(one.node for one in planned.workload.arrivals),
@@ -102,7 +105,7 @@ class GaleraForm:
             others = total - rates.get(node, 0.0)
             if others <= 0.0:
                 continue
-            used = others * self._applied_s(node, 1.0 / total) / self._options.applier_threads
+            used = others * self._applied_s(node, 1.0 / total) / self._appliers
             if used > _MOST_OF_APPLIERS:
                 name = self._planned.scenario.node_names[node]
                 yield (
@@ -223,7 +226,7 @@ class GaleraForm:
             not self._options.commit_monitor_through_flush
         ):
             applied_s -= self._costs.fsync_us * _US  # the monitor is left before the flush
-        used = min(others * applied_s / sqrt(self._options.applier_threads), _MOST_OF_APPLIERS)
+        used = min(others * applied_s / sqrt(self._appliers), _MOST_OF_APPLIERS)
         return used * applied_s / 2.0 / (1.0 - used)
 
     # -- what no client waits for --------------------------------------------------------------

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["figure_text", "range_text", "short", "tables", "verdict"]
 
+_SMALL = 1.1  # factors below are told by a digit more
 _MOSTLY = 0.8  # of a direction: what is above is called so
 
 
@@ -79,7 +80,9 @@ def figure_text(found: Sensitivity, value: float) -> str:
 def _effect_text(found: Sensitivity, effect: float) -> str:
     if found.method == "sobol":
         return f"{100.0 * effect:.0f} %"
-    return f"x {number(effect)}" if found.scale == "factor" else figure_text(found, effect)
+    if found.scale == "difference":
+        return figure_text(found, effect)
+    return f"x {number(effect, 4 if effect < _SMALL else 3)}"
 
 
 def _remark(one: Effect) -> str:

@@ -43,7 +43,10 @@ HOT = {"distribution": "hot", "rows": 10, "hot_rows": 2}
         ({"workload__class": [{"rows": 20_000}]}, "large transaction"),
         ({"workload__class": [{"row_bytes": 20_000}]}, "TCP"),
         ({"workload__class": [{"keys": HOT}]}, "meet another one in a row"),
-        ({"workload__class": [{"primary_key": False}]}, "meet another one in a row"),
+        (
+            {"workload__class": [{"primary_key": False}], "workload__nodes": ["*"]},
+            "meet another one in a row",
+        ),
         ({"cluster__machine__parallel_syncs": 1}, "fsyncs"),
         ({"cluster__options": {"wsrep_trx_fragment_size": 100}}, "streaming replication"),
         ({"cluster__options": {"repl.commit_order": 0}}, "out of order"),
@@ -115,6 +118,11 @@ def test_a_model_without_closed_forms_says_so(monkeypatch):
 def test_rare_meetings_in_a_row_do_not_matter():
     keys = {"distribution": "uniform", "rows": 100_000}
     assert reasons(workload__class=[{"keys": keys}]) == ""
+
+
+def test_inserts_of_one_node_meet_nobody_whatever_they_are_certified_by():
+    values = {"workload.class": [{"primary_key": False}], "network.rtt_ms": 20.0}
+    assert simrep.analytic(changed(**values)).holds
 
 
 def test_reading_waits_for_no_replica():
