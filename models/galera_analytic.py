@@ -13,6 +13,7 @@ from simrep.whatif.analytic.journey import Delay, Groups, Journey, Pace, Step, T
 from simrep.whatif.analytic.order import safe_order_s
 from simrep.whatif.analytic.transaction import execution, row_count
 
+from .galera_flow_control import receive_queue_limits
 from .galera_options import GaleraCosts, GaleraOptions
 from .galera_writeset import HEADER_BYTES, ROW_BYTES, TABLE_BYTES
 
@@ -20,6 +21,7 @@ __all__ = ["GaleraForm"]
 
 _US = 1e-6
 _MOST_OF_APPLIERS = 0.9  # in use: above, their queue grows to where flow control stops the cluster
+_SHORTLY = 0.12  # of the time: what flow control may take without being noticed
 _RARELY = 0.1  # messages of other nodes under way: with less, hardly one meets another
 _MTU_BYTES = EvsOptions().mtu_bytes
 
@@ -101,16 +103,34 @@ class GaleraForm:
                     f"and the order takes less than the {1e3 * ordered_s:.3g} ms of a lone message"
                 )
                 return
+        yield from self._flow_control(rates)
+
+    def _flow_control(self, rates: Mapping[int, float]) -> Iterator[str]:
+        """Queues of appliers that stop everybody: in the long run, or when much comes at once."""
+        total = sum(rates.values())
+        names = self._planned.scenario.node_names
+        most = receive_queue_limits(self._options, self._size)[0]
         for node in range(self._size):
             others = total - rates.get(node, 0.0)
             if others <= 0.0:
                 continue
-            used = others * self._applied_s(node, 1.0 / total) / self._appliers
-            if used > _MOST_OF_APPLIERS:
-                name = self._planned.scenario.node_names[node]
+            applied_s = self._applied_s(node, 1.0 / total) / self._appliers
+            if others * applied_s > _MOST_OF_APPLIERS:
                 yield (
-                    f"the appliers of {name} would be busy {used:.0%} of the time: their queue "
-                    "grows until flow control stops the cluster"
+                    f"the appliers of {names[node]} would be busy {others * applied_s:.0%} of the "
+                    "time: their queue grows until flow control stops the cluster"
+                )
+                return
+            # All clients of a node may be in one message.
+            clients = sum(writer != node for writer in self._planned.workload.nodes)
+            host = self._planned.placement[node]
+            crowd = self._planned.placement.count(host) / (self._planned.machines[host].cores or 1)
+            drained_s = (clients - most) * applied_s * max(1.0, crowd)
+            stopped = drained_s * total / max(1, clients)
+            if stopped > _SHORTLY:
+                yield (
+                    f"{clients} writesets may arrive at once, and flow control stops the cluster "
+                    f"at {most} in a queue"
                 )
                 return
 

@@ -209,7 +209,7 @@ def test_the_kth_fastest_replica_decides():
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize("threads", [2, 16, 64])
+@pytest.mark.parametrize("threads", [2, 16, 48])
 def test_clients_of_one_galera_node_share_its_send_window(size, threads):
     scenario = content(
         "galera",

@@ -51,6 +51,7 @@ HOT = {"distribution": "hot", "rows": 10, "hot_rows": 2}
         ({"cluster__options": {"wsrep_trx_fragment_size": 100}}, "streaming replication"),
         ({"cluster__options": {"repl.commit_order": 0}}, "out of order"),
         ({"cluster__costs__apply_us": 2000.0, "network__rtt_ms": 1.0}, "flow control"),
+        ({"workload__threads": 60, "network__rtt_ms": 20.0}, "arrive at once"),
         ({"cluster__nodes": 3, "node": [{"name": "n3", "segment": 1}]}, "segments"),
     ],
 )
