@@ -21,7 +21,7 @@ __all__ = ["GaleraForm"]
 
 _US = 1e-6
 _MOST_OF_APPLIERS = 0.9  # in use: above, their queue grows to where flow control stops the cluster
-_SHORTLY = 0.12  # of the time: what flow control may take without being noticed
+_SHORTLY = 0.1  # of the time: what flow control may take without being noticed
 _RARELY = 0.1  # messages of other nodes under way: with less, hardly one meets another
 _MTU_BYTES = EvsOptions().mtu_bytes
 
