@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simrep.errors import SimrepError
 
-__all__ = ["Design", "Scores", "design_of"]
+__all__ = ["Design", "Scores", "check_installed", "design_of"]
 
 Array = NDArray[np.float64]
 
@@ -88,18 +88,18 @@ def _problem(factors: int) -> dict[str, Any]:
     return {"num_vars": factors, "names": names, "bounds": [[0.0, 1.0]] * factors}
 
 
-def design_of(method: str, factors: int, points: int, seed: int) -> Design:
-    """The points of a method.
+def check_installed() -> None:
+    """Raise SimrepError where SALib is missing."""
+    from importlib.util import find_spec
 
-    Raises
-    ------
-    SimrepError
-        If SALib is not installed.
-    """
-    try:
-        from SALib.sample import morris, sobol
-    except ImportError as error:
-        raise SimrepError("sensitivity needs SALib: pip install 'simrep[sensitivity]'") from error
+    if find_spec("SALib") is None:
+        raise SimrepError("sensitivity needs SALib: pip install 'simrep[sensitivity]'")
+
+
+def design_of(method: str, factors: int, points: int, seed: int) -> Design:
+    """The points of a method."""
+    from SALib.sample import morris, sobol
+
     problem = _problem(factors)
     if method == "morris":
         shares = morris.sample(problem, points, num_levels=_LEVELS, seed=seed)
@@ -150,7 +150,7 @@ def _sobol(design: Design, values: Array, chance: float) -> Scores:
         calc_second_order=False,
         num_resamples=_RESAMPLES,
         conf_level=0.95,
-        seed=design.seed,
+        seed=design.seed + 1,  # 0 is taken for none
     )
     totals, firsts = np.asarray(found["ST"]), np.asarray(found["S1"])
     return Scores(

@@ -23,7 +23,7 @@ from simrep.errors import ScenarioError, SimrepError, nearest
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.simulated import Run, figures_of, simulate_groups
 from simrep.scenario import Scenario, load
-from simrep.whatif.design import Scores, design_of
+from simrep.whatif.design import Scores, check_installed, design_of
 from simrep.whatif.factors import Factor, given_factor, nudged, usual_factors, varied
 from simrep.whatif.sensitivity_result import Effect, Sensitivity
 
@@ -103,8 +103,9 @@ def sensitivity(
     ScenarioError
         If an argument, a path or a range is not valid.
     SimrepError
-        If a run has no such figure, as when nothing commits.
+        If SALib is missing, or a run has no such figure, as when nothing commits.
     """
+    check_installed()
     loaded = load(scenario)
     if method not in METHODS:
         raise ScenarioError("method", f"no method {method!r}", nearest(method, METHODS))

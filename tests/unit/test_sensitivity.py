@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -187,6 +188,21 @@ def test_a_figure_that_some_point_does_not_have():
     content = scenario("standalone", 1, costs={"fsync_us": 100.0}, duration_s=0.001)
     with pytest.raises(simrep.SimrepError, match="not known at every point"):
         found(content, over={"cluster.costs.fsync_us": (100.0, 10_000.0)})
+
+
+def test_without_salib_it_says_what_to_install(monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "SALib" else find_spec(name)
+    )
+    with pytest.raises(simrep.SimrepError, match=r"simrep\[sensitivity\]"):
+        found()
+
+
+@pytest.mark.parametrize("method", ["morris", "sobol"])
+def test_seed_zero_is_a_seed(method):
+    one, other = (found(method=method, points=4, seed=0).to_dict() for _ in range(2))
+    assert one == other
 
 
 def test_it_is_drawn_and_shown(tmp_path):
