@@ -22,6 +22,7 @@ __all__ = ["GaleraForm"]
 _US = 1e-6
 _MOST_OF_APPLIERS = 0.9  # in use: above, their queue grows to where flow control stops the cluster
 _SHORTLY = 0.1  # of the time: what flow control may take without being noticed
+_MOST_OF_A_THREAD = 0.6
 _RARELY = 0.1  # messages of other nodes under way: with less, hardly one meets another
 _MTU_BYTES = EvsOptions().mtu_bytes
 
@@ -103,7 +104,35 @@ class GaleraForm:
                     f"and the order takes less than the {1e3 * ordered_s:.3g} ms of a lone message"
                 )
                 return
+        yield from self._one_thread(rates)
         yield from self._flow_control(rates)
+
+    def _one_thread(self, rates: Mapping[int, float]) -> Iterator[str]:
+        """Messages that queue up for the thread of the group communication."""
+        if self._size == 1:
+            return
+        total = sum(rates.values())
+        for node, rate in rates.items():
+            pace = Pace(1.0 / rate, 1.0 / total, 1, rates)
+            numbers = total
+            if self._options.use_aggregate:
+                hops = self._hops_s(pace)
+                numbers = min(total, self._options.send_window / safe_order_s(hops, node))
+            used = numbers * self._message_work_s(node, pace)
+            if used > _MOST_OF_A_THREAD:
+                yield (
+                    f"the thread of the group communication of "
+                    f"{self._planned.scenario.node_names[node]} would be busy {used:.0%} of the "
+                    "time: messages queue up for it"
+                )
+                return
+
+    def _message_work_s(self, node: int, pace: Pace) -> float:
+        """CPU that a message number takes on a node: two broadcasts of everybody."""
+        sends_s = (self._size - 1) * self._cost(node, self._costs.send_us, pace.any_s)
+        return 2.0 * (
+            sends_s + (self._size - 1) * self._cost(node, self._costs.receive_us, pace.any_s)
+        )
 
     def _flow_control(self, rates: Mapping[int, float]) -> Iterator[str]:
         """Queues of appliers that stop everybody: in the long run, or when much comes at once."""
@@ -154,12 +183,21 @@ class GaleraForm:
         together = self._most_together() if options.use_aggregate else 1
         queue_s = 0.0
         if together > 1:
-            waiting = max(0.0, 1.0 - options.user_send_window / pace.clients)
+            waiting = self._waiting(ordered_s / pace.own_s)
             queue_s = waiting * self._next_message_s(node, ordered_s, pace)
         return (
             Turns("order", ordered_s, servers=float(numbers * together)),
             Delay("send window", queue_s),
         )
+
+    def _waiting(self, under_way: float) -> float:
+        """Share of the messages that find the window taken, with so many under way on average."""
+        window = self._options.user_send_window
+        if not self._planned.workload.arrivals:  # clients come back together
+            return min(1.0, max(0.0, under_way / window - 1.0))
+        from scipy.special import pdtrc
+
+        return float(pdtrc(window - 1, under_way))
 
     def _next_message_s(self, node: int, ordered_s: float, pace: Pace) -> float:
         """How long it is to the next message of another member, while messages follow each other.
@@ -233,19 +271,21 @@ class GaleraForm:
         seconds = self._cost(node, costs.certify_us, pause_s)
         seconds += self._cost(node, costs.apply_us, pause_s, more_s)
         seconds += self._committed_s(node, pause_s)
-        if self._options.flush_log_at_trx_commit == 1:
-            seconds += costs.fsync_us * _US
-        return seconds
+        return seconds + self._applier_flush_s()
+
+    def _applier_flush_s(self) -> float:
+        """How long it waits for the redo log: of several, for half of another flush first."""
+        if self._options.flush_log_at_trx_commit != 1:
+            return 0.0
+        return self._costs.fsync_us * _US * (1.5 if self._appliers > 1 else 1.0)
 
     def _behind_others_s(self, node: int, others: float, pace: Pace) -> float:
         """What is ordered before, of other nodes, is applied first (Pollaczek and Khinchine)."""
         if others <= 0.0:
             return 0.0
         applied_s = self._applied_s(node, pace.any_s)
-        if self._options.flush_log_at_trx_commit == 1 and (
-            not self._options.commit_monitor_through_flush
-        ):
-            applied_s -= self._costs.fsync_us * _US  # the monitor is left before the flush
+        if not self._options.commit_monitor_through_flush:
+            applied_s -= self._applier_flush_s()  # the monitor is left before the flush
         used = min(others * applied_s / sqrt(self._appliers), _MOST_OF_APPLIERS)
         return used * applied_s / 2.0 / (1.0 - used)
 
@@ -261,9 +301,7 @@ class GaleraForm:
                                        float(self._most_together())))  # fmt: skip
         beside = {}
         for other in range(self._size):
-            sends = (self._size - 1) * self._cost(other, costs.send_us, pace.any_s)
-            receipts = (self._size - 1) * self._cost(other, costs.receive_us, pace.any_s)
-            messages_s = 2.0 * share * (sends + receipts)
+            messages_s = share * self._message_work_s(other, pace)
             if other == node:
                 beside[other] = messages_s
                 continue
@@ -271,9 +309,8 @@ class GaleraForm:
                 messages_s
                 + self._cost(other, costs.action_us, pace.any_s)
                 + self._applied_s(other, pace.any_s)
+                - self._applier_flush_s()
             )
-            if self._options.flush_log_at_trx_commit == 1:
-                beside[other] -= costs.fsync_us * _US
         return beside
 
     def _cost(self, node: int, us: float, pause_s: float, more_s: float = 0.0) -> float:

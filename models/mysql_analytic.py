@@ -68,7 +68,7 @@ class ServerForm:
             return Journey(steps)
         return Journey(
             (*steps, *self.before_commit(node, pace), *self._commit(node, pace)),
-            self.beside_s(node, pace),
+            self._all_beside_s(node, pace),
         )
 
     def limits(self, rates: Mapping[int, float]) -> Iterator[str]:
@@ -93,6 +93,10 @@ class ServerForm:
         """How long a group is held under the lock of its last stage, in seconds."""
         return 0.0
 
+    def each_held_s(self, node: int, pace: Pace) -> float:
+        """What every transaction of a group waits for after the other, after the commit."""
+        return 0.0
+
     def after_commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
         """What is waited for between the engine's commit and the answer."""
         return ()
@@ -100,6 +104,16 @@ class ServerForm:
     def beside_s(self, node: int, pace: Pace) -> dict[int, float]:
         """CPU on nodes that no client waits for."""
         return {}
+
+    def _all_beside_s(self, node: int, pace: Pace) -> dict[int, float]:
+        """With the CPU that leaders of groups take for the others."""
+        beside = self.beside_s(node, pace)
+        if self._log_bin:
+            costs = self._server_costs
+            leader_us = costs.commit_us + costs.binlog_write_us + costs.switch_us
+            byte_s = costs.binlog_byte_ns * 1e-9 * size_bytes(self.planned)
+            beside[node] = beside.get(node, 0.0) + leader_us * _US + byte_s
+        return beside
 
     # -- the logs ------------------------------------------------------------------------------
 
@@ -135,7 +149,7 @@ class ServerForm:
         costs = self._server_costs
         size = size_bytes(self.planned)
         switch_s = costs.switch_us * _US
-        commit_s = self.cost(node, costs.commit_us, pace.own_s) + self._wake_s(node)
+        commit_s = self.cost(node, costs.commit_us, pace.own_s)
         warm_s = costs.commit_us * _US
         redo = GroupStage(self._redo_s(size))
         after = self.after_commit(node, pace)
@@ -152,6 +166,7 @@ class ServerForm:
         each_s = costs.binlog_write_us * _US + byte_s
         sync_s = self._binlog_sync_s(node, size)
         held_s = self.held_s(node, pace)
+        commit_s += self._wake_s(node)
         generation = self._server_options.commit_pipeline
         if generation in {"mysql-5.1", "mysql-5.5"}:
             again_s = self._redo_s(0)
@@ -166,12 +181,14 @@ class ServerForm:
             )
         last = GroupStage(held_s + commit_s, warm_s)
         if generation == "mysql-5.7":
-            stages = (GroupStage(redo.seconds + write_s, each_s), GroupStage(sync_s), last)
-            return Groups("group commit", stages, answer_s=switch_s), *after
+            newer = (GroupStage(redo.seconds + write_s, each_s), GroupStage(sync_s), last)
+            return Groups("group commit", newer, answer_s=switch_s), *after
         if generation == "mariadb":
             logs = Groups("group commit", (redo, GroupStage(write_s + sync_s, each_s), last))
             return logs, *after, Work("answer", switch_s, wakes=1)
         # Redo logs are flushed before, by groups that others join or leave behind.
         alone = Groups("redo log", (redo,))
-        stages = (GroupStage(write_s, each_s), GroupStage(sync_s), last)
+        stages: tuple[GroupStage, ...] = (GroupStage(write_s, each_s), GroupStage(sync_s), last)
+        if turn_s := self.each_held_s(node, pace):
+            stages = (*stages, GroupStage(turn_s, turn_s))
         return alone, Groups("group commit", stages, answer_s=switch_s), *after

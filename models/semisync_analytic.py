@@ -58,9 +58,17 @@ class SemisyncForm(AsynchronousForm):
             return self._acknowledged_s(pace)
         return 0.0
 
+    def each_held_s(self, node: int, pace: Pace) -> float:
+        """MySQL 5.6 answers a group when one after the other has been acknowledged."""
+        if self._waits and self.options.commit_pipeline == "mysql-5.6":
+            return self._acknowledged_s(pace)
+        return 0.0
+
     def after_commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
         """An acknowledgement of one's own, or one's turn to be sent."""
         if not self._waits:
+            return ()
+        if self.options.commit_pipeline == "mysql-5.6":
             return ()
         if self.options.stop_and_wait:
             return (Turns(_ACKNOWLEDGEMENT, self._acknowledged_s(pace)),)

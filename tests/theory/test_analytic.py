@@ -164,7 +164,8 @@ def test_arrivals_at_a_moderate_rate(model):
         run={"duration_s": 20.0},
     )
     del scenario["workload"]["threads"]
-    assert_agrees(scenario, 0.05)
+    # How many of Galera's messages find the window taken is taken from as many independent ones.
+    assert_agrees(scenario, 0.10 if model == "galera" else 0.05)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ __all__ = ["GroupStage", "GroupTime", "closed_group_commit_s", "open_group_commi
 
 _STEPS = 400
 _SETTLED = 1e-12
+_FAR = 2.0
 _LEAST_SPREAD = 0.05  # of a group's time: nobody comes back at quite the same moment
 
 
@@ -71,6 +72,7 @@ def closed_group_commit_s(
     *,
     each_away_s: float = 0.0,
     others_rate: float = 0.0,
+    in_step: bool = True,
 ) -> GroupTime:
     """Of customers that are away between two visits.
 
@@ -85,6 +87,8 @@ def closed_group_commit_s(
         How far apart those come back who have left together.
     others_rate : float
         What comes per second beside them.
+    in_step : bool
+        Whether nothing keeps those apart who have left together, as a random pause does.
 
     Notes
     -----
@@ -96,8 +100,12 @@ def closed_group_commit_s(
     alone_s = sum(stage.seconds for stage in stages)
     if alone_s <= 0.0:
         return GroupTime(0.0, 0.0)
-    crowded = customers * max(stage.seconds for stage in stages) > away_s + alone_s
+    one_s = max(stage.seconds for stage in stages)
+    crowded = in_step and customers * one_s > away_s + alone_s
     limit_s = max(stage.each_s for stage in stages)
+    least_s = customers * limit_s - away_s
+    if least_s > _FAR * alone_s:  # one after the other, whatever the groups are
+        return GroupTime(least_s, 0.0)
     time_s, company, unsure = alone_s, 0.0, 0.0
     for _ in range(_STEPS):
         rate = customers / (away_s + time_s) + others_rate
@@ -114,7 +122,7 @@ def closed_group_commit_s(
         else:
             free = max(0.0, 1.0 - longest_s / (away_s + time_s)) ** (customers - 1)
             wait_s = (1.0 - free * exp(-others_rate * longest_s)) * longest_s / 2.0
-        found_s = max(own_s + wait_s, customers * limit_s - away_s)
+        found_s = max(own_s + wait_s, least_s)
         if abs(found_s - time_s) <= _SETTLED * found_s:
             break
         time_s += 0.5 * (found_s - time_s)

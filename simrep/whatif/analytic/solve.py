@@ -264,8 +264,15 @@ class _State:
         """The stages, and one's turn to go on among those who were served together."""
         each_s = max(step.answer_s, between_s)
         if clients is not None:
+            think = self._planned.workload.think
+            longest_s = max(stage.seconds for stage in step.stages)
             time = closed_group_commit_s(
-                step.stages, clients, away_s, each_away_s=each_s, others_rate=others
+                step.stages,
+                clients,
+                away_s,
+                each_away_s=each_s,
+                others_rate=others,
+                in_step=think.kind == "constant" or think.mean_s < longest_s,
             )
         else:
             time = open_group_commit_s(step.stages, rate + others)

@@ -34,18 +34,28 @@ def execution(
     settings = planned.scenario.workload
     statements = one.statements + one.reads + one.range_reads
     requests = statements if one.autocommit else statements + 2  # BEGIN and COMMIT
-    pause_s = pace.own_s / statements
-    client_s = requests * cost_s(machine, costs.client_s, pause_s)
+    own = settings.client == "own"
+    # Statements of a transaction follow each other: only the first comes after a long pause.
+    between_s = costs.statement_s + costs.client_s + settings.client_rtt_ms / 1e3 + one.pause_s
+
+    def cost(seconds: float, times: int) -> float:
+        first_s = cost_s(machine, seconds, pace.own_s)
+        return first_s + (times - 1) * cost_s(
+            machine, seconds, min(between_s, pace.own_s / statements)
+        )
+
     rows_s = costs.row_s * row_count(one)
     rows_s += costs.row_read_s * (one.reads + one.range_reads * one.range_rows)
-    server_s = statements * cost_s(machine, costs.statement_s, pause_s) + rows_s + prepare_s
+    server_s = cost(costs.statement_s, statements) + rows_s + prepare_s
     outside_s = requests * settings.client_rtt_ms / 1e3 + max(0, statements - 1) * one.pause_s
-    if settings.client == "own":  # its own machine is never short of cores, nor cold
+    client_s = 0.0
+    if own:  # its machine is never short of cores, nor cold
         outside_s += requests * costs.client_s
-        client_s = 0.0
-    separate = 1 if one.autocommit or not costs.client_s else requests
+    elif costs.client_s:
+        client_s = cost(costs.client_s, requests)
+    apart = one.pause_s or settings.client_rtt_ms or (own and costs.client_s)
     return (
         Delay("client", outside_s),
         Work("client", client_s, wakes=0),
-        Work("execution", server_s, wakes=max(statements, separate)),
+        Work("execution", server_s, wakes=statements if apart else 1),
     )
