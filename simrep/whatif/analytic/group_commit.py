@@ -13,8 +13,8 @@ from math import exp, inf, isfinite
 
 __all__ = ["GroupStage", "GroupTime", "closed_group_commit_s", "open_group_commit_s"]
 
-_STEPS = 400
-_SETTLED = 1e-12
+_STEPS = 60
+_SETTLED = 1e-10
 _FAR = 2.0
 _LEAST_SPREAD = 0.05  # of a group's time: nobody comes back at quite the same moment
 

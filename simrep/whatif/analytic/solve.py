@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 from simrep.experiment.plan import Plan
 from simrep.whatif.analytic.erlang import open_station_s
@@ -28,8 +28,10 @@ from simrep.whatif.analytic.repairman import closed_station_s
 
 __all__ = ["NoSolutionError", "Solution", "solve"]
 
-_STEPS = 2000
-_SETTLED = 1e-10
+_STEPS = 400
+_HALVES = 60  # steps of half the way; after them ever shorter ones, as waits may jump
+_SETTLED = 1e-9
+_NEARLY = 1e-3
 _TOO_UNSURE = 0.12  # of a cycle
 _MOST_BESIDE = 0.95  # of the cores of a machine, taken by what no client waits for
 
@@ -85,7 +87,8 @@ def solve(planned: Plan, form: ClosedForm) -> Solution:
         arriving[one.node] = arriving.get(one.node, 0.0) + one.rate_tps
     latencies = dict.fromkeys(clients or arriving, 1e-3)
     state = _State(planned)
-    for _ in range(_STEPS):
+    change = inf
+    for number in range(_STEPS):
         rates = arriving or {
             node: number / (think_s + latencies[node]) for node, number in clients.items()
         }
@@ -102,17 +105,15 @@ def solve(planned: Plan, form: ClosedForm) -> Solution:
             )
             for node, rate in rates.items()
         }
-        state.adjust(journeys, rates, clients, think_s)
+        state.adjust(journeys, rates, clients, think_s, 0.5 * min(1.0, _HALVES / (number + 1)))
         found = {node: state.latency_s(node) for node in journeys}
         if not all(isfinite(latency) for latency in found.values()):
             raise NoSolutionError(state.overloaded)
         change = max(abs(found[node] - latencies[node]) / found[node] for node in found)
-        latencies = {
-            node: latencies[node] + 0.5 * (found[node] - latencies[node]) for node in found
-        }
+        latencies = found
         if change <= _SETTLED:
             break
-    else:
+    if change > _NEARLY:
         raise NoSolutionError("waits at several places depend on each other and do not settle")
     if too_busy := state.too_busy():
         raise NoSolutionError(too_busy)
@@ -157,8 +158,9 @@ class _State:
         rates: Mapping[int, float],
         clients: Mapping[int, int],
         think_s: float,
+        share: float,
     ) -> None:
-        """Solve every place once, with the rest of the way as it is."""
+        """Solve every place once, with the rest of the way as it is, and go so far towards it."""
         self.unsure = 0.0
         for node, journey in journeys.items():
             self.times_s.setdefault(node, [getattr(step, "seconds", 0.0) for step in journey.steps])
@@ -171,20 +173,21 @@ class _State:
             for position, step in enumerate(journey.steps):
                 away_s = think_s + sum(times) - times[position]
                 if isinstance(step, Work):
-                    times[position] = step.seconds * stretch[host] + step.wakes * wake_s * idle
+                    solved_s = step.seconds * stretch[host] + step.wakes * wake_s * idle
                 elif isinstance(step, Delay):
-                    times[position] = step.seconds
+                    solved_s = step.seconds
                 elif isinstance(step, Turns):
-                    times[position] = self._turns(step, rates[node], clients.get(node), away_s)
+                    solved_s = self._turns(step, rates[node], clients.get(node), away_s)
                 elif isinstance(step, Release):
-                    times[position] = self._release(step, rates[node], clients.get(node))
+                    solved_s = self._release(step, rates[node], clients.get(node))
                 else:
                     others = sum(rates.values()) - rates[node] if step.others else 0.0
                     works = sum(one.seconds for one in journey.steps if isinstance(one, Work))
                     between_s = works / (self._planned.machines[host].cores or 1)
-                    times[position] = self._groups(
+                    solved_s = self._groups(
                         step, rates[node], clients.get(node), away_s, others, between_s
                     )
+                times[position] += share * (solved_s - times[position])
 
     def _cores(
         self,
