@@ -31,8 +31,9 @@ __all__ = ["NoSolutionError", "Solution", "solve"]
 _STEPS = 400
 _HALVES = 60  # steps of half the way; after them ever shorter ones, as waits may jump
 _SETTLED = 1e-9
-_NEARLY = 1e-3
+_NEARLY = 1e-2
 _TOO_UNSURE = 0.12  # of a cycle
+_COMPARABLE = 3.0  # times as long on the cores as in the log: what takes turns with what?
 _MOST_BESIDE = 0.95  # of the cores of a machine, taken by what no client waits for
 
 
@@ -119,8 +120,7 @@ def solve(planned: Plan, form: ClosedForm) -> Solution:
         raise NoSolutionError(too_busy)
     if state.unsure > _TOO_UNSURE:
         raise NoSolutionError(
-            "clients fall into step behind the group commit, and how large its groups are decides: "
-            f"by {state.unsure:.0%} either way"
+            "clients fall into step behind the group commit, and how large its groups are decides"
         )
     total = sum(rates.values())
     stages: dict[str, float] = {}
@@ -282,6 +282,9 @@ class _State:
             if not isfinite(time.seconds):
                 self.overloaded = f"more arrives than the group commit can take ({step.name})"
                 return time.seconds
+        phases = between_s * (clients or 0) / max(stage.seconds for stage in step.stages)
+        if time.unsure and 1.0 < phases < _COMPARABLE:  # all on the cores, then all in the log
+            self.unsure = 1.0
         grows_s = each_s / 2.0 + sum(stage.each_s for stage in step.stages)
         self.unsure = max(self.unsure, time.unsure * grows_s / (away_s + time.seconds))
         return time.seconds + each_s * time.company / 2.0
