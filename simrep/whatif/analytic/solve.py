@@ -266,9 +266,9 @@ class _State:
     ) -> float:
         """The stages, and one's turn to go on among those who were served together."""
         each_s = max(step.answer_s, between_s)
+        longest_s = max(stage.seconds for stage in step.stages)
         if clients is not None:
             think = self._planned.workload.think
-            longest_s = max(stage.seconds for stage in step.stages)
             time = closed_group_commit_s(
                 step.stages,
                 clients,
@@ -282,8 +282,10 @@ class _State:
             if not isfinite(time.seconds):
                 self.overloaded = f"more arrives than the group commit can take ({step.name})"
                 return time.seconds
-        phases = between_s * (clients or 0) / max(stage.seconds for stage in step.stages)
-        if time.unsure and 1.0 < phases < _COMPARABLE:  # all on the cores, then all in the log
+        on_cores_s = between_s * (clients or 0)
+        if (
+            time.unsure and longest_s < on_cores_s < _COMPARABLE * longest_s
+        ):  # all on the cores, then all in the log
             self.unsure = 1.0
         grows_s = each_s / 2.0 + sum(stage.each_s for stage in step.stages)
         self.unsure = max(self.unsure, time.unsure * grows_s / (away_s + time.seconds))
