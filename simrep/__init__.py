@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.whatif.analytic.opinion import analytic
-    from simrep.whatif.sensitivity import sensitivity
+    from simrep.whatif.sensitivity.ask import sensitivity
     from simrep.workload.transaction import Transaction
 
     __version__: str
@@ -106,7 +106,7 @@ _HOMES = {
     "simrep.experiment.validation": ("Validation", "validate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.whatif.analytic.opinion": ("analytic",),
-    "simrep.whatif.sensitivity": ("sensitivity",),
+    "simrep.whatif.sensitivity.ask": ("sensitivity",),
     "simrep.workload.transaction": ("Transaction",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

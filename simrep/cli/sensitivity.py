@@ -67,8 +67,8 @@ def sensitivity(
     chosen_ranges = ranges(over) if over else None
 
     from simrep.scenario import load, with_values
-    from simrep.whatif.sensitivity import METHODS
-    from simrep.whatif.sensitivity import sensitivity as find
+    from simrep.whatif.sensitivity.ask import METHODS
+    from simrep.whatif.sensitivity.ask import sensitivity as find
 
     if method not in METHODS:
         raise ScenarioError("--method", f"no method {method!r}", f"valid: {', '.join(METHODS)}")

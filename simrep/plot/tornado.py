@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 
 from simrep.measure.figures import unit_of
 from simrep.plot.style import GREY, INK, PALETTE, Sheet, save, styled, value_ticks
-from simrep.whatif.sensitivity_table import range_text, short
+from simrep.whatif.sensitivity.table import range_text, short
 
 if TYPE_CHECKING:
-    from simrep.whatif.sensitivity_result import Sensitivity
+    from simrep.whatif.sensitivity.result import Sensitivity
 
 __all__ = ["plot_tornado"]
 

@@ -15,7 +15,7 @@ import simrep
 from simrep.cli.app import app
 from simrep.cli.sensitivity import ranges
 from simrep.whatif import sensitivity as module
-from simrep.whatif.design import design_of
+from simrep.whatif.sensitivity.design import design_of
 from tests.server_runs import scenario
 
 # One client, nothing random: latency is statement_us + 2 * fsync_us.

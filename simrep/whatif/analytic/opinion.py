@@ -89,7 +89,7 @@ class Analytic:
         return tables(self, result)
 
     def _repr_html_(self) -> str:
-        from simrep.whatif.html import as_html
+        from simrep.experiment.printed import as_html
 
         return as_html(self.tables(), 100)
 

@@ -136,12 +136,12 @@ class Sensitivity:
 
     def tables(self) -> Group:
         """Tables for a terminal; ``rich.print(found.tables())`` or ``print(found)``."""
-        from simrep.whatif.sensitivity_table import tables
+        from simrep.whatif.sensitivity.table import tables
 
         return tables(self)
 
     def _repr_html_(self) -> str:
-        from simrep.whatif.html import as_html
+        from simrep.experiment.printed import as_html
 
         return as_html(self.tables(), 120)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from simrep.whatif.sensitivity_result import Effect, Sensitivity
+    from simrep.whatif.sensitivity.result import Effect, Sensitivity
 
 __all__ = ["figure_text", "range_text", "short", "tables", "verdict"]
 

@@ -23,9 +23,9 @@ from simrep.errors import ScenarioError, SimrepError, nearest
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.simulated import Run, figures_of, simulate_groups
 from simrep.scenario import Scenario, load
-from simrep.whatif.design import Scores, check_installed, design_of
-from simrep.whatif.factors import Factor, given_factor, nudged, usual_factors, varied
-from simrep.whatif.sensitivity_result import Effect, Sensitivity
+from simrep.whatif.sensitivity.design import Scores, check_installed, design_of
+from simrep.whatif.sensitivity.factors import Factor, given_factor, nudged, usual_factors, varied
+from simrep.whatif.sensitivity.result import Effect, Sensitivity
 
 __all__ = ["METHODS", "sensitivity"]
 
