@@ -37,6 +37,8 @@ from typing import ClassVar
 
 from simrep.experiment.cluster import Cluster
 from simrep.experiment.model import SessionTable
+from simrep.experiment.plan import Plan
+from simrep.whatif.analytic.journey import ClosedForm
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
 from .asynchronous_replica import Replica
@@ -72,3 +74,10 @@ class Asynchronous(SourceAndReplicas):
             replica = Replica(server, options, costs)
             cluster.network.on_receive(server.index, replica.receive)
             self.replicas.append(replica)
+
+    @staticmethod
+    def analytic(planned: Plan) -> ClosedForm:
+        """See ``ClosedForm``."""
+        from .asynchronous_analytic import AsynchronousForm
+
+        return AsynchronousForm(planned)

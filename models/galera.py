@@ -40,7 +40,9 @@ from simpy.events import Event
 
 from simrep.experiment.cluster import Cluster
 from simrep.experiment.model import Change
+from simrep.experiment.plan import Plan
 from simrep.measure.stations import Station
+from simrep.whatif.analytic.journey import ClosedForm
 from simrep.workload.transaction import Transaction
 
 from .galera_changes import Changes
@@ -89,6 +91,13 @@ class Galera:
         self._changes: Changes | None = None
         if cluster.changes:
             self._changes = Changes(cluster, options, self._members, self._servers, self._server)
+
+    @staticmethod
+    def analytic(planned: Plan) -> ClosedForm:
+        """See ``ClosedForm``."""
+        from .galera_analytic import GaleraForm
+
+        return GaleraForm(planned)
 
     @staticmethod
     def has_xa(_options: Any) -> bool:

@@ -10,7 +10,14 @@ from simrep.kernel.mutex import PausableMutex
 from .galera_options import GaleraOptions
 from .galera_writeset import Control, Kind
 
-__all__ = ["FlowControl"]
+__all__ = ["FlowControl", "receive_queue_limits"]
+
+
+def receive_queue_limits(options: GaleraOptions, size: int) -> tuple[int, int]:
+    """Lengths of the receive queue that stop a cluster of so many nodes, and let it go on."""
+    scale = 1.0 if options.fc_master_slave else sqrt(size)
+    upper = int(options.fc_limit * scale + 0.5)
+    return upper, int(upper * options.fc_factor + 0.5)
 
 
 class FlowControl:
@@ -55,10 +62,7 @@ class FlowControl:
         self._send = send
 
     def _set_limits(self, size: int) -> None:
-        options = self._options
-        scale = 1.0 if options.fc_master_slave else sqrt(size)
-        self.upper = int(options.fc_limit * scale + 0.5)
-        self.lower = int(self.upper * options.fc_factor + 0.5)
+        self.upper, self.lower = receive_queue_limits(self._options, size)
 
     def grown(self, queue: int) -> None:
         """The receive queue has grown to ``queue`` writesets."""

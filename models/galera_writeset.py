@@ -14,6 +14,9 @@ from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.transaction import Transaction
 
 __all__ = [
+    "HEADER_BYTES",
+    "ROW_BYTES",
+    "TABLE_BYTES",
     "Control",
     "Kind",
     "LocalTransaction",
@@ -27,11 +30,11 @@ __all__ = [
     "is_whole",
 ]
 
-_HEADER_BYTES = 150  # writeset header, checksum, GTID and transaction events
+HEADER_BYTES = 150  # writeset header, checksum, GTID and transaction events
 # FLAT8: one 8-byte hash per key part (schema, table, row); parts that a key has in common with the
 # one before it are not repeated (key_set.cpp).
-_TABLE_BYTES = 16
-_ROW_BYTES = 8
+TABLE_BYTES = 16
+ROW_BYTES = 8
 
 
 class Kind:
@@ -166,8 +169,8 @@ class Writeset:
         self.size_bytes = (
             transaction.size_bytes
             + (transaction.text_bytes if annotate else 0)
-            + _HEADER_BYTES
-            + (_TABLE_BYTES + _ROW_BYTES * self.key_count if self.key_count else 0)
+            + HEADER_BYTES
+            + (TABLE_BYTES + ROW_BYTES * self.key_count if self.key_count else 0)
         )
         self.last_seen = 0
         self.sent_s = -1.0

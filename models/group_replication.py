@@ -41,7 +41,9 @@ from simpy.events import Event
 from simrep.errors import ScenarioError
 from simrep.experiment.cluster import Cluster
 from simrep.experiment.model import SessionTable
+from simrep.experiment.plan import Plan
 from simrep.measure.stations import Station
+from simrep.whatif.analytic.journey import ClosedForm
 from simrep.workload.transaction import Transaction
 
 from .group_replication_member import LOOP_S, PRIMARY, Member
@@ -92,6 +94,13 @@ class GroupReplication:
             make(cluster, index, options, costs, LOOP_S * uniform())
             for index in range(cluster.size)
         ]
+
+    @staticmethod
+    def analytic(planned: Plan) -> ClosedForm:
+        """See ``ClosedForm``."""
+        from .group_replication_analytic import GroupReplicationForm
+
+        return GroupReplicationForm(planned)
 
     @staticmethod
     def has_xa(_options: Any) -> bool:

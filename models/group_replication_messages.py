@@ -15,6 +15,8 @@ from .group_replication_certifier import Snapshot
 from .mysql_server import BinlogTransaction
 
 __all__ = [
+    "CONTEXT_BYTES",
+    "ITEM_BYTES",
     "Fragment",
     "GtidExecuted",
     "Kind",
@@ -26,8 +28,8 @@ __all__ = [
 ]
 
 # Transaction context event without its write set, GTID event, headers of three layers.
-_CONTEXT_BYTES = 330
-_ITEM_BYTES = 16  # a 64-bit hash as base64 text, with its length
+CONTEXT_BYTES = 330
+ITEM_BYTES = 16  # a 64-bit hash as base64 text, with its length
 
 
 class Kind:
@@ -87,7 +89,7 @@ class TransactionMessage:
         if self.ranges:
             self.scans = tuple([s.scan for s in statements if s.scan])
             self.item_count += sum(map(len, self.ranges))
-        self.size_bytes = entry.size_bytes + _CONTEXT_BYTES + _ITEM_BYTES * self.item_count
+        self.size_bytes = entry.size_bytes + CONTEXT_BYTES + ITEM_BYTES * self.item_count
 
 
 class Fragment:

@@ -26,13 +26,13 @@ from .mysql_options import LARGEST_CACHE, ServerCosts, ServerOptions
 from .rollback_counters import rollback_counters
 from .watched import watch_pipeline_stage, watched_locks
 
-__all__ = ["BinlogHooks", "BinlogTransaction", "MysqlServer"]
+__all__ = ["ENVELOPE_BYTES", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
 
 BeforeBegin = Callable[[Transaction], Generator[Event, Any, None]]
 BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
 
 # Events around those of the rows: GTID (79 bytes), BEGIN (about 75), Xid (31).
-_ENVELOPE_BYTES = 185
+ENVELOPE_BYTES = 185
 _ENVELOPE_EVENTS = 3
 # A statement has a table map, and its rows in events that are closed when they have so many bytes
 # (binlog_row_event_max_size): a row is never cut.
@@ -77,7 +77,7 @@ class BinlogTransaction:
         self.transaction = transaction
         self.owner = owner
         self.prepared_after = prepared_after
-        self.size_bytes = transaction.size_bytes + _ENVELOPE_BYTES
+        self.size_bytes = transaction.size_bytes + ENVELOPE_BYTES
         rows_events = min(transaction.rows, ceil(transaction.size_bytes / _ROWS_EVENT_BYTES))
         self.events = _ENVELOPE_EVENTS + writing + max(writing, rows_events)
         self.seqno = 0

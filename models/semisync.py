@@ -50,6 +50,8 @@ from typing import ClassVar
 
 from simrep.experiment.cluster import Cluster
 from simrep.experiment.model import SessionTable
+from simrep.experiment.plan import Plan
+from simrep.whatif.analytic.journey import ClosedForm
 
 from .mysql_source_replicas import SOURCE, SourceAndReplicas
 from .semisync_options import SemisyncCosts, SemisyncOptions
@@ -84,6 +86,13 @@ class Semisync(SourceAndReplicas):
             replica = SemisyncReplica(cluster, server, options, costs)
             cluster.network.on_receive(server.index, replica.receive_flagged)
             self.replicas.append(replica)
+
+    @staticmethod
+    def analytic(planned: Plan) -> ClosedForm:
+        """See ``ClosedForm``."""
+        from .semisync_analytic import SemisyncForm
+
+        return SemisyncForm(planned)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Those of ``SourceAndReplicas``, and of the acknowledgements on the source.

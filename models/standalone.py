@@ -38,7 +38,9 @@ from simpy.events import Event
 
 from simrep.experiment.cluster import Cluster
 from simrep.experiment.model import SessionTable
+from simrep.experiment.plan import Plan
 from simrep.measure.stations import Station
+from simrep.whatif.analytic.journey import ClosedForm
 from simrep.workload.transaction import Transaction
 
 from .mysql_options import ServerCosts, ServerOptions
@@ -75,6 +77,13 @@ class Standalone:
             MysqlServer(cluster, index, options, costs, log_bin=options.log_bin)
             for index in range(cluster.size)
         ]
+
+    @staticmethod
+    def analytic(planned: Plan) -> ClosedForm:
+        """See ``ClosedForm``."""
+        from .standalone_analytic import standalone_form
+
+        return standalone_form(planned)
 
     @staticmethod
     def has_xa(_options: Any) -> bool:

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
     from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
+    from simrep.whatif.analytic.opinion import analytic
     from simrep.whatif.compare import compare
     from simrep.whatif.plan.ask import plan
+    from simrep.whatif.sensitivity.ask import sensitivity
     from simrep.whatif.sweep import sweep
     from simrep.whatif.swept import Sweep
     from simrep.workload.transaction import Transaction
@@ -63,6 +65,7 @@ __all__ = [
     "Transaction",
     "Validation",
     "__version__",
+    "analytic",
     "compare",
     "datasets",
     "explain_stall",
@@ -77,6 +80,7 @@ __all__ = [
     "plan",
     "reproduce",
     "run",
+    "sensitivity",
     "sustainable_rate",
     "sweep",
     "validate",
@@ -113,6 +117,8 @@ _HOMES = {
     "simrep.whatif.plan.ask": ("plan",),
     "simrep.whatif.sweep": ("sweep",),
     "simrep.whatif.swept": ("Sweep",),
+    "simrep.whatif.analytic.opinion": ("analytic",),
+    "simrep.whatif.sensitivity.ask": ("sensitivity",),
     "simrep.workload.transaction": ("Transaction",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -19,6 +19,7 @@ from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
 from simrep.cli.run import run
 from simrep.cli.schema import schema
+from simrep.cli.sensitivity import sensitivity
 from simrep.cli.sweep import sweep
 from simrep.cli.validate import validate
 from simrep.errors import ScenarioError, SimrepError
@@ -95,6 +96,7 @@ app.command()(validate)
 app.command()(models)
 app.command()(calibrate)
 app.command()(fragment_size)
+app.command()(sensitivity)
 app.command()(schema)
 app.add_typer(plan)
 app.add_typer(rig)

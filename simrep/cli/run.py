@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,6 +53,14 @@ Draws = Annotated[
     ),
 ]
 
+SecondOpinion = Annotated[
+    bool,
+    typer.Option(
+        "--analytic",
+        help="Print throughput and latency by closed forms first, and the difference at the end.",
+    ),
+]
+
 
 def run(
     scenario: Scenario,
@@ -66,6 +75,7 @@ def run(
     plot: Plot = None,
     log: Log = None,
     jobs: Jobs = 1,
+    analytic: SecondOpinion = False,
 ) -> None:
     """Simulate a scenario and print what came of it.
 
@@ -77,6 +87,7 @@ def run(
       simrep run cluster.toml --replications 10 --jobs 2 --plot cluster.png
       simrep run cluster.toml --precision 2% --of latency_s.p95
       simrep run cluster.toml --json | jq .throughput_tps
+      simrep run cluster.toml --analytic
     """
     check_writable("--plot", plot, plot=True)
     check_writable("--log", log)
@@ -88,6 +99,14 @@ def run(
     if log is not None:
         changes["run.log"] = True
     chosen = with_values(load(scenario), changes)
+    opinion = None
+    if analytic:
+        from simrep.whatif.analytic.opinion import analytic as closed_forms
+
+        opinion = closed_forms(chosen)
+        if not json:
+            show(opinion.tables())
+            sys.stdout.flush()
     goal = chosen.run.replications if replications is None else replications
     with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as update:
 
@@ -112,9 +131,12 @@ def run(
     if log is not None:
         write_whole(log, partial(_write_log, result))
     if json:
-        print_json(result.to_dict())
+        beside = {} if opinion is None else {"analytic": opinion.to_dict(result)}
+        print_json({**result.to_dict(), **beside})
     else:
         show(result.summary())
+        if opinion is not None and opinion.holds:
+            show(opinion.tables(result))
     if result.replications < goal:
         raise typer.Exit(130)
 

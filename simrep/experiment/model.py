@@ -55,6 +55,9 @@ class Model(Protocol):
     """One replication product.
 
     A model is built for one replication of one run. Clients drive it through ``transact``.
+
+    It may also have a static method ``analytic(plan)`` that returns what it knows in closed form
+    (``simrep.whatif.analytic.journey.ClosedForm``), for a second opinion.
     """
 
     name: ClassVar[str]

@@ -24,11 +24,11 @@ from simrep.groupcomm.total_order import Deliver
 from simrep.groupcomm.view import NO_VIEW, Message, View
 from simrep.kernel.clock import Clock
 
-__all__ = ["Evs", "EvsOptions"]
+__all__ = ["AGGREGATE_BYTES", "Evs", "EvsOptions"]
 
 _HEADER_BYTES = 120  # EVS user header, gmcast, frame with checksum, TCP/IP
 _GAP_BYTES = 110
-_AGGREGATE_BYTES = 8  # header of one message inside an aggregate
+AGGREGATE_BYTES = 8  # header of one message inside an aggregate
 _FEEDBACK_BYTES = 1 << 17  # at most 128 KiB may ask receivers to hold their completions back
 _MAX_RANGE = 0xFF  # the range of a message is one byte on the wire
 _FAR = 1 << 62  # beyond every number
@@ -204,11 +204,11 @@ class Evs:
             payload, size = output[0]
             count = 1
             if self._options.use_aggregate:
-                total = size + _AGGREGATE_BYTES
+                total = size + AGGREGATE_BYTES
                 for _, more in islice(output, 1, None):
-                    total += more + _AGGREGATE_BYTES
+                    total += more + AGGREGATE_BYTES
                     if total > self._options.mtu_bytes:
-                        total -= more + _AGGREGATE_BYTES
+                        total -= more + AGGREGATE_BYTES
                         break
                     count += 1
                 if count > 1:

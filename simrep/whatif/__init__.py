@@ -1,1 +1,1 @@
-"""What-if questions: sweeps, comparisons, inverse questions."""
+"""Questions that take many runs, or none: sweeps, comparisons, planning, sensitivity."""

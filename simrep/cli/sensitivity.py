@@ -1,0 +1,121 @@
+"""``simrep sensitivity``."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from simrep.cli.arguments import Jobs, Json, Plot, Seed, assignments, workers
+from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.run import Scenario, Set
+from simrep.errors import ScenarioError
+
+__all__ = ["ranges", "sensitivity"]
+
+Of = Annotated[
+    str, typer.Option(metavar="FIGURE", help="Figure of the result: throughput_tps, latency_s.p95.")
+]
+Over = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATH=LOW..HIGH",
+        help="Vary this number of the scenario; may be repeated. Default: the costs of the model "
+        "within their usual ranges, and all delays from half to twice.",
+    ),
+]
+Method = Annotated[
+    str, typer.Option(help="morris: effects, few runs; sobol: shares of the variance, many.")
+]
+Points = Annotated[
+    int | None,
+    typer.Option(min=2, help="Trajectories of Morris (10), or rows of the sample of Sobol (64)."),
+]
+Repeats = Annotated[
+    int, typer.Option(min=3, help="Repetitions with other random numbers, to see what chance does.")
+]
+Each = Annotated[int, typer.Option("--replications", min=1, help="Runs per point.")]
+
+
+def sensitivity(
+    scenario: Scenario,
+    of: Of = "latency_s.p95",
+    over: Over = None,
+    method: Method = "morris",
+    points: Points = None,
+    repeats: Repeats = 10,
+    set_: Set = None,
+    seed: Seed = None,
+    replications: Each = 1,
+    json: Json = False,
+    plot: Plot = None,
+    jobs: Jobs = 1,
+) -> None:
+    """Find out which numbers of a scenario move its answer most.
+
+    [bold]Examples[/bold]
+
+      simrep sensitivity cluster.toml --plot tornado.png
+      simrep sensitivity cluster.toml --of throughput_tps --jobs 2
+      simrep sensitivity cluster.toml --over network.rtt_ms=1..100 --over workload.threads=1..64
+      simrep sensitivity cluster.toml --method sobol --points 128 --json | jq .effects
+    """
+    check_writable("--plot", plot, plot=True)
+    chosen_ranges = ranges(over) if over else None
+
+    from simrep.scenario import load, with_values
+    from simrep.whatif.sensitivity.ask import METHODS
+    from simrep.whatif.sensitivity.ask import sensitivity as find
+
+    if method not in METHODS:
+        raise ScenarioError("--method", f"no method {method!r}", f"valid: {', '.join(METHODS)}")
+    chosen = with_values(load(scenario), assignments(set_ or []))
+    with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
+        found = find(
+            chosen,
+            of=of,
+            over=chosen_ranges,
+            method=method,  # type: ignore[arg-type]
+            points=points,
+            repeats=repeats,
+            replications=replications,
+            seed=seed,
+            executor=executor,
+            progress=progress,
+        )
+    if json:
+        print_json(found.to_dict())
+    else:
+        show(found.tables())
+    if plot is not None and found.effects:
+        write_whole(plot, found.plot)
+        print(f"Figure: {plot}", file=sys.stderr)
+    if not found.complete:
+        raise typer.Exit(130)
+
+
+def ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Ranges by path of ``path=low..high`` arguments."""
+    found = {}
+    for text in texts:
+        path, _, span = text.partition("=")
+        low, dots, high = span.partition("..")
+        ends = [_number(end) for end in (low, high)]
+        if not path.strip() or not dots or None in ends:
+            raise ScenarioError(
+                "--over", f"{text!r} is not of the form path=low..high", "network.rtt_ms=1..100"
+            )
+        found[path.strip()] = (ends[0], ends[1])
+    return found
+
+
+def _number(text: str) -> Any:
+    """A whole number stays one; None for what is no number."""
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,102 @@
+"""Why a scenario has no closed form, whatever its model is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+
+import numpy as np
+
+from simrep.experiment.plan import Plan
+from simrep.whatif.analytic.transaction import row_count
+from simrep.workload.classes import TransactionClass
+from simrep.workload.keys import Keys
+
+__all__ = ["contention", "doubts"]
+
+_LARGE = 1000  # rows of a statement: the engine lists no more
+_RARE = 0.01  # share of transactions that meet another one in a row: what is less hardly shows
+_FIRST_SEGMENTS = 10  # of TCP, before the first acknowledgement
+
+
+def doubts(planned: Plan) -> Iterator[str]:
+    """Everything that a closed form leaves out and the scenario has."""
+    workload = planned.workload
+    if len(workload.classes) > 1:
+        yield "several classes of transactions: they meet in the same queues and mean times differ"
+    if workload.scheduled:
+        yield "scheduled transactions: what they do to the others changes with time"
+    if planned.changes:
+        yield "servers come and go"
+    if any(arrivals.connections is not None for arrivals in workload.arrivals):
+        yield "arrivals wait for a connection"
+    yield from _network(planned)
+    if any(machine.parallel_syncs is not None for machine in planned.machines.values()):
+        yield "fsyncs of all servers of a machine wait for each other (parallel_syncs)"
+    for one in workload.classes[:1]:
+        yield from _transaction(planned, one)
+
+
+def _network(planned: Plan) -> Iterator[str]:
+    paths = planned.paths.values()
+    if any(path.outages for path in paths):
+        yield "outages of the network"
+    if any(path.loss for path in paths):
+        yield "lost segments: what is repeated arrives a timeout later"
+    if any(path.latency.jitter for path in paths):
+        yield "jitter: the slowest of several ways that vary has no simple mean"
+    if any(isfinite(path.bytes_per_s) for path in paths):
+        yield "limited bandwidth: messages queue up on the links"
+    if any(path.relayed for path in paths):
+        yield "a delay relay, which all messages queue up for"
+
+
+def _transaction(planned: Plan, one: TransactionClass) -> Iterator[str]:
+    if one.load_data or one.xa_hold_s is not None or one.session is not None:
+        yield "a transaction of a special kind (LOAD DATA, XA or session variables)"
+    if one.rows > _LARGE:
+        yield f"a large transaction ({one.rows:,} rows per statement), which takes steps of its own"
+    elif planned.paths:
+        least = min(path.tcp.segment_bytes for path in planned.paths.values()) * _FIRST_SEGMENTS
+        if row_count(one) * one.row_bytes > least:
+            yield f"more bytes than TCP sends at once ({least:,}): its windows decide"
+
+
+def contention(planned: Plan, under_way: float) -> str:
+    """Why row locks and conflicts cannot be left out; empty if they can.
+
+    Parameters
+    ----------
+    planned : Plan
+    under_way : float
+        Mean number of transactions at a time.
+    """
+    (one,) = planned.workload.classes
+    rows = row_count(one)
+    if not rows or (one.keys.distribution == "fresh" and one.primary_key):
+        return ""
+    same = 1.0
+    if one.keys.distribution != "fresh":
+        same = _same_row(one.keys)
+    elif len({*planned.workload.nodes, *(stream.node for stream in planned.workload.arrivals)}) < 2:
+        return ""  # rows of equal content: inserts of one node do not lock each other's
+    share = min(1.0, max(0.0, under_way - 1.0) * rows * rows * same)
+    if share <= _RARE:
+        return ""
+    return (
+        f"about {share:.0%} of the transactions meet another one in a row: they wait for locks or "
+        "fail in certification"
+    )
+
+
+def _same_row(keys: Keys) -> float:
+    """Probability that two choices fall on the same row."""
+    if keys.distribution == "scan":
+        return 1.0
+    if keys.distribution == "hot" and keys.hot_rows < keys.rows:
+        cold = keys.rows - keys.hot_rows
+        return keys.hot_fraction**2 / keys.hot_rows + (1.0 - keys.hot_fraction) ** 2 / cold
+    if keys.distribution == "zipf":
+        weights = np.arange(1, keys.rows + 1, dtype=np.float64) ** -keys.exponent
+        return float(np.sum(weights**2) / np.sum(weights) ** 2)
+    return 1.0 / keys.rows

@@ -1,0 +1,170 @@
+"""A second opinion on a scenario: closed forms instead of a simulation, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.printed import as_text
+from simrep.scenario import Scenario, load
+from simrep.whatif.analytic.doubts import contention, doubts
+from simrep.whatif.analytic.journey import ClosedForm
+from simrep.whatif.analytic.solve import NoSolutionError, Solution, solve
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from simrep.experiment.result import Result
+
+__all__ = ["Analytic", "analytic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Analytic:
+    """What closed forms say of a scenario, or why they say nothing.
+
+    Attributes
+    ----------
+    title : str
+        Name of the scenario.
+    throughput_tps : float or None
+        Committed transactions per second; None where no closed form holds.
+    latency_s : float or None
+        Mean latency in seconds.
+    stages_s : mapping of str to float
+        Its parts, in seconds.
+    busy : mapping of str to float
+        Share of the cores in use, by machine.
+    reasons : tuple of str
+        Why no closed form holds; empty where one does.
+    notes : tuple of str
+        What is simplified.
+    """
+
+    title: str
+    throughput_tps: float | None = None
+    latency_s: float | None = None
+    stages_s: Mapping[str, float] = field(default_factory=dict)
+    busy: Mapping[str, float] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is an answer."""
+        return not self.reasons
+
+    def against(self, result: Result) -> dict[str, float]:
+        """How far it is from a simulation, relative to that, by figure; empty without an answer."""
+        pairs = {
+            "throughput_tps": (self.throughput_tps, result.throughput_tps),
+            "latency_s.mean": (self.latency_s, result.latency_s.get("mean", 0.0)),
+        }
+        return {
+            name: said / simulated - 1.0
+            for name, (said, simulated) in pairs.items()
+            if said is not None and isfinite(simulated) and simulated > 0.0
+        }
+
+    def to_dict(self, result: Result | None = None) -> dict[str, Any]:
+        """As JSON can hold it; with a simulation, the differences to it."""
+        content = {one.name: getattr(self, one.name) for one in fields(self)}
+        for name in ("stages_s", "busy"):
+            content[name] = dict(content[name])
+        for name in ("reasons", "notes"):
+            content[name] = list(content[name])
+        content["holds"] = self.holds
+        if result is not None:
+            content["difference"] = self.against(result)
+        return content
+
+    def tables(self, result: Result | None = None) -> Group:
+        """Tables for a terminal; with a simulation, beside it."""
+        from simrep.whatif.analytic.table import tables
+
+        return tables(self, result)
+
+    def _repr_html_(self) -> str:
+        from simrep.experiment.printed import as_html
+
+        return as_html(self.tables(), 100)
+
+    def __str__(self) -> str:
+        return as_text(self.tables(), 100)
+
+    def __repr__(self) -> str:
+        if not self.holds:
+            return f"<Analytic: none, {self.reasons[0]}>"
+        return f"<Analytic {self.throughput_tps:.4g} transactions/s, mean {self.latency_s:.4g} s>"
+
+
+def analytic(scenario: str | Path | Mapping[str, Any] | Scenario) -> Analytic:
+    """What closed forms and mean value analysis say of a scenario.
+
+    Parameters
+    ----------
+    scenario : str, Path, mapping or Scenario
+        What :func:`simrep.run` takes.
+
+    Returns
+    -------
+    Analytic
+        Throughput and mean latency, or the reasons why no closed form holds.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be run.
+    """
+    loaded = load(scenario)
+    planned = plan(loaded)
+    hook = getattr(planned.model, "analytic", None)
+    reasons = list(doubts(planned))
+    if hook is None:
+        reasons.insert(0, f"model {planned.model.name!r} has no closed form")
+        return Analytic(title=loaded.name, reasons=tuple(reasons))
+    form: ClosedForm = hook(planned)
+    reasons += form.doubts()
+    if reasons:
+        return Analytic(title=loaded.name, reasons=tuple(reasons))
+    try:
+        solution = solve(planned, form)
+    except NoSolutionError as error:
+        return Analytic(title=loaded.name, reasons=(str(error),))
+    under_way = sum(rate * solution.latencies_s[node] for node, rate in solution.rates.items())
+    if crowded := contention(planned, under_way):
+        reasons.append(crowded)
+    reasons += form.limits(solution.rates)
+    if reasons:
+        return Analytic(title=loaded.name, reasons=tuple(reasons))
+    return Analytic(
+        title=loaded.name,
+        throughput_tps=_throughput_tps(planned, solution),
+        latency_s=solution.latency_s,
+        stages_s=solution.stages_s,
+        busy={host: share for host, share in solution.busy.items() if share > 0.0},
+        notes=tuple(form.notes()),
+    )
+
+
+def _throughput_tps(planned: Plan, solution: Solution) -> float:
+    """Of a fixed number, until the last client has done its share; its connection included."""
+    workload = planned.workload
+    if workload.per_client is None:
+        return solution.throughput_tps
+    think_s = workload.think.mean_s
+    span_s = 0.0
+    for node, latency_s in solution.latencies_s.items():
+        machine = planned.machines[planned.placement[node]]
+        on_host = sum(
+            planned.placement[other] == planned.placement[node] for other in workload.nodes
+        )
+        turns = -(-on_host // (machine.cores or 1))
+        connect_s = turns * getattr(planned.costs, "connect_us", 0.0) / 1e6
+        connect_s += 2.0 * planned.scenario.workload.client_rtt_ms / 1e3
+        span_s = max(span_s, connect_s + workload.per_client * (think_s + latency_s))
+    return len(workload.nodes) * workload.per_client / span_s

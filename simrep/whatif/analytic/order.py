@@ -1,0 +1,64 @@
+"""How long a message takes that is ordered: safe delivery, consensus, and what follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+__all__ = ["Delays", "consensus_s", "kth_fastest", "safe_order_s", "slot_order_s"]
+
+Delays = Sequence[Sequence[float]]
+"""One-way times by sender and receiver, in seconds; zero to oneself."""
+
+
+def safe_order_s(delays_s: Delays, origin: int) -> float:
+    """From sending a message until it is known at its origin that everybody has it, in seconds.
+
+    The message reaches one member, whose own message reaches another, whose report comes back: the
+    longest of these ways, with three members or more the longest cycle of three.
+    """
+    members = range(len(delays_s))
+    return max(
+        delays_s[origin][first] + delays_s[first][second] + delays_s[second][origin]
+        for first, second in product(members, repeat=2)
+    )
+
+
+def consensus_s(there_s: Delays, back_s: Delays, origin: int) -> float:
+    """Until a majority, the origin included, has answered a proposal, in seconds.
+
+    Parameters
+    ----------
+    there_s, back_s : sequence of sequence of float
+        One-way times of the proposal and of the answer.
+    origin : int
+    """
+    size = len(there_s)
+    round_trips = [
+        there_s[origin][other] + back_s[other][origin] for other in range(size) if other != origin
+    ]
+    return kth_fastest(round_trips, size // 2) if round_trips else 0.0
+
+
+def slot_order_s(there_s: Delays, back_s: Delays, origin: int, *, single_leader: bool) -> float:
+    """From proposing a message until it is delivered at its origin, in seconds.
+
+    After consensus everybody is told, and skips its own earlier slot: the farthest decides. Only a
+    single leader delivers at once.
+    """
+    agreed_s = consensus_s(there_s, back_s, origin)
+    if single_leader:
+        return agreed_s
+    return agreed_s + max(
+        (
+            there_s[origin][other] + there_s[other][origin]
+            for other in range(len(there_s))
+            if other != origin
+        ),
+        default=0.0,
+    )
+
+
+def kth_fastest(seconds: Sequence[float], k: int) -> float:
+    """The k-th smallest, counted from 1."""
+    return sorted(seconds)[k - 1]

@@ -1,0 +1,1 @@
+"""Which numbers of a scenario move its answer most."""

@@ -1,0 +1,149 @@
+"""What is varied to see what it moves: costs, delays, and any number of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
+
+from simrep.errors import ScenarioError
+from simrep.experiment.plan import Plan, plan
+from simrep.kernel.streams import Streams
+from simrep.scenario import Scenario, with_values
+from simrep.scenario.prior import prior_of
+from simrep.scenario.problems import spellings
+
+__all__ = ["DELAYS", "Factor", "given_factor", "nudged", "usual_factors", "varied"]
+
+DELAYS = "network.delays"
+"""All delays between nodes together, as a multiple of what the scenario says."""
+
+_FASTER, _SLOWER = 0.5, 2.0
+_HAIR = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A number of a scenario, and the range in which it is varied.
+
+    Parameters
+    ----------
+    path : str
+        Where it stands in the scenario, or ``network.delays``.
+    low, high : float
+        The range.
+    whole : bool
+        Whether it takes whole numbers only.
+    """
+
+    path: str
+    low: float
+    high: float
+    whole: bool = False
+
+    def at(self, share: float) -> float:
+        """The value at a share of the range, from 0 to 1.
+
+        On a logarithmic scale where both ends are positive: costs vary by factors.
+        """
+        if share in {0.0, 1.0}:
+            value = self.high if share else self.low
+        elif self.low > 0.0:
+            value = self.low * (self.high / self.low) ** share
+        else:
+            value = self.low + (self.high - self.low) * share
+        return round(value) if self.whole else value
+
+
+def usual_factors(planned: Plan) -> tuple[Factor, ...]:
+    """All costs of the model that have a usual range, and half to twice the delays."""
+    costs = [
+        Factor(f"cluster.costs.{spellings(name, field)[0]}", prior.low, prior.high)
+        for name, field in type(planned.costs).model_fields.items()
+        if (prior := prior_of(field)) is not None
+    ]
+    delays = [Factor(DELAYS, _FASTER, _SLOWER)] if planned.paths else []
+    return (*costs, *delays)
+
+
+def given_factor(scenario: Scenario, path: str, low: float, high: float) -> Factor:
+    """A factor of one's own.
+
+    Raises
+    ------
+    ScenarioError
+        If the range is none, or the scenario has no such number.
+    """
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise ScenarioError(
+            path, f"{low:g}..{high:g} is no range", "give LOW..HIGH, LOW below HIGH"
+        )
+    if path == DELAYS and low < 0.0:
+        raise ScenarioError(path, f"delays cannot be negative, given {low:g}")
+    factor = Factor(path, low, high)
+    if (
+        float(low).is_integer()
+        and float(high).is_integer()
+        and not _takes(scenario, low + 0.5, path)
+    ):
+        factor = Factor(path, int(low), int(high), whole=True)
+    for end in (factor.low, factor.high):
+        varied(scenario, {path: end})
+    return factor
+
+
+def _takes(scenario: Scenario, value: float, path: str) -> bool:
+    try:
+        varied(scenario, {path: value})
+    except ScenarioError:
+        return False
+    return True
+
+
+def varied(scenario: Scenario, values: Mapping[str, float]) -> Plan:
+    """The plan of a scenario with some numbers changed, by their paths.
+
+    Raises
+    ------
+    ScenarioError
+        If a path leads nowhere, or a value is not allowed there.
+    """
+    given = {path: value for path, value in values.items() if path != DELAYS}
+    planned = plan(with_values(scenario, given) if given else scenario)
+    times = values.get(DELAYS, 1.0)
+    return planned if times == 1.0 else _slower(planned, times)
+
+
+def nudged(planned: Plan, seed: int, number: int) -> Plan:
+    """The plan with all costs and delays a thousandth off, at most.
+
+    That moves no answer by itself; but clients may fall into step in another way, as with other
+    random numbers.
+    """
+    uniform = Streams(seed, number).uniform("sensitivity/nudge")
+
+    def factor() -> float:
+        return 1.0 + _HAIR * (2.0 * uniform() - 1.0)
+
+    costs = {
+        name: value * factor()
+        for name, value in planned.costs
+        if isinstance(value, float) and prior_of(type(planned.costs).model_fields[name]) is not None
+    }
+    costs = {name: max(value, _least(planned, name)) for name, value in costs.items()}
+    return _slower(replace(planned, costs=planned.costs.model_copy(update=costs)), factor())
+
+
+def _least(planned: Plan, name: str) -> float:
+    prior = prior_of(type(planned.costs).model_fields[name])
+    return prior.least if prior is not None and prior.least is not None else 0.0
+
+
+def _slower(planned: Plan, times: float) -> Plan:
+    return replace(
+        planned,
+        paths={
+            pair: replace(path, latency=replace(path.latency, base_s=times * path.latency.base_s))
+            for pair, path in planned.paths.items()
+        },
+    )

@@ -1,0 +1,163 @@
+"""Which numbers of a scenario move its answer, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from simrep.experiment.printed import as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from rich.console import Group
+
+__all__ = ["Effect", "Sensitivity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one number does.
+
+    Attributes
+    ----------
+    path : str
+        Where it stands in the scenario; ``network.delays`` are all delays, as a factor.
+    low, high : float
+        Its range.
+    at_low, at_high : float
+        The figure with this number at an end of its range, everything else as in the scenario.
+    effect : float
+        Morris: how much it moves the figure over its range, on average over the ranges of all
+        others, as a factor (1: not at all) or a difference (0: not at all); see
+        ``Sensitivity.scale``. Sobol: its total share of the variance.
+    interval : (float, float)
+        95 % interval of that, by bootstrap.
+    direction : float
+        From -1, it always lowers the figure, to 1, it always raises it; NaN for Sobol.
+    alone : float
+        From 0 to 1: how far the effect is the same whatever the others are.
+    above_chance : bool
+        Whether the effect is larger than chance explains.
+    """
+
+    path: str
+    low: float
+    high: float
+    at_low: float
+    at_high: float
+    effect: float
+    interval: tuple[float, float]
+    direction: float
+    alone: float
+    above_chance: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Sensitivity:
+    """What moves a figure of a scenario, the most important first.
+
+    Attributes
+    ----------
+    title : str
+        Name of the scenario.
+    of : str
+        The figure.
+    method : {"morris", "sobol"}
+    scale : {"factor", "difference"}
+        Whether effects are factors, as of all figures that are positive at every point, or
+        differences in the unit of the figure.
+    base : float
+        The figure of the scenario itself.
+    noise : float
+        Standard deviation of a point by chance, relative if effects are factors.
+    floor : float
+        95 of 100 numbers that do nothing stay below this effect by chance.
+    effects : tuple of Effect
+    unused : tuple of str
+        What was varied and never made any difference at all: the run does not use it.
+    points : int
+        Trajectories, or rows of the base sample.
+    runs : int
+        Simulated runs in all.
+    seed, replications, repeats : int
+    complete : bool
+        False if it was interrupted.
+    scenario, versions : mapping
+    """
+
+    title: str
+    of: str
+    method: Literal["morris", "sobol"]
+    scale: Literal["factor", "difference"]
+    base: float
+    noise: float
+    floor: float
+    effects: tuple[Effect, ...]
+    unused: tuple[str, ...]
+    points: int
+    runs: int
+    seed: int
+    replications: int
+    repeats: int
+    complete: bool
+    scenario: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; what is not a number becomes None."""
+        content = {one.name: getattr(self, one.name) for one in fields(self)}
+        content["effects"] = [_row(one) for one in self.effects]
+        content["unused"] = list(self.unused)
+        content["scenario"], content["versions"] = dict(self.scenario), dict(self.versions)
+        return content
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per number, the most important first."""
+        import pandas as pd
+
+        names = [one.name for one in fields(Effect)]
+        rows = [[getattr(one, name) for name in names] for one in self.effects]
+        frame = pd.DataFrame(rows, columns=names)
+        low, high = zip(*frame.pop("interval"), strict=True) if rows else ((), ())
+        position = names.index("effect") + 1
+        frame.insert(position, "effect_low", list(low))
+        frame.insert(position + 1, "effect_high", list(high))
+        return frame
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """A tornado plot; saved when a path is given."""
+        from simrep.plot.tornado import plot_tornado
+
+        return plot_tornado(self, path)
+
+    def tables(self) -> Group:
+        """Tables for a terminal; ``rich.print(found.tables())`` or ``print(found)``."""
+        from simrep.whatif.sensitivity.table import tables
+
+        return tables(self)
+
+    def _repr_html_(self) -> str:
+        from simrep.experiment.printed import as_html
+
+        return as_html(self.tables(), 120)
+
+    def __str__(self) -> str:
+        return as_text(self.tables(), 120)
+
+    def __repr__(self) -> str:
+        first = ", ".join(one.path for one in self.effects[:3]) or "nothing"
+        return f"<Sensitivity of {self.of} by {self.method}: {first}>"
+
+
+def _row(one: Effect) -> dict[str, Any]:
+    row = {field.name: _finite(getattr(one, field.name)) for field in fields(one)}
+    row["interval"] = list(one.interval)
+    return row
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not isfinite(value) else value
