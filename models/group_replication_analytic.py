@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from simrep.experiment.plan import Plan
 from simrep.whatif.analytic.journey import Delay, Pace, Step, Work
-from simrep.whatif.analytic.order import Delays, consensus_s, slot_order_s
+from simrep.whatif.analytic.order import Delays, consensus_s, shortest_s, slot_order_s
 from simrep.whatif.analytic.transaction import row_count
 
 from .group_replication_member import PRIMARY
@@ -146,10 +146,11 @@ class GroupReplicationForm(ServerForm):
         """
         held_s = 0.0
         agreed_s = consensus_s(there, back, node)
+        told_s = shortest_s(there, node)
         for other in self._members:
             if other != node:
                 learned_s = consensus_s(there, back, other) + there[other][node]
-                latest_s = agreed_s + there[node][other] + learned_s - ordered_s
+                latest_s = agreed_s + told_s[other] + learned_s - ordered_s
                 held_s += max(0.0, latest_s) ** 2 / 2.0
         return held_s / float(self.options.flow_control_period)
 

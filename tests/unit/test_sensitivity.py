@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import simrep
 from simrep.cli.app import app
 from simrep.cli.sensitivity import ranges
-from simrep.whatif import sensitivity as module
+from simrep.whatif.sensitivity import ask as module
 from simrep.whatif.sensitivity.design import design_of
 from tests.server_runs import scenario
 

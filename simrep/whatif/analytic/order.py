@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-__all__ = ["Delays", "consensus_s", "kth_fastest", "safe_order_s", "slot_order_s"]
+__all__ = ["Delays", "consensus_s", "kth_fastest", "safe_order_s", "shortest_s", "slot_order_s"]
 
 Delays = Sequence[Sequence[float]]
 """One-way times by sender and receiver, in seconds; zero to oneself."""
@@ -43,20 +43,32 @@ def consensus_s(there_s: Delays, back_s: Delays, origin: int) -> float:
 def slot_order_s(there_s: Delays, back_s: Delays, origin: int, *, single_leader: bool) -> float:
     """From proposing a message until it is delivered at its origin, in seconds.
 
-    After consensus everybody is told, and skips its own earlier slot: the farthest decides. Only a
-    single leader delivers at once.
+    After consensus everybody is told, by the proposer or by the skip of somebody who knows, and
+    skips its own earlier slot: the farthest decides. Only a single leader delivers at once.
     """
     agreed_s = consensus_s(there_s, back_s, origin)
     if single_leader:
         return agreed_s
+    told_s = shortest_s(there_s, origin)
     return agreed_s + max(
         (
-            there_s[origin][other] + there_s[other][origin]
+            told_s[other] + there_s[other][origin]
             for other in range(len(there_s))
             if other != origin
         ),
         default=0.0,
     )
+
+
+def shortest_s(delays_s: Delays, origin: int) -> list[float]:
+    """The shortest way from one member to each, over any others, in seconds."""
+    told_s = list(delays_s[origin])
+    for _ in delays_s:
+        told_s = [
+            min(direct, *(told_s[by] + delays_s[by][to] for by in range(len(delays_s)) if by != to))
+            for to, direct in enumerate(told_s)
+        ]
+    return told_s
 
 
 def kth_fastest(seconds: Sequence[float], k: int) -> float:
