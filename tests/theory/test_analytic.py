@@ -72,9 +72,9 @@ def test_a_lone_client_of_uneven_distances_elsewhere_with_statements_and_a_think
         run={"duration_s": 20.0},
     )
     # Statistics of the group, once a second and member, save some transactions a round trip: with
+    # three of them a second beside seven transactions in ten at most one, and not all of its wait.
     tolerance = 0.08 if model == "group_replication" else LONE
     assert_agrees(scenario, tolerance)
-    assert_agrees(scenario, 0.08 if model == "group_replication" else LONE)
 
 
 @pytest.mark.parametrize("version", ["mysql-5.1", "mysql-5.5", "mysql-5.6", "mysql-8.4",
