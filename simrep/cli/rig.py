@@ -192,10 +192,11 @@ def relay(
 
     table = Table(box=box.SIMPLE_HEAD, title=f"Delays by {found['delay_method']}")
     names = ("requested_ms", "mean_ms", "p50_ms", "p99_ms", "most_ms", "relay_cpu")
-    for name in names:
+    for name in (*names, "received"):
         table.add_column(name, justify="right")
     for row in found["delays"]:
-        table.add_row(*(f"{row[name]:.3f}" for name in names))
+        received = f"{row['received'] / row['sent']:.2%}"
+        table.add_row(*(f"{row[name]:.3f}" for name in names), received)
     show(table)
 
 

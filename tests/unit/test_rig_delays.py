@@ -18,7 +18,7 @@ COUNTERS = """\
 from,to,delay_us,packets,bytes,dropped,late_mean_us,late_max_us,most_queued_bytes,write_errors
 n1,n2,0.0,0,0,0,0.00,0.0,0,0
 n3,n1,50000.0,300,30000,1,40.00,900.0,600,0
-n3,n2,50000.0,100,10000,0,80.00,100.0,600,0
+n3,n2,50000.0,100,10000,0,80.00,100.0,600,2
 """
 
 
@@ -46,10 +46,12 @@ def test_unknown_nodes_are_named_with_the_nearest():
         DelayMatrix(NODES, {("n1", "n1"): Link(1)})
 
 
-@pytest.mark.parametrize("wrong", [{"delay_ms": -1}, {"loss": 1.0}, {"rate_mbit": -5}])
+@pytest.mark.parametrize("wrong", [{"delay_ms": -1}, {"delay_ms": float("nan")}, {"loss": 1.0}, {"rate_mbit": -5}])
 def test_impossible_links_are_refused(wrong):
     with pytest.raises(RigError, match="figures of 0 and above"):
         Link(**wrong)
+    with pytest.raises(RigError, match="cannot make packets early"):
+        Link(5, 6)
 
 
 def test_the_relay_is_told_microseconds_and_percent():
@@ -61,7 +63,7 @@ def test_the_relay_is_told_microseconds_and_percent():
 
 def test_counters_of_links_are_weighed_by_their_packets():
     total = merged(read_counters(COUNTERS), 0.25)
-    assert (total.packets, total.bytes, total.dropped) == (400, 40000, 1)
+    assert (total.packets, total.bytes, total.dropped) == (400, 40000, 3)
     assert total.late_mean_ms == pytest.approx(0.050)
     assert total.late_max_ms == pytest.approx(0.9)
     assert total.cpu_s == 0.25
@@ -74,7 +76,7 @@ def test_netem_has_a_band_for_every_late_receiver():
     assert lines[0].startswith("tc qdisc add dev eth0 root handle 1: prio bands 3 priomap 0 0")
     assert lines[1].endswith("parent 1:2 handle 11: netem limit 100000 delay 50000us")
     assert lines[2].endswith("match ip dst 10.0.0.1/32 flowid 1:2")
-    assert lines[3].endswith("parent 1:3 handle 12: netem limit 100000 delay 5000us 1000us loss 1%")
+    assert lines[3].endswith("parent 1:3 handle 12: netem limit 100000 delay 5000us 1000us loss 1% rate 100000000kbit")
     assert lines[4].endswith("match ip dst 10.0.0.2/32 flowid 1:3")
 
 

@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
+from contextlib import nullcontext
 
 import pytest
 from typer.testing import CliRunner
@@ -227,6 +229,12 @@ def test_an_engine_may_be_told(monkeypatch):
     choice = engines.choose("percona", wanted="docker", base="own:1", delay_method="relay")
     assert (choice.engine.name, choice.engine.delay_method) == ("docker", "relay")
     assert choice.reason == "as told"
+    with pytest.raises(RigError, match="is a folder"):
+        engines.choose("mysql", wanted="docker", base="/")
+    with pytest.raises(RigError, match="is no folder"):
+        engines.choose("mysql", wanted="netns", base="own:1")
+    with pytest.raises(RigError, match="percona needs Docker"):
+        engines.choose("percona", wanted="netns")
     with pytest.raises(RigError, match="no server 'oracle'"):
         engines.choose("oracle")
 
@@ -244,10 +252,15 @@ def test_abilities_name_the_package_that_is_missing(monkeypatch):
 
 def test_a_root_file_system_becomes_an_image(monkeypatch, folder):
     ran = []
-    monkeypatch.setattr("simrep.rig.rootfs.run", lambda argv, **_: ran.append(argv))
+
+    def run(argv, *, given=None, **_):
+        with tarfile.open(fileobj=given, mode="r|") if given else nullcontext(()) as packed:
+            ran.append((argv, [entry.name for entry in packed]))
+
+    monkeypatch.setattr("simrep.rig.rootfs.run", run)
     place = default_rootfs("mysql")
     place.mkdir(parents=True)
     (place / "simrep-rig-done").touch()
     done = CliRunner().invoke(app, ["rig", "base", "mysql", "--image", "own:1"])
     assert done.output == "own:1\n"
-    assert ran == [["sh", "-c", f"tar -C {place} -c . | docker import - own:1"]]
+    assert ran == [(["docker", "import", "-", "own:1"], [".", "./simrep-rig-done"])]

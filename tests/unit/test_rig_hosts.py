@@ -85,8 +85,9 @@ def recorder(monkeypatch, tmp_path):
 @pytest.fixture
 def rootfs(tmp_path):
     place = tmp_path / "root"
-    for name in ("bin", "etc"):
+    for name in ("usr/sbin", "etc"):
         (place / name).mkdir(parents=True)
+    (place / "usr/sbin/mariadbd").touch()
     return place
 
 
@@ -144,6 +145,7 @@ def test_one_rig_at_a_time(recorder, rootfs):
 def test_what_a_crash_left_is_ended_and_removed(recorder, monkeypatch):
     killed = []
     monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, int(number))))
+    monkeypatch.setattr(namespaces, "KILLED_S", 0.0)
     recorder.answers = {
         "netns list": "simrep-n1 (id: 0)\nother\nsimrep-switch\n",
         "pids simrep-n1": "41\n42\n",
@@ -167,16 +169,38 @@ def test_containers_come_and_go_by_compose(recorder, tmp_path):
     engine.set_delays(DelayMatrix.egress(("n1", "n2"), "n2", 50))
     assert recorder.having("simrep-rig-delay-n2", "netem", "50000us")
     engine.down()
-    assert recorder.lines[-1].endswith("down --volumes --timeout 1")
+    assert recorder.lines[-2].endswith("down --volumes --timeout 1")
+    assert "rm -rf /rig/*" in recorder.lines[-1]  # as root: the servers' data are another user's
     assert not (tmp_path / "docker").exists()
     count = len(recorder.lines)
     engine.down()
     assert len(recorder.lines) == count
 
 
+def test_the_servers_image_is_that_of_the_tools_if_it_has_them(recorder):
+    engine = Docker("own:1", "tools:1")
+    engine.up(2)
+    assert engine._tools_image == "own:1"
+    engine.down()
+    recorder.fail = {"command -v tc"}
+    other = Docker("official:1", "tools:1")
+    other.up(2)
+    assert other._tools_image == "tools:1"
+    other.down()
+
+
+def test_containers_that_drop_what_comes_another_way_are_refused(recorder):
+    recorder.answers = {"rp_filter": "1\n"}
+    engine = Docker("own:1", "tools:1")
+    with pytest.raises(RigError, match="rp_filter=2"):
+        engine.up(2)
+    engine.down()
+
+
 def test_containers_have_a_relay_where_packets_leave_late(recorder, monkeypatch, tmp_path):
     recorder.fail = {"netem"}
     recorder.answers = {"/stat": STAT, "version": "2.0"}
+    recorder.answers |= {"eth0/mtu": "1400\n"}
     folder = tmp_path / "docker" / "delay-n1"
 
     def written(relay):
@@ -196,6 +220,7 @@ def test_containers_have_a_relay_where_packets_leave_late(recorder, monkeypatch,
     assert "link n1 n2 50000" in (folder / "relay.conf").read_text(encoding="utf-8")
     assert recorder.having("delay-n1", "ip rule add fwmark 0x51")
     assert recorder.having("delay-n1", "route replace 10.97.0.12/32 dev delay0 src 10.97.0.11")
+    assert recorder.having("delay-n1", "ip link set delay0 mtu 1400")
     assert not recorder.having("delay-n2", "rule")
     found = engine.delay_statistics(reset=True)
     ticks = os.sysconf("SC_CLK_TCK")

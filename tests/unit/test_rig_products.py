@@ -1,6 +1,7 @@
 """Clusters of the rig: command lines, health, counters, and what is asked of servers."""
 
 import pytest
+from pymysql.err import OperationalError
 
 from simrep.rig.errors import RigError
 from simrep.rig.galera import galera_arguments, galera_problems
@@ -9,7 +10,7 @@ from simrep.rig.mariadb import MariaDB
 from simrep.rig.mysql import MySQL, Percona
 from simrep.rig.products import product
 from simrep.rig.semisync import semisync_arguments, semisync_problems
-from simrep.rig.server import Server, option_arguments
+from simrep.rig.server import Server, option_arguments, option_file
 from simrep.rig.servers import await_condition
 from simrep.rig.source_replica import replica_problems
 from tests.rig_hosts import PretendedEngine, PretendedHost, PretendedServers, status_rows
@@ -27,6 +28,7 @@ SYNCED = {
 }
 ONLINE = {"member_state": "ONLINE", "member_role": "SECONDARY", "view_id": "v:2"}
 PRIMARY = {**ONLINE, "member_role": "PRIMARY"}
+NODES = ("n1", "n2")
 REPLICA = {"Slave_IO_Running": "Yes", "Slave_SQL_Running": "Yes", "Last_IO_Error": ""}
 
 
@@ -80,6 +82,8 @@ def test_each_side_of_semisynchronous_replication_has_its_own_options():
     assert "--plugin-load-add=semisync_replica.so" in replica
     assert not any("wait_point" in argument for argument in replica)
     assert source[-1] == replica[-1] == "--sync_binlog=1"
+    theirs = semisync_arguments("mariadb", {"rpl_semi_sync_master_timeout": 5}, source=True)
+    assert theirs[-1] == "--rpl_semi_sync_master_timeout=5"  # built in: a wrong name is refused
     assert semisync_arguments("mariadb", {}, source=True) == ["--rpl-semi-sync-master-enabled=ON"]
     assert semisync_arguments("mariadb", {}, source=False) == ["--rpl-semi-sync-slave-enabled=ON"]
 
@@ -87,15 +91,25 @@ def test_each_side_of_semisynchronous_replication_has_its_own_options():
 def test_a_server_is_told_where_its_data_are(tmp_path):
     host = PretendedHost("n2", tmp_path)
     server = Server(host, MySQL(), 2, ["--sync_binlog=0"], tmp_path / "n2.log")
-    assert server.command[:2] == ["mysqld", "--no-defaults"]
-    assert "--datadir=/data/data" in server.command
-    assert "--server-id=2" in server.command
-    assert server.command[-1] == "--sync_binlog=0"
+    assert server.command == ["mysqld", "--defaults-file=/data/server.cnf"]
+    assert "--datadir=/data/data" in server.arguments
     assert server.socket == tmp_path / "n2" / "server.sock"
     assert server.socket_inside == "/data/server.sock"
     server.initialise()
+    lines = (tmp_path / "n2" / "server.cnf").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "[mysqld]"
+    assert {'server-id="2"', 'sync_binlog="0"', "skip-name-resolve"} <= set(lines)
     assert host.ran[-1][-1] == "--initialize-insecure"
     assert server.cpu_seconds() == 1.5
+
+
+def test_an_option_file_takes_any_value():
+    found = option_file(["--a=x;y=z", '--b="quoted" \\ end', "--skip-c", "--d="]).splitlines()
+    assert found[:5] == ["[mysqld]", 'a="x;y=z"', 'b="\\"quoted\\" \\\\ end"', "skip-c", 'd=""']
+
+
+def test_large_numbers_keep_their_digits():
+    assert option_arguments({"x": 16777216.0}) == ["--x=16777216"]
 
 
 def test_a_socket_whose_path_is_too_long_is_refused(tmp_path):
@@ -185,9 +199,10 @@ def test_a_galera_cluster_is_founded_then_joined(monkeypatch, tmp_path):
     PretendedServers(monkeypatch, {"show global status": galera_status(engine.hosts)})
     cluster = product("galera", "mariadb").form(engine, {"evs.send_window": 4}, tmp_path)
     first, second = (host.launched[0] for host in engine.hosts)
+    options = [(tmp_path / name / "server.cnf").read_text(encoding="utf-8") for name in NODES]
     assert "--wsrep-new-cluster" in first
     assert "--wsrep-new-cluster" not in second
-    assert "--wsrep-sst-method=rsync" in first
+    assert all('wsrep-sst-method="rsync"' in text for text in options)
     assert cluster.system == "galera"
     assert cluster.health().ok
     assert cluster.health().facts["n2"]["wsrep_cluster_size"] == "2"
@@ -209,7 +224,40 @@ def test_a_cluster_that_cannot_be_formed_leaves_no_server(monkeypatch, tmp_path)
     with pytest.raises(RigError, match="n1 synced in a cluster of 1: not within"):
         product("galera", "mariadb").form(engine, {}, tmp_path)
     assert not any(host.running for host in engine.hosts)
-    assert "--wsrep-sst-method=mariabackup" in engine.hosts[0].launched[0]
+    options = (tmp_path / "n1" / "server.cnf").read_text(encoding="utf-8")
+    assert 'wsrep-sst-method="mariabackup"' in options
+    # On a command line that one would be passed to mariadb-backup, which does not know it.
+    assert "innodb" not in " ".join(engine.hosts[0].launched[0])
+
+
+def test_an_option_that_no_server_knows_is_refused(monkeypatch, tmp_path):
+    engine = PretendedEngine(2, tmp_path)
+    known = status_rows({"sync_binlog": "1", "rpl_semi_sync_source_wait_point": "AFTER_SYNC"})
+    running = {"rpl_semi_sync_source_status": "ON", "rpl_semi_sync_source_clients": "1"}
+    answers = {
+        "show replica status": [REPLICA],
+        "show global status": status_rows(running),
+        "show global variables": known,
+    }
+    PretendedServers(monkeypatch, answers)
+    form = product("semisync", "mysql").form
+    form(engine, {"sync-binlog": 0, "evs.send_window": 4}, tmp_path)
+    with pytest.raises(RigError, match="no option rpl_semi_sync_source_wait_pont; did you mean"):
+        form(engine, {"rpl_semi_sync_source_wait_pont": "AFTER_COMMIT"}, tmp_path)
+    assert not any(host.running for host in engine.hosts)
+
+
+def test_a_server_that_does_not_answer_is_a_problem(monkeypatch, tmp_path):
+    engine = PretendedEngine(2, tmp_path, {"libgalera_smm.so": "/g.so", "rsync": "/r"})
+    PretendedServers(monkeypatch, {"show global status": galera_status(engine.hosts)})
+    cluster = product("galera", "mariadb").form(engine, {}, tmp_path)
+
+    def gone(*_):
+        raise OperationalError(2013, "lost")
+
+    monkeypatch.setattr(Server, "query", gone)
+    assert not cluster.health().ok
+    assert not cluster.caught_up(1.0)
 
 
 def test_galera_needs_its_provider(tmp_path):
@@ -267,6 +315,9 @@ def test_replicas_follow_the_first_server(monkeypatch, tmp_path, server, follow,
         assert cluster.system == name
         assert cluster.health().ok
         assert any(statement.startswith(follow) for statement in servers.of("n3"))
+        told = servers.of("n1")
+        user = next(i for i, statement in enumerate(told) if statement.startswith("create user"))
+        assert told[user - 1] == "set sql_log_bin=0"  # no replica is waited for
         assert cluster.caught_up(1.0)
         cluster.stop()
     assert any("wait('0-1-9'" in s or "set('0-1-9'" in s for s in servers.of("n2"))

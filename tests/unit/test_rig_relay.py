@@ -8,7 +8,7 @@ import pytest
 
 from simrep.rig.accuracy import measure_accuracy
 from simrep.rig.delays import DelayMatrix
-from simrep.rig.errors import RigError
+from simrep.rig.errors import BusyError
 from simrep.rig.namespaces import Namespaces
 from tests.rig_hosts import compiler_is_there
 
@@ -24,12 +24,13 @@ able = (
 @pytest.fixture
 def engine(monkeypatch, tmp_path):
     monkeypatch.setenv("SIMREP_RIG", str(tmp_path / "rig"))
-    for folder in ("bin", "data", "dev", "etc", "proc"):
+    for folder in ("data", "dev", "etc", "proc", "usr/sbin"):
         (tmp_path / "root" / folder).mkdir(parents=True)
+    (tmp_path / "root/usr/sbin/mysqld").touch()
     found = Namespaces(tmp_path / "root", delay_method="relay")
     try:
         found.up(2)
-    except RigError as problem:
+    except BusyError as problem:
         pytest.skip(str(problem))
     yield found
     found.down()

@@ -32,6 +32,7 @@ class Asynchronous:
             AsynchronousCluster,
             self._program,
             engine,
+            options,
             lambda _source: option_arguments(options),
             logs,
         )

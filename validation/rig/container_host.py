@@ -14,8 +14,9 @@ from simrep.rig.errors import RigError
 __all__ = ["ContainerHost", "cpu_seconds_of_stat", "in_container"]
 
 INSIDE = "/data"
-NUMBER = "launched.pid"
+PID_FILE = "launched.pid"
 KILLED_S = 2.0
+CLIENT_S = 10.0  # for the engine's client to tell that a program was killed
 PREFIX = "simrep-rig"
 
 
@@ -55,14 +56,16 @@ class ContainerHost:
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> str:
         """Run a program to its end and return what it printed."""
-        return command.run(self.command(argv), timeout_s=timeout_s)
+        # To kill the client of the engine would end nothing in the container.
+        limited = ["timeout", "--signal=KILL", f"{timeout_s:g}", *argv]
+        return command.run(self.command(limited), timeout_s=timeout_s + CLIENT_S)
 
     def launch(self, argv: Sequence[str], log: Path) -> None:
         """Start the server; its process id is written down on the way."""
         if self.alive():
             raise RigError(f"{self.name} has a server already")
-        script = f'echo $$ > {INSIDE}/{NUMBER}; exec "$@"'
-        (self.outside / NUMBER).unlink(missing_ok=True)
+        script = f'echo $$ > {INSIDE}/{PID_FILE}; exec "$@"'
+        self.run(["rm", "-f", f"{INSIDE}/{PID_FILE}"])
         with log.open("ab") as output:
             self._server = subprocess.Popen(
                 self.command(["sh", "-c", script, "rig", *argv]),
@@ -81,8 +84,8 @@ class ContainerHost:
         if self._server is None:
             return
         for name, patience_s in (("TERM", timeout_s), ("KILL", KILLED_S)):
-            if self._server.poll() is None and (self.outside / NUMBER).exists():
-                command.succeeds(self.command(["sh", "-c", f"kill -{name} {self._number()}"]))
+            if self._server.poll() is None and (self.outside / PID_FILE).exists():
+                command.succeeds(self.command(["sh", "-c", f"kill -{name} {self._pid()}"]))
             try:
                 self._server.wait(patience_s)
                 break
@@ -95,12 +98,12 @@ class ContainerHost:
         """CPU time of the server."""
         if not self.alive():
             raise RigError(f"the server of {self.name} is not running")
-        return cpu_seconds_of_stat(self.run(["cat", f"/proc/{self._number()}/stat"]))
+        return cpu_seconds_of_stat(self.run(["cat", f"/proc/{self._pid()}/stat"]))
 
     def ping(self, address: str, *, count: int, interval_s: float) -> RoundTrip:
         """Ping another host, from the container of tools."""
         argv = ping.ping_command(address, count, interval_s)
         return ping.read_ping(command.run(in_container(self.tools, argv), timeout_s=60.0 + count))
 
-    def _number(self) -> int:
-        return int((self.outside / NUMBER).read_text(encoding="utf-8"))
+    def _pid(self) -> int:
+        return int((self.outside / PID_FILE).read_text(encoding="utf-8"))

@@ -60,20 +60,23 @@ class ContainerRelay:
             self._run(argv)
         run(["docker", "exec", "--detach", "--user", "root", self._host.tools, "sh", "-c", START])
         self._await_counters()
+        largest = self._run(["cat", f"/sys/class/net/{self._device}/mtu"]).strip()
+        self._run(["ip", "link", "set", TUNNEL, "mtu", largest])
 
     def set_delays(self, delays: DelayMatrix) -> None:
         """Other delays from now on."""
         self._write(delays)
         self._signal("HUP")
-        self.counters()  # signals are obeyed in their order: the new delays hold
+        self.counters()  # of signals that wait, the relay obeys this first: the delays hold
         late = {name for name, _ in delays.leaving(self._host.name)}
         address = {host.name: host.address for host in self._hosts}
+        former, self._late = self._late, late
         for name in sorted(late):
             path = [f"{address[name]}/32", "dev", TUNNEL, "src", self._host.address]
             self._run(["ip", "route", "replace", *path])
-        for name in sorted(self._late - late):
-            self._run(["ip", "route", "del", f"{address[name]}/32", "dev", TUNNEL])
-        self._late = late
+        for name in sorted(former - late):
+            gone = ["ip", "route", "del", f"{address[name]}/32", "dev", TUNNEL]
+            succeeds(in_container(self._host.tools, gone))  # it may be one that could not be set
 
     def counters(self, *, reset: bool = False) -> tuple[list[LinkCounters], float]:
         """Counters of the links and CPU time since the last reset."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Self
 
 from simrep.errors import nearest
@@ -23,7 +24,7 @@ class Link:
     delay_ms : float
         Added one-way delay.
     jitter_ms : float
-        Half width of a uniform jitter; packets never overtake one another.
+        Half width of a uniform jitter, at most the delay; packets never overtake one another.
     loss : float
         Probability of a packet's loss.
     rate_mbit : float
@@ -36,8 +37,11 @@ class Link:
     rate_mbit: float = 0.0
 
     def __post_init__(self) -> None:
-        if min(self.delay_ms, self.jitter_ms, self.rate_mbit) < 0 or not 0 <= self.loss < 1:
+        figures = (self.delay_ms, self.jitter_ms, self.rate_mbit, self.loss)
+        if not all(isfinite(figure) and figure >= 0 for figure in figures) or self.loss >= 1:
             raise RigError(f"a link needs figures of 0 and above and a loss below 1, given {self}")
+        if self.jitter_ms > self.delay_ms:
+            raise RigError(f"jitter cannot make packets early: at most the delay, given {self}")
 
     @property
     def plain(self) -> bool:

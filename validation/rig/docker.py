@@ -29,6 +29,7 @@ MOST_HOSTS = 5
 SUBNET = "10.97.0"
 DEVICE = "eth0"
 PULL_S = 1800.0
+NEEDED_TOOLS = "command -v ip && command -v tc && command -v ping"
 
 
 class Docker:
@@ -39,7 +40,7 @@ class Docker:
     image : str
         With the servers' programs: an official image, or one that was imported.
     tools_image : str
-        With ip, tc and ping.
+        With ip, tc and ping; taken if the other one has them not.
     delay_method : "netem", "relay", optional
         What delays packets; by default netem where the kernel has it.
     """
@@ -76,7 +77,7 @@ class Docker:
         self._lock.take()
         atexit.register(self.down)
         self._compose("down", "--volumes", "--timeout", "1")
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._remove_folder()
         names = [f"n{number}" for number in range(1, count + 1)]
         for name in names:
             (self._folder / name).mkdir(parents=True, exist_ok=True)
@@ -85,8 +86,10 @@ class Docker:
             ContainerHost(name, f"{SUBNET}.{10 + number}", self._folder / name)
             for number, name in enumerate(names, 1)
         ]
+        self._choose_tools()
         self._compose("up", "--detach", *names, *(f"delay-{name}" for name in names))
         self._choose_method()
+        self._check_return_ways()
 
     def set_delays(self, delays: DelayMatrix) -> None:
         """Delay packets as told, from now on, instead of as before."""
@@ -139,16 +142,43 @@ class Docker:
 
     def down(self) -> None:
         """Stop and remove the containers and their network."""
-        for host in self._hosts:
-            host.terminate(5.0)
-        if self._hosts:
-            for host in self._hosts:  # data belong to another user
-                succeeds(in_container(host.container, ["sh", "-c", "rm -rf /data/*"]))
-            self._compose("down", "--volumes", "--timeout", "1")
+        try:
+            for host in self._hosts:
+                host.terminate(5.0)
+            if self._hosts:
+                self._compose("down", "--volumes", "--timeout", "1")
+                self._remove_folder()
+        finally:
+            self._lock.release()
+            self._hosts, self._relays = [], {}
+            atexit.unregister(self.down)
+
+    def _remove_folder(self) -> None:
+        """In a container: the data belong to the servers' user."""
+        if self._folder.exists():
+            self._once(["sh", "-c", "rm -rf /rig/*"], ["--volume", f"{self._folder}:/rig"])
             shutil.rmtree(self._folder, ignore_errors=True)
-        self._lock.release()
-        self._hosts, self._relays = [], {}
-        atexit.unregister(self.down)
+
+    def _choose_tools(self) -> None:
+        """The image of the servers, if it has the tools: one that need not be pulled."""
+        if self._once(["sh", "-c", NEEDED_TOOLS]):
+            self._tools_image = self._image
+
+    def _once(self, argv: Sequence[str], options: Sequence[str] = ()) -> bool:
+        """Whether a program ends well in a container of its own."""
+        alone = ["docker", "run", "--rm", "--network=none", "--user=root", *options]
+        first, *others = argv
+        return succeeds([*alone, f"--entrypoint={first}", self._image, *others], timeout_s=PULL_S)
+
+    def _check_return_ways(self) -> None:
+        """There and back may take different ways, one of them through the relay."""
+        path = f"/proc/sys/net/ipv4/conf/{DEVICE}/rp_filter"
+        for host in self._hosts:
+            if run(in_container(host.tools, ["cat", path])).strip() == "1":
+                raise RigError(
+                    "containers drop packets that come another way than answers would go: "
+                    "`sysctl -w net.ipv4.conf.default.rp_filter=2` on this machine"
+                )
 
     def _settings(self) -> dict[str, str]:
         if not self._hosts:

@@ -12,7 +12,7 @@ from simrep.rig.docker import Docker, compose_program, engine_answers
 from simrep.rig.engine import DelayMethod, Engine, EngineName
 from simrep.rig.errors import RigError
 from simrep.rig.namespaces import Namespaces
-from simrep.rig.rootfs import default_rootfs
+from simrep.rig.rootfs import RECIPES, default_rootfs, is_rootfs
 
 __all__ = ["IMAGES", "Ability", "Choice", "abilities", "choose"]
 
@@ -66,21 +66,26 @@ def choose(
     wanted : "netns", "docker", optional
         By default Docker if an engine answers, else network namespaces.
     base : str, optional
-        An image, or the folder of a root file system. A given image is used for the tools, too.
+        An image, or the folder of a root file system.
     delay_method : "netem", "relay", optional
 
     Raises
     ------
     RigError
-        If this machine can use neither.
+        If this machine can use neither, or the base is not for the engine.
     """
     if server not in IMAGES:
         raise RigError(f"no server {server!r}: there are {', '.join(IMAGES)}")
     name, reason = (wanted, "as told") if wanted else _by_ability(base)
+    folder = base is not None and Path(base).is_dir()
     if name == "docker":
-        image = base or IMAGES[server]
-        tools = base or TOOLS_IMAGE
-        return Choice(Docker(image, tools, delay_method=delay_method), reason)
+        if folder:
+            raise RigError(f"{base} is a folder: Docker needs an image (rig base --image)")
+        return Choice(Docker(base or IMAGES[server], TOOLS_IMAGE, delay_method=delay_method), reason)
+    if base is not None and not folder:
+        raise RigError(f"{base} is no folder: namespaces need a root file system, or --engine docker")
+    if base is None and server not in RECIPES:
+        raise RigError(f"{server} needs Docker, or the folder of a root file system as --base")
     rootfs = Path(base).resolve() if base else default_rootfs(server)
     return Choice(Namespaces(rootfs, delay_method=delay_method), reason)
 
@@ -107,7 +112,7 @@ def abilities() -> list[Ability]:
     found += [
         Ability(
             f"root file system with {server}",
-            (default_rootfs(server) / "bin").exists(),
+            is_rootfs(default_rootfs(server)),
             f"{default_rootfs(server)}; `simrep rig base {server}` makes it",
         )
         for server in ("mariadb", "mysql")

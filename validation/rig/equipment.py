@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from simrep.errors import nearest
 from simrep.rig import products
 from simrep.rig.accuracy import measure_accuracy
 from simrep.rig.cell import ProductName, ServerName
 from simrep.rig.engine import DelayMethod, Engine, EngineName, Product
-from simrep.rig.engines import choose
+from simrep.rig.engines import IMAGES, choose
+from simrep.rig.errors import RigError
 from simrep.rig.machine import machine
 
 __all__ = ["ThisMachine", "bases"]
@@ -20,11 +22,22 @@ def bases(texts: list[str]) -> dict[str, str]:
     """Images or folders by kind of server, of arguments like ``mariadb=my-image`` or ``my-image``.
 
     One without a kind holds for all kinds that have none of their own.
+
+    Raises
+    ------
+    RigError
+        If there is no such kind, or two bases for one.
     """
-    found = {}
+    found: dict[str, str] = {}
     for text in texts:
         server, equals, base = text.partition("=")
-        found[server if equals else ""] = base if equals else text
+        if not equals or "/" in server:  # of a path, not of a kind
+            server, base = "", text
+        if server and server not in IMAGES:
+            raise RigError(f"--base {text}: no server {server!r}; {nearest(server, IMAGES)}")
+        if server in found:
+            raise RigError(f"--base {text}: there is {found[server]} already")
+        found[server] = base
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,10 +53,10 @@ class GaleraCluster(Servers):
             {name: {key: status.get(key, "") for key in kept} for name, status in facts.items()},
         )
 
-    def caught_up(self, timeout_s: float = 60.0) -> bool:
+    def level(self, timeout_s: float) -> bool:
         """Whether all nodes come to the same transaction with nothing left to apply."""
 
-        def level() -> bool:
+        def equal() -> bool:
             states = [server.status("wsrep%") for server in self.nodes]
             last = {state.get("wsrep_last_committed") for state in states}
             return len(last) == 1 and all(
@@ -63,7 +64,7 @@ class GaleraCluster(Servers):
             )
 
         try:
-            await_condition("equal commits", level, timeout_s)
+            await_condition("equal commits", equal, timeout_s)
         except RigError:
             return False
         return True
@@ -109,7 +110,10 @@ class Galera:
                 if joined == 1 and TRANSFER_LOGIN in transfer:
                     server.query(*TRANSFER_USER)
             time.sleep(0.5)  # the last change of the view reaches everybody
+            cluster.check_options(options)
         except BaseException:
+            for server in servers:
+                _keep_transfer_logs(server, logs)
             cluster.stop()
             raise
         return cluster
@@ -153,6 +157,13 @@ def galera_problems(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
         key for key in SAME_EVERYWHERE if len({status.get(key) for status in facts.values()}) > 1
     ]
     return (*problems, *(f"nodes differ in {key}" for key in differing))
+
+
+def _keep_transfer_logs(server: Server, logs: Path) -> None:
+    """What a transfer by a backup said, before the data are deleted."""
+    with suppress(RigError):
+        told = server.host.run(["sh", "-c", f"tail -n 40 {server.host.inside}/data/*backup*.log"])
+        (logs / f"{server.name}.transfer.log").write_text(told, encoding="utf-8")
 
 
 def _synced(server: Server, size: int) -> bool:

@@ -68,7 +68,7 @@ class Group(Servers):
         rows = server.query(OWN_COUNTERS)
         return {key.lower(): str(value) for row in rows for key, value in row.items()}
 
-    def caught_up(self, timeout_s: float = 60.0) -> bool:
+    def level(self, timeout_s: float) -> bool:
         """Whether every member has executed what any of them has."""
         sets = [str(server.value("@@global.gtid_executed")) for server in self.nodes]
         wanted = ",".join(sorted({text.replace("\n", "") for text in sets if text}))
@@ -115,6 +115,7 @@ class GroupReplication:
                     partial(_all_online, servers[0], number),
                     JOIN_S,
                 )
+            group.check_options(options)
         except BaseException:
             group.stop()
             raise

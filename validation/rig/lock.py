@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from simrep.rig.errors import BusyError
+from simrep.rig.errors import BusyError, RigError
 
 __all__ = ["RigLock"]
 
@@ -38,7 +38,7 @@ class RigLock:
             return
         folder = FOLDER if os.access(FOLDER, os.W_OK) else Path(tempfile.gettempdir())
         path = folder / NAME
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        file = _opened(path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -51,3 +51,14 @@ class RigLock:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _opened(path: Path) -> int:
+    """For reading: a lock needs no more, and the file may be another user's."""
+    try:
+        try:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except PermissionError:
+        raise RigError(f"{path} belongs to another user: remove it") from None

@@ -39,7 +39,8 @@ _PERIOD_S = 1.0
 """Keepalives and statistics messages come once a second: a run begins anywhere between them."""
 _EQUAL_S = 10.0
 _TICKS_S = 0.02
-"""The clock of stolen time goes in ticks of a hundredth of a second, for each processor."""
+"""The machine's own clocks go in ticks of a hundredth of a second, for each processor: what they
+cannot tell is nobody's."""
 _FOLDERS = re.compile(r"(?<![\w/])/(?:[\w.+-]+/)+")
 
 
@@ -197,7 +198,7 @@ class _Window:
             servers_s=self._servers_s,
             client_s=client_s,
             relay_s=self.delays.cpu_s,
-            used_by_others=used_by_others(self._machine_s, own_s, self.wall_s),
+            used_by_others=used_by_others(self._machine_s - _TICKS_S, own_s, self.wall_s),
             stolen=max(0.0, self._stolen_s - _TICKS_S) / ((os.cpu_count() or 1) * self.wall_s),
         )
 

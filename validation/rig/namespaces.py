@@ -12,6 +12,7 @@ import os
 import platform
 import shutil
 import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,14 @@ from simrep.rig.folders import rig_folder
 from simrep.rig.lock import RigLock
 from simrep.rig.namespace_host import DEVICE, NamespaceHost
 from simrep.rig.relays import TUNNEL, Relay
-from simrep.rig.rootfs import installed_versions
+from simrep.rig.rootfs import installed_versions, is_rootfs
 
 __all__ = ["Namespaces", "network_commands", "remove_namespaces"]
 
 PREFIX = "simrep"
 SUBNET = "10.77.0"
 NETNS = Path("/run/netns")
+KILLED_S = 2.0
 
 
 class Namespaces:
@@ -81,8 +83,10 @@ class Namespaces:
         """Remove what an earlier run left behind and make so many hosts."""
         if os.geteuid():
             raise RigError("network namespaces need root: use sudo, or the Docker engine")
-        if not (self._rootfs / "bin").exists():
-            raise RigError(f"no root file system in {self._rootfs}: `simrep rig base` makes one")
+        if not is_rootfs(self._rootfs):
+            raise RigError(
+                f"no root file system with a server in {self._rootfs}: `simrep rig base` makes one"
+            )
         self.down()
         self._lock.take()
         atexit.register(self.down)
@@ -126,7 +130,6 @@ class Namespaces:
             self._delay_by_relay(delays, address)
         for host in self._hosts:  # what TCP remembers of the former delays
             succeeds(host.in_network(["ip", "tcp_metrics", "flush"]))
-        self._delays = delays
 
     def _delay_by_relay(self, delays: DelayMatrix, address: Mapping[str, str]) -> None:
         if self._relay is None:
@@ -134,14 +137,16 @@ class Namespaces:
             self._relay = Relay(self._folder, str(NETNS / f"{PREFIX}-switch"), nodes)
             self._relay.start()
         self._relay.set_delays(delays)
+        former, self._delays = self._delays, delays
         for host in self._hosts:
-            before = {name for name, _ in self._delays.leaving(host.name)}
+            before = {name for name, _ in former.leaving(host.name)}
             late = {name for name, _ in delays.leaving(host.name)}
             for name in sorted(late):
                 path = [f"{address[name]}/32", "dev", TUNNEL, "src", host.address]
                 run(host.in_network(["ip", "route", "replace", *path]))
             for name in sorted(before - late):
-                run(host.in_network(["ip", "route", "del", f"{address[name]}/32", "dev", TUNNEL]))
+                gone = ["ip", "route", "del", f"{address[name]}/32", "dev", TUNNEL]
+                succeeds(host.in_network(gone))  # it may be one that could not be set
 
     def round_trips(self, *, count: int = 20) -> dict[tuple[str, str], RoundTrip]:
         """Ping every pair of hosts."""
@@ -170,17 +175,19 @@ class Namespaces:
 
     def down(self) -> None:
         """End all servers and the relay and remove the namespaces."""
-        for host in self._hosts:
-            host.terminate()
-        if self._relay is not None:
-            self._relay.stop()
-        if self._lock.held:
-            remove_namespaces()
-            shutil.rmtree(self._folder / "hosts", ignore_errors=True)
+        try:
+            for host in self._hosts:
+                host.terminate()
+            if self._relay is not None:
+                self._relay.stop()
+            if self._lock.held:
+                remove_namespaces()
+                shutil.rmtree(self._folder / "hosts", ignore_errors=True)
+        finally:
             self._lock.release()
-        self._hosts, self._relay = [], None
-        self._delays = DelayMatrix(())
-        atexit.unregister(self.down)
+            self._hosts, self._relay = [], None
+            self._delays = DelayMatrix(())
+            atexit.unregister(self.down)
 
     def _choose_method(self) -> None:
         host = self._hosts[0]
@@ -231,4 +238,7 @@ def remove_namespaces() -> None:
                 os.kill(int(pid), signal.SIGKILL)
             except ProcessLookupError:
                 continue
+        patience = time.monotonic() + KILLED_S
+        while run(["ip", "netns", "pids", name]).split() and time.monotonic() < patience:
+            time.sleep(0.02)  # what is killed may still be writing
         run(["ip", "netns", "del", name])

@@ -10,6 +10,7 @@ __all__ = ["add_commands", "probe_commands", "remove_command"]
 
 QUEUE_PACKETS = 100_000  # netem drops beyond its limit, 1000 by default: too few at 50 ms
 MOST_BANDS = 16
+ORDERLY_KBIT = 100_000_000  # with a rate, 100 Gbit/s here, jitter does not change packets' order
 
 
 def probe_commands(device: str) -> list[list[str]]:
@@ -55,6 +56,9 @@ def _netem(link: Link) -> list[str]:
         words += [f"{link.jitter_ms * 1000:g}us"] if link.jitter_ms else []
     if link.loss:
         words += ["loss", f"{link.loss * 100:g}%"]
-    if link.rate_mbit:
-        words += ["rate", f"{link.rate_mbit * 1000:g}kbit"]
+    rate_kbit = link.rate_mbit * 1000
+    if link.jitter_ms and not rate_kbit:
+        rate_kbit = ORDERLY_KBIT
+    if rate_kbit:
+        words += ["rate", f"{rate_kbit:.15g}kbit"]
     return words

@@ -25,13 +25,18 @@ PATIENCE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class LinkCounters:
-    """What the relay did to the packets from one node to another."""
+    """What the relay did to the packets from one node to another.
+
+    Packets that are dropped found its queue full; the system refused to send those of ``refused``,
+    which it counts by receiver.
+    """
 
     sender: str
     receiver: str
     packets: int
     bytes: int
     dropped: int
+    refused: int
     late_mean_us: float
     late_max_us: float
 
@@ -56,6 +61,7 @@ def read_counters(text: str) -> list[LinkCounters]:
             packets=int(row["packets"]),
             bytes=int(row["bytes"]),
             dropped=int(row["dropped"]),
+            refused=int(row["write_errors"]),
             late_mean_us=float(row["late_mean_us"]),
             late_max_us=float(row["late_max_us"]),
         )
@@ -65,13 +71,17 @@ def read_counters(text: str) -> list[LinkCounters]:
 
 def merged(counters: Iterable[LinkCounters], cpu_s: float) -> DelayStatistics:
     """All links together."""
-    used = [link for link in counters if link.packets or link.dropped]
+    every = list(counters)
+    used = [link for link in every if link.packets or link.dropped]
+    refused: dict[str, int] = {}
+    for link in every:
+        refused[link.receiver] = max(refused.get(link.receiver, 0), link.refused)
     packets = sum(link.packets for link in used)
     late_us = sum(link.packets * link.late_mean_us for link in used)
     return DelayStatistics(
         packets=packets,
         bytes=sum(link.bytes for link in used),
-        dropped=sum(link.dropped for link in used),
+        dropped=sum(link.dropped for link in used) + sum(refused.values()),
         late_mean_ms=late_us / packets / 1e3 if packets else 0.0,
         late_max_ms=max((link.late_max_us for link in used), default=0.0) / 1e3,
         cpu_s=cpu_s,
@@ -119,7 +129,7 @@ class Relay:
         """Other delays from now on; packets on their way keep theirs."""
         self._write(link_lines(delays))
         self._signal(signal.SIGHUP)
-        self.statistics()  # signals are obeyed in their order: the new delays hold
+        self.statistics()  # of signals that wait, the relay obeys this first: the delays hold
 
     def statistics(self, *, reset: bool = False) -> DelayStatistics:
         """Counters since they were reset."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ __all__ = [
     "default_rootfs",
     "import_image",
     "installed_versions",
+    "is_rootfs",
 ]
 
 SUITE = "sid"
@@ -74,6 +76,11 @@ RECIPES = {
 def default_rootfs(server: str) -> Path:
     """Where the root file system of a server is, or would be made."""
     return rig_folder() / "rootfs" / server
+
+
+def is_rootfs(root: Path) -> bool:
+    """Whether a folder is a root file system with a database server in it."""
+    return any((root / "usr/sbin" / name).exists() for name in ("mariadbd", "mysqld"))
 
 
 def chroot_command(
@@ -137,7 +144,8 @@ def _fill(
     place: Path, recipe: Recipe, suite: str, mirror: str, tell: Callable[[str], None]
 ) -> None:
     tell(f"debootstrap {suite} from {mirror}")
-    base = ["debootstrap", "--variant=minbase", "--include=ca-certificates", suite, str(place)]
+    alone = ["unshare", "--mount", "--propagation", "private"]  # what it mounts ends with it
+    base = [*alone, "debootstrap", "--variant=minbase", "--include=ca-certificates", suite, str(place)]
     run([*base, mirror], timeout_s=LONG_S)
     policy = place / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n", encoding="utf-8")
@@ -174,8 +182,16 @@ def import_image(root: Path, image: str) -> None:
     RigError
         If Docker does not take it.
     """
-    pack = f"tar -C {shlex.quote(str(root))} -c . | docker import - {shlex.quote(image)}"
-    run(["sh", "-c", pack], timeout_s=LONG_S)
+    pack = ["tar", "-C", str(root), "-c", "."]
+    with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
+        try:
+            run(["docker", "import", "-", image], timeout_s=LONG_S, given=packing.stdout)
+        except BaseException:
+            packing.kill()
+            raise
+    if packing.returncode:
+        run(["docker", "image", "rm", image])
+        raise RigError(f"{root} could not be packed: tar ended with code {packing.returncode}")
 
 
 def installed_versions(root: Path) -> dict[str, str]:

@@ -55,6 +55,7 @@ class Semisync:
             SemisyncCluster,
             self._program,
             engine,
+            options,
             lambda source: semisync_arguments(self._program.name, options, source=source),
             logs,
         )
@@ -70,9 +71,10 @@ def semisync_arguments(program: str, options: Mapping[str, Option], *, source: b
     of_source = ("rpl_semi_sync_source_", "rpl_semi_sync_master_")
     of_replica = ("rpl_semi_sync_replica_", "rpl_semi_sync_slave_")
     others = of_replica if source else of_source
+    # MySQL's are variables of a plugin that is loaded at the same start.
+    loose = (*of_source, *of_replica) if program == "mysql" else ()
     given = {
-        # MySQL's are variables of a plugin that is loaded at the same start.
-        f"loose-{key}" if key.startswith((*of_source, *of_replica)) else key: value
+        f"loose-{key}" if key.startswith(loose) else key: value
         for key, value in options.items()
         if not key.startswith(others)
     }

@@ -14,12 +14,13 @@ from simrep.rig.errors import RigError
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-__all__ = ["Server", "ServerProgram", "initialise_all", "option_arguments"]
+__all__ = ["Server", "ServerProgram", "initialise_all", "option_arguments", "option_file"]
 
 START_S = 180.0
 INITIALISE_S = 300.0
 ASK_AGAIN_S = 0.1
 ANSWER_S = 600.0
+OPTION_FILE = "server.cnf"
 SOCKET_PATH_BYTES = 107  # what a Unix socket's address can hold
 
 
@@ -47,7 +48,18 @@ def option_arguments(options: Mapping[str, Option]) -> list[str]:
 def _value(value: Option) -> str:
     if isinstance(value, bool):
         return "ON" if value else "OFF"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def option_file(arguments: Iterable[str]) -> str:
+    """Arguments as an option file has them: scripts that transfer state read them nowhere else."""
+    lines = ["[mysqld]"]
+    for argument in arguments:
+        name, given, value = argument.removeprefix("--").partition("=")
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'{name}="{quoted}"' if given else name)
+    # What those scripts say goes to the server's log, and not to a syslog that is not there.
+    return "\n".join([*lines, "[sst]", "sst-syslog=-1", ""])
 
 
 class Server:
@@ -60,7 +72,8 @@ class Server:
     number : int
         Its ``server_id``, from 1.
     arguments : sequence of str
-        Options of the product and of the experiment; the last of equal ones holds.
+        Options of the product and of the experiment; the last of equal ones holds. All are in a
+        file of the rig's own: no other option file of the host has a say.
     log : Path
         What the server prints.
     """
@@ -81,8 +94,8 @@ class Server:
         self.socket_inside = f"{host.inside}/server.sock"
         self._program = program
         self._data = f"{host.inside}/data"
-        self._arguments = [
-            *("--no-defaults", "--user=mysql", f"--datadir={self._data}"),
+        self.arguments = [
+            *("--user=mysql", f"--datadir={self._data}"),
             *(f"--socket={self.socket_inside}", "--port=3306", "--bind-address=0.0.0.0"),
             *(f"--pid-file={host.inside}/server.pid", f"--tmpdir={host.inside}/temporary"),
             *("--skip-name-resolve", "--max-connections=600", f"--server-id={number}"),
@@ -92,7 +105,7 @@ class Server:
     @property
     def command(self) -> list[str]:
         """The server's command line on its host."""
-        return [self._program.daemon, *self._arguments]
+        return [self._program.daemon, f"--defaults-file={self.host.inside}/{OPTION_FILE}"]
 
     def initialise(self) -> None:
         """Make an empty database."""
@@ -101,8 +114,14 @@ class Server:
                 f"{self.socket} is too long for a socket: set SIMREP_RIG to a short path"
             )
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        folders = f"rm -rf {self._data} && mkdir -p {self._data} {self.host.inside}/temporary"
-        self.host.run(["sh", "-c", f"{folders} && chown -R mysql: {self.host.inside}"])
+        file = self.host.outside / OPTION_FILE
+        file.write_text(option_file(self.arguments), encoding="utf-8")
+        file.chmod(0o644)  # servers ignore files that everybody can write
+        inside = self.host.inside
+        own = f"{self._data} {inside}/temporary"
+        # The folder itself stays the rig's, whoever that is; the server makes its socket there.
+        steps = [f"rm -rf {own}", f"mkdir -p {own}", f"chown -R mysql: {own}", f"chmod 777 {inside}"]
+        self.host.run(["sh", "-c", " && ".join(steps)])
         self.host.run(self._program.initialise(self._data), timeout_s=INITIALISE_S)
 
     def start(self, *more: str, timeout_s: float = START_S) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from simrep.rig.engine import Health
+from simrep.errors import nearest
+from simrep.rig.engine import Health, Option
 from simrep.rig.errors import RigError
 from simrep.rig.server import Server
 
@@ -50,10 +51,15 @@ class Servers(ABC):
 
     def health(self) -> Health:
         """Whether every server runs and answers, then what the product says."""
+        from pymysql.err import MySQLError
+
         dead = [server.name for server in self._servers if not server.host.alive()]
         if dead:
             return Health(tuple(f"{name}: the server is not running" for name in dead))
-        return self.replication_health()
+        try:
+            return self.replication_health()
+        except (MySQLError, OSError) as error:
+            return Health((f"no answer: {error}",))
 
     @abstractmethod
     def replication_health(self) -> Health:
@@ -73,9 +79,36 @@ class Servers(ABC):
         """Counters that are no status variables."""
         return {}
 
-    @abstractmethod
     def caught_up(self, timeout_s: float = 60.0) -> bool:
-        """Wait until every node has applied what was committed."""
+        """Wait until every node has applied what was committed; whether they have."""
+        from pymysql.err import MySQLError
+
+        try:
+            return self.level(timeout_s)
+        except (MySQLError, OSError):
+            return False
+
+    @abstractmethod
+    def level(self, timeout_s: float) -> bool:
+        """The same, as long as all nodes answer."""
+
+    def check_options(self, options: Mapping[str, Option]) -> None:
+        """Refuse options that no server knows: some are given in a way that forgives a wrong name.
+
+        Raises
+        ------
+        RigError
+            If there are any.
+        """
+        known = {**self._servers[0].variables(), **self._servers[-1].variables()}
+        unknown = [
+            name
+            for name in options
+            if "." not in name and _variable(name) not in known and "plugin" not in name
+        ]
+        if unknown:
+            hints = [close for name in unknown if "did you" in (close := nearest(name, known))]
+            raise RigError(f"the server has no option {', '.join(unknown)}; {' '.join(hints)}")
 
     def description(self) -> dict[str, Any]:
         """Versions, command lines and variables."""
@@ -83,7 +116,7 @@ class Servers(ABC):
         return {
             "system": self.system,
             "version": str(first.value("version()")),
-            "commands": {server.name: server.command for server in self._servers},
+            "options": {server.name: server.arguments for server in self._servers},
             "variables": first.variables(),
         }
 
@@ -97,6 +130,10 @@ class Servers(ABC):
         for server in self._servers:
             with suppress(RigError):
                 server.host.run(["sh", "-c", f"rm -rf {server.host.inside}/*"])
+
+
+def _variable(option: str) -> str:
+    return option.replace("-", "_").removeprefix("loose_").removeprefix("skip_").lower()
 
 
 def await_condition(what: str, holds: Callable[[], bool], timeout_s: float) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from simrep.rig.engine import Engine, Health
+from simrep.rig.engine import Engine, Health, Option
 from simrep.rig.server import Server, ServerProgram, initialise_all
 from simrep.rig.servers import Servers, await_condition
 
@@ -55,13 +55,14 @@ class SourceAndReplicas(Servers):
     def point_replicas(self) -> None:
         """Make the replicas follow the source from its first event."""
         source, *replicas = self.nodes
-        source.query(*REPLICATION_USER)
+        # Kept out of the binary log: the source would wait for a replica to acknowledge it.
+        source.query("set sql_log_bin=0", *REPLICATION_USER)
         for replica in replicas:
             follow = follow_statement(source.host.address, mariadb=self.mariadb)
             replica.query(follow, "start replica")
         await_condition("all replicas connected", lambda: self.health().ok, CONNECT_S)
 
-    def caught_up(self, timeout_s: float = 60.0) -> bool:
+    def level(self, timeout_s: float) -> bool:
         """Whether every replica has executed what the source has."""
         source, *replicas = self.nodes
         patience = time.monotonic() + timeout_s
@@ -87,6 +88,7 @@ def form(
     kind: Callable[[Sequence[Server], ServerProgram], ClusterType],
     program: ServerProgram,
     engine: Engine,
+    options: Mapping[str, Option],
     arguments: Callable[[bool], list[str]],
     logs: Path,
 ) -> ClusterType:
@@ -97,6 +99,8 @@ def form(
     kind : class of the cluster
     program : ServerProgram
     engine : Engine
+    options : mapping
+        Of the experiment.
     arguments : callable
         From whether a server is the source to its options.
     logs : Path
@@ -117,6 +121,7 @@ def form(
         for server in servers:
             server.start()
         cluster.point_replicas()
+        cluster.check_options(options)
     except BaseException:
         cluster.stop()
         raise
