@@ -26,13 +26,11 @@ from typing import Protocol
 import pymysql
 
 from simrep.rig.arrivals import ClosedLoop, OpenLoop
-from simrep.rig.statement import DATABASE, Statement
+from simrep.rig.statement import CONFLICTS, DATABASE, Statement
 from simrep.rig.transactions import COLUMNS, Transaction
 
 __all__ = ["Client", "Clock", "Plan", "Session", "connect", "main", "run_clients"]
 
-_AGAIN = {1020, 1205, 1213, 1180, 3101}
-"""Changed since read, lock wait time-out, deadlock, error at commit, refused by the group."""
 _LOST = {2006, 2013, 2014, 2055}
 _NO_CODE = 1
 _SWITCH_S = 2e-4
@@ -214,7 +212,7 @@ def _submit(session: Session, text: str, *, retry: bool) -> tuple[int, int]:
         except pymysql.err.MySQLError as problem:
             number = problem.args[0] if problem.args else _NO_CODE
             error = number if isinstance(number, int) and number else _NO_CODE
-            if not retry or error not in _AGAIN:
+            if not retry or error not in CONFLICTS:
                 return attempts, error
         else:
             return attempts, 0

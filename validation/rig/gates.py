@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isnan
+from typing import TYPE_CHECKING
 
-from simrep.rig.delays import DelayMatrix
-from simrep.rig.engine import DelayStatistics, Health, RoundTrip
-from simrep.rig.experiment import Limits
-from simrep.rig.loading import Loaded
+from simrep.rig.statement import CONFLICTS
+
+if TYPE_CHECKING:
+    from simrep.rig.delays import DelayMatrix
+    from simrep.rig.engine import DelayStatistics, Health, RoundTrip
+    from simrep.rig.experiment import Limits
+    from simrep.rig.loading import Loaded
 
 __all__ = ["Gate", "Observed", "gates", "round_trip_gate"]
 
-_CONFLICTS = {1020, 1180, 1205, 1213, 3101}
-"""Errors that transactions of concurrent writers may get."""
 _NOT_ACKNOWLEDGED = {"rpl_semi_sync_source_no_tx", "rpl_semi_sync_master_no_tx"}
 """Commits of a source that did not wait, or not long enough, for a replica."""
 _ROUND_TRIP_MS = 0.5
@@ -93,7 +95,7 @@ def gates(observed: Observed, limits: Limits) -> Iterator[Gate]:
             observed.written == loaded.committed,
             f"{loaded.committed} committed, {observed.written} in the tables",
         )
-    odd = {number: count for number, count in loaded.errors if number not in _CONFLICTS}
+    odd = {number: count for number, count in loaded.errors if number not in CONFLICTS}
     yield Gate("no odd errors", not odd, f"errors by number: {odd}")
     yield Gate("something committed", loaded.committed > 0, f"{loaded.failed} failed")
     yield Gate("in time", observed.in_time, f"cut off after {limits.run_s:g} s")

@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from simrep.rig.errors import RigError
 from simrep.rig.gates import Gate
+from simrep.rig.whole_files import content_of
 
 __all__ = ["Entry", "Journal"]
 
@@ -52,30 +54,40 @@ class Journal:
     Parameters
     ----------
     path : Path
-        May be there already; a last line that was cut off by a crash is dropped.
+        May be there already, or its compressed form; a last line that was cut off by a crash is
+        dropped.
+
+    Raises
+    ------
+    RigError
+        If a line is not what this version writes.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.entries: list[Entry] = []
-        if not path.exists():
-            return
-        text = path.read_text(encoding="utf-8")
+        text = content_of(path) or ""
         whole = text[: text.rfind("\n") + 1]
-        for line in whole.splitlines():
-            content = json.loads(line)
-            content["failed"] = tuple(Gate(**gate) for gate in content["failed"])
-            self.entries.append(Entry(**content))
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                self.entries.append(_entry(line))
+            except (ValueError, TypeError, KeyError):
+                raise RigError(f"{path}:{number} is not an entry of this version") from None
         if whole != text:
             path.write_text(whole, encoding="utf-8")
 
     def add(self, entry: Entry) -> None:
         """Append an entry."""
+        new = [entry] if self.path.exists() else [*self.entries, entry]
         self.entries.append(entry)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(entry), default=str) + "\n")
+            file.writelines(_line(one) for one in new)
             file.flush()
             os.fsync(file.fileno())
+
+    def text(self) -> str:
+        """All lines."""
+        return "".join(map(_line, self.entries))
 
     def attempts(self, run: str) -> int:
         """How often a run was tried."""
@@ -85,3 +97,13 @@ class Journal:
         """Whether a run passed, or was tried often enough."""
         own = [entry for entry in self.entries if entry.id == run]
         return any(entry.passed for entry in own) or len(own) >= attempts
+
+
+def _entry(line: str) -> Entry:
+    content = json.loads(line)
+    content["failed"] = tuple(Gate(**gate) for gate in content["failed"])
+    return Entry(**content)
+
+
+def _line(entry: Entry) -> str:
+    return json.dumps(asdict(entry), default=str) + "\n"

@@ -9,9 +9,17 @@ from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
 from simrep.rig.delays import DelayMatrix, Link
+from simrep.rig.names import FileName
 from simrep.scenario.table import Name, NotNegative, Positive, Probability, Table
 
 __all__ = ["Between", "Layout"]
+
+
+_KEPT = ("jitter_ms", "loss", "bandwidth_mbit")
+
+
+def _meet(one: str, other: str) -> bool:
+    return "*" in {one, other} or one == other
 
 
 class Between(Table):
@@ -33,6 +41,14 @@ class Between(Table):
             raise ScenarioError("rtt_ms", "give one_way_ms or rtt_ms, not both")
         return self
 
+    def meets(self, other: Between) -> bool:
+        """Whether there may be a direction that both are about."""
+        return any(_meet(a, c) and _meet(b, d) for a, b in self._ends() for c, d in other._ends())
+
+    def _ends(self) -> list[tuple[str, str]]:
+        forth = (self.source, self.target)
+        return [forth] if self.rtt_ms is None else [forth, (self.target, self.source)]
+
     @property
     def link(self) -> Link:
         """What happens to packets in this direction."""
@@ -46,13 +62,26 @@ class Layout(Table):
     ``all_ms`` comes first, ``path`` overrides it, and ``egress_ms`` is added to both.
     """
 
-    name: Name = Field(description="as grids and the data name it")
+    name: FileName = Field(description="as grids and the data name it")
     title: str = Field("", description="for people")
     all_ms: NotNegative = Field(0.0, description="one way, between any two nodes")
     paths: tuple[Between, ...] = Field((), alias="path", description="single directions or pairs")
     egress_ms: dict[str, NotNegative] = Field(
         {}, description="by node: added to everything that it sends, as `tc netem` on it does"
     )
+
+    @model_validator(mode="after")
+    def _unambiguous(self) -> Self:
+        """A simulation keeps what a later path does not give, the rig does not."""
+        for position, path in enumerate(self.paths):
+            for earlier in self.paths[:position]:
+                lost = [key for key in _KEPT if getattr(earlier, key) and not getattr(path, key)]
+                if lost and earlier.meets(path):
+                    raise ScenarioError(
+                        f"path.{position}.{lost[0]}",
+                        "is required: an earlier path gives it for the same direction",
+                    )
+        return self
 
     def matrix(self, nodes: Sequence[str]) -> DelayMatrix:
         """The delays between the nodes of a cluster."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
+from simrep.rig.names import FileName
 from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
 
 __all__ = ["STALL_WINDOW_S", "LargeTransaction", "Load", "Tool"]
@@ -14,17 +15,21 @@ __all__ = ["STALL_WINDOW_S", "LargeTransaction", "Load", "Tool"]
 Tool = Literal["slap", "sysbench", "driver"]
 Script = Literal["oltp_insert", "oltp_update_index", "oltp_read_write"]
 
-_PRESETS = {
-    "oltp_insert": "sysbench-oltp-insert",
-    "oltp_update_index": "sysbench-oltp-update-index",
-    "oltp_read_write": "sysbench-oltp-read-write",
-}
 _ARGUMENT_BYTES = 100_000
 """Linux allows 128 KiB for one argument of a program."""
 STALL_WINDOW_S = 0.2
 """Stalls beside a large transaction are counted in such windows."""
-_EVENT_BYTES = 90
-"""Headers and table map of a row event."""
+_PACKET_BYTES = 16_000_000
+"""MariaDB takes 16 MiB in one packet."""
+_MOST_THREADS = 500
+"""Servers take 600 connections."""
+_BELONGS = {
+    "insert": ("rows", "value_bytes"),
+    "update": ("existing_rows",),
+    "sysbench": ("script", "tables", "table_rows"),
+    "driver": ("processes", "retry", "large"),
+}
+"""Keys that only loads of a kind or of a tool have."""
 
 
 class LargeTransaction(Table):
@@ -41,28 +46,16 @@ class LargeTransaction(Table):
         0, description="Galera: wsrep_trx_fragment_size of its session; 0 is without streaming"
     )
 
-    def scenario(self, node: str) -> dict[str, Any]:
-        """The same as a scheduled transaction of a scenario."""
-        return {
-            "name": "large",
-            "at_s": self.after_s,
-            "node": node,
-            "rows": self.rows,
-            # A row before and after: two integers, a text with its length, and its null bits.
-            "row_bytes": 2 * (self.value_bytes + 10),
-            "table": "large",
-            "keys": {"distribution": "scan", "rows": self.rows},
-            "session": {
-                "wsrep_trx_fragment_unit": self.fragment_unit,
-                "wsrep_trx_fragment_size": self.fragment_size,
-            },
-        }
+    @property
+    def streams(self) -> bool:
+        """Whether its session says how it is cut into fragments."""
+        return bool(self.model_fields_set & {"fragment_unit", "fragment_size"})
 
 
 class Load(Table):
     """A ``[[load]]``: autocommit statements, or the transactions of a script of sysbench."""
 
-    name: Name = Field(description="as grids and the data name it")
+    name: FileName = Field(description="as grids and the data name it")
     title: str = Field("", description="for people")
     tool: Tool = Field(
         "driver",
@@ -80,7 +73,9 @@ class Load(Table):
     script: Script | None = Field(None, description="sysbench: which of its scripts")
     tables: Count = Field(4, description="sysbench: number of tables")
     table_rows: Count = Field(1000, description="sysbench: rows of each table")
-    threads: Count = Field(1, description="clients in all, or connections of an open loop")
+    threads: Count = Field(
+        1, le=_MOST_THREADS, description="clients in all, or connections of an open loop"
+    )
     nodes: tuple[Name, ...] = Field(
         ("n1",), min_length=1, description="clients are connected to these in turn"
     )
@@ -112,6 +107,7 @@ class Load(Table):
             raise ScenarioError(
                 "", f"give one of transactions, per_client, duration_s or large, given {given}"
             )
+        self._check_keys()
         if (self.tool == "sysbench") != (self.script is not None):
             raise ScenarioError("script", "belongs to sysbench, which needs one")
         if self.tool == "slap" and (self.kind != "insert" or self.rate_tps or self.duration_s):
@@ -120,17 +116,21 @@ class Load(Table):
             )
         if self.tool == "slap" and self.rows * (self.value_bytes + 5) > _ARGUMENT_BYTES:
             raise ScenarioError("rows", "slap takes its statement as an argument", 'use "driver"')
-        if self.tool != "driver":
-            if len(self.nodes) > 1:
-                raise ScenarioError("nodes", f"{self.tool} connects to one", 'tool = "driver"')
-            if self.large is not None or self.retry:
-                raise ScenarioError("tool", "large and retry need the driver", 'tool = "driver"')
+        if self.rows * (self.value_bytes + 5) > _PACKET_BYTES:
+            raise ScenarioError("rows", "servers take statements of at most 16 MB")
+        if self.tool != "driver" and len(self.nodes) > 1:
+            raise ScenarioError("nodes", f"{self.tool} connects to one", 'tool = "driver"')
         if self.tool == "sysbench":
             for key in ("duration_s", "rate_tps"):
                 if (getattr(self, key) or 0.0) % 1.0:
                     raise ScenarioError(key, "sysbench takes whole numbers")
         if self.rate_tps and (self.transactions or self.per_client):
             raise ScenarioError("rate_tps", "an open loop has a duration_s, or a large transaction")
+        if self.rate_tps and self.threads % len(self.nodes):
+            raise ScenarioError(
+                "threads",
+                f"must be as many for each of {len(self.nodes)} nodes, given {self.threads}",
+            )
         if self.transactions is not None and self.transactions < self.threads:
             raise ScenarioError(
                 "transactions",
@@ -139,57 +139,25 @@ class Load(Table):
             )
         return self
 
+    def _check_keys(self) -> None:
+        """Refuse keys that would be ignored."""
+        own = {self.tool} if self.tool == "sysbench" else {self.tool, self.kind}
+        for kind, keys in _BELONGS.items():
+            for key in keys:
+                if key in self.model_fields_set and kind not in own:
+                    raise ScenarioError(key, f"is a key of loads of {kind}", "remove it")
+
+    def has(self, key: str) -> bool:
+        """Whether a key, with its tables dotted, means anything to this load."""
+        first, _, inner = key.partition(".")
+        if inner:
+            return self.large is not None and inner in self.large.model_fields_set
+        kinds = [kind for kind, keys in _BELONGS.items() if first in keys]
+        return not kinds or kinds[0] == self.tool or (self.script is None and kinds[0] == self.kind)
+
     @property
     def each(self) -> int | None:
         """Transactions of every client, if their number is given."""
         if self.transactions is not None:
             return self.transactions // self.threads
         return self.per_client
-
-    def workload(self) -> dict[str, Any]:
-        """The same as the ``[workload]`` of a scenario."""
-        table: dict[str, Any] = {"nodes": list(self.nodes), "client": "node"}
-        if self.rate_tps:
-            per_node = max(1, self.threads // len(self.nodes))
-            table |= {"rate_tps": float(self.rate_tps), "connections": per_node}
-        else:
-            table["threads"] = self.threads
-        if self.transactions is not None:
-            table["queries"] = self.transactions
-        elif self.per_client is not None:
-            table["transactions_per_client"] = self.per_client
-        if self.retry or self.script is not None:  # sysbench begins an event again by itself
-            table["retry"] = True
-        if self.script is not None:
-            table["preset"] = _PRESETS[self.script]
-            if self.script != "oltp_insert":
-                table["class"] = [{"keys": self._special_keys()}]
-            return table
-        table["class"] = [self._class()]
-        if self.large is not None:
-            table["scheduled"] = [self.large.scenario(self.nodes[0])]
-        return table
-
-    def run(self) -> dict[str, Any]:
-        """The same as the ``[run]`` of a scenario."""
-        if self.large is not None:
-            return {"settle_s": self.large.rest_s, "interval_s": STALL_WINDOW_S}
-        return {} if self.duration_s is None else {"duration_s": self.duration_s}
-
-    def _class(self) -> dict[str, Any]:
-        if self.kind == "update":
-            keys = {"distribution": "uniform", "rows": self.existing_rows}
-            return {"name": "update", "table": "counters", "row_bytes": 60, "keys": keys}
-        return {
-            "name": "insert",
-            "table": "inserts",
-            "rows": self.rows,
-            "row_bytes": round(self.value_bytes + 5 + _EVENT_BYTES / self.rows),
-            "statement_bytes": 35 + self.rows * (self.value_bytes + 5),
-        }
-
-    def _special_keys(self) -> dict[str, Any]:
-        """Of sysbench's --rand-type=special: 75 % of the choices fall on 1 % of the rows."""
-        rows = self.tables * self.table_rows
-        hot = max(1, rows // 100)
-        return {"distribution": "hot", "rows": rows, "hot_rows": hot, "hot_fraction": 0.75}

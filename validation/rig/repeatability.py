@@ -2,49 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from simrep.rig.cell import Run
 from simrep.rig.journal import Entry
+from simrep.rig.load import Load
 
-__all__ = ["NEAR", "Repeatability", "measuring_s", "repeatability"]
+__all__ = ["CLOSE", "Repeatability", "Spread", "measuring_s", "repeatability"]
 
-NEAR = 0.05
-"""Repetitions within this share of their median are near to it."""
+CLOSE = 0.05
+"""Repetitions within this share of their median are close to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Largest relative distance of a cell's repetitions from their median.
+
+    Attributes
+    ----------
+    figure : str
+        Column that is compared.
+    share : float
+    """
+
+    figure: str
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
 class Repeatability:
-    """Of the times for all transactions, over cells with at least two runs that passed.
+    """Of cells with at least two runs that passed.
 
     Attributes
     ----------
     cells : int
-    near : int
+    close : int
         Cells whose repetitions all lie within 5 % of their median.
-    spread : mapping of str to float
-        Largest relative distance from the median, by cell.
+    spread : mapping of str to Spread
+        By cell.
     """
 
     cells: int
-    near: int
-    spread: dict[str, float]
+    close: int
+    spread: dict[str, Spread]
 
 
-def repeatability(entries: Iterable[Entry]) -> Repeatability:
-    """Spread of every cell."""
-    times: dict[str, list[float]] = {}
+def repeatability(
+    entries: Iterable[Entry], runs: Mapping[str, Run]
+) -> dict[str, Repeatability]:
+    """Spread of every cell, by ``wan`` and ``near``: with added delays, and without.
+
+    Cells without delays are over in less time and bound by the processors, so they vary more.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+    runs : mapping of id to Run
+    """
+    values: dict[str, list[float]] = {}
+    cells: dict[str, Run] = {}
     for entry in entries:
-        seconds = entry.row.get("seconds", "")
-        if entry.passed and seconds != "":
-            times.setdefault(entry.id.rpartition(".")[0], []).append(float(seconds))
-    spread = {
-        cell: round(max(abs(value / median(values) - 1.0) for value in values), 4)
-        for cell, values in times.items()
-        if len(values) > 1 and median(values) > 0
+        run = runs[entry.id]
+        value = entry.row.get(_figure(run.cell.load), "")
+        if entry.passed and value != "":
+            values.setdefault(run.cell.key, []).append(float(value))
+            cells[run.cell.key] = run
+    found: dict[str, dict[str, Spread]] = {"wan": {}, "near": {}}
+    for key, repeated in values.items():
+        typical = median(repeated)
+        if len(repeated) < 2 or typical <= 0:
+            continue
+        share = max(abs(value / typical - 1.0) for value in repeated)
+        where = "wan" if _delayed(cells[key]) else "near"
+        found[where][key] = Spread(_figure(cells[key].cell.load), round(share, 4))
+    return {
+        where: Repeatability(
+            len(spread), sum(one.share <= CLOSE for one in spread.values()), spread
+        )
+        for where, spread in found.items()
     }
-    return Repeatability(len(spread), sum(value <= NEAR for value in spread.values()), spread)
+
+
+def _figure(load: Load) -> str:
+    """The column that tells most: what the load was told is none."""
+    if load.each is not None:
+        return "seconds"
+    if load.large is not None:
+        return "update_s"
+    return "mean_s" if load.rate_tps else "throughput_tps"
+
+
+def _delayed(run: Run) -> bool:
+    links = run.cell.layout.matrix(run.cell.node_names).links.values()
+    return any(link.delay_ms for link in links)
 
 
 def measuring_s(entries: Iterable[Entry]) -> float:

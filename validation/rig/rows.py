@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simrep.rig.cell import Cell, ProductName, Run
-from simrep.rig.engine import DelayStatistics
-from simrep.rig.large import Stall
 from simrep.rig.load import Load
-from simrep.rig.loading import Loaded
+
+if TYPE_CHECKING:
+    from simrep.rig.engine import DelayStatistics
+    from simrep.rig.large import Stall
+    from simrep.rig.loading import Loaded
 
 __all__ = [
+    "FIXED",
     "METRICS",
     "Costs",
     "Metric",
@@ -70,16 +74,33 @@ _COUNTERS: Mapping[ProductName, Sequence[str]] = {
     "galera": (
         "wsrep_local_cert_failures",
         "wsrep_local_bf_aborts",
+        "wsrep_local_replays",
         "wsrep_flow_control_sent",
+        "wsrep_flow_control_paused_ns",
         "wsrep_replicated",
         "wsrep_replicated_bytes",
     ),
     "group_replication": ("count_conflicts_detected", "gr_all_consensus_proposals_count"),
-    "semisync": ("rpl_semi_sync_source_no_tx", "rpl_semi_sync_master_no_tx"),
+    "semisync": (
+        "rpl_semi_sync_source_yes_tx",
+        "rpl_semi_sync_source_no_tx",
+        "rpl_semi_sync_master_yes_tx",
+        "rpl_semi_sync_master_no_tx",
+    ),
     "asynchronous": (),
 }
 _SAME_ON_ALL = {"count_conflicts_detected"}
 """Counted by every member, of all transactions."""
+_GAUGES = re.compile(
+    r"_(avg|max|min|distance|interval|window|oooe|oool|size|cached|running|connected)$"
+)
+"""What does not only grow; differences of averages mean nothing."""
+
+FIXED = (
+    *("run", "system", "variant", "layout", "load", "nodes", "tool", "writers", "connections"),
+    *("repetition", "attempt", "passed", "failed_gates", "began"),
+)
+"""Columns that no option and no key of a load may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +139,17 @@ def factor_columns(run: Run, factors: Sequence[str]) -> dict[str, Value]:
         "nodes": cell.nodes,
         "tool": cell.load.tool,
         "writers": "+".join(cell.load.nodes),
-        **{column(name): _plain(cell.value(name)) for name in factors},
+        **{column(name): _factor(cell, name) for name in factors},
         **_open_loop(cell),
         "repetition": run.repetition,
     }
+
+
+def _factor(cell: Cell, name: str) -> Value:
+    """The value of an option, or of a key that means something to the load."""
+    if name in cell.options or cell.load.has(name):
+        return _plain(cell.value(name))
+    return ""
 
 
 def _open_loop(cell: Cell) -> dict[str, Value]:
@@ -162,6 +190,8 @@ def metric_columns(load: Load, loaded: Loaded) -> dict[str, Value]:
         "max_s": loaded.max_s,
         "service_p95_s": loaded.service_p95_s,
     }
+    if len(load.nodes) > 1:
+        figures |= {f"mean_s_{node}": value for node, value in loaded.by_node.items()}
     return {name: _plain(value) for name, value in figures.items()}
 
 
@@ -201,12 +231,12 @@ def cost_columns(costs: Costs, delays: DelayStatistics) -> dict[str, Value]:
 def counter_growth(
     before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, float]]:
-    """By how much counters grew, node by node; those that did not, and texts, are left out."""
+    """By how much counters grew, node by node; those that did not grow are left out, and gauges."""
     growth: dict[str, dict[str, float]] = {}
     for node, counters in after.items():
         for name, text in counters.items():
             old, new = _number(before.get(node, {}).get(name)), _number(text)
-            if old is not None and new is not None and new != old:
+            if old is not None and new is not None and new != old and not _GAUGES.search(name):
                 growth.setdefault(node, {})[name] = round(new - old, 6)
     return growth
 
@@ -225,9 +255,10 @@ def counter_columns(
 
 def _number(text: str | None) -> float | None:
     try:
-        return None if text is None else float(text)
+        number = None if text is None else float(text)
     except ValueError:
         return None
+    return number if number is not None and isfinite(number) else None
 
 
 def _plain(value: Any) -> Value:

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from simrep.rig.errors import RigError
+from simrep.rig.whole_files import content_of, write_whole
+
 __all__ = ["State"]
 
 
@@ -16,13 +19,23 @@ class State:
     Parameters
     ----------
     path : Path
+        Or its compressed form, which is only read.
+
+    Raises
+    ------
+    RigError
+        If it is no such file.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.content: dict[str, Any] = {"clusters": {}}
-        if path.exists():
-            self.content = json.loads(path.read_text(encoding="utf-8"))
+        text = content_of(path)
+        if text is not None:
+            try:
+                self.content = json.loads(text)
+            except ValueError:
+                raise RigError(f"{path} cannot be read: it is not whole") from None
 
     def update(self, **values: Any) -> None:
         """Keep values by name."""
@@ -46,7 +59,9 @@ class State:
         found: dict[str, dict[str, Any]] = self.content["clusters"]
         return found
 
+    def text(self) -> str:
+        """All of it."""
+        return json.dumps(self.content, indent=1, default=str) + "\n"
+
     def _write(self) -> None:
-        part = self._path.with_suffix(".part")
-        part.write_text(json.dumps(self.content, indent=1, default=str) + "\n", encoding="utf-8")
-        part.replace(self._path)
+        write_whole(self._path, self.text())

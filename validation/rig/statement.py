@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-__all__ = ["DATABASE", "Statement"]
+__all__ = ["CONFLICTS", "DATABASE", "Statement"]
 
 DATABASE = "rig"
 """Of all tables of the rig."""
+CONFLICTS = (1020, 1180, 1205, 1213, 3101)
+"""Errors that transactions of concurrent writers may get: changed since read, error at commit, lock
+wait time-out, deadlock, refused by the group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from simrep.rig.errors import RigError
 from simrep.rig.load import Load
-from simrep.rig.statement import DATABASE
+from simrep.rig.statement import CONFLICTS, DATABASE
 
 __all__ = ["SysbenchFigures", "sysbench_command", "sysbench_figures"]
 
@@ -67,7 +67,7 @@ def sysbench_command(load: Load, socket: str, step: str, *, seed: int = 1) -> li
         f"--rate={round(load.rate_tps)}",
         f"--rand-seed={seed}",
         *("--rand-type=special", "--rand-spec-pct=1", "--rand-spec-res=75"),
-        "--mysql-ignore-errors=1213,1020,1205,1180,3101",
+        f"--mysql-ignore-errors={','.join(map(str, CONFLICTS))}",
         "--percentile=95",
         step,
     ]

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from simrep.rig.load import LargeTransaction, Load
 from simrep.rig.statement import Statement
 
-__all__ = ["Tables", "large_tables", "statement", "tables"]
+__all__ = ["Tables", "large_tables", "statement", "statement_bytes", "tables"]
 
 _BATCH_ROWS = 50_000
+_SHORT = "insert into inserts set a='fooBa'"
+_VALUES = "insert into inserts (a) values "
 _SHOWN = {"oltp_insert": "count(*)", "oltp_update_index": "sum(k)"}
 """Scripts of sysbench each of whose transactions adds 1 to a figure of a table."""
 
@@ -42,8 +44,8 @@ def statement(load: Load) -> Statement:
     """What the clients of slap and the driver submit."""
     if load.kind == "update":
         return Statement("update counters set c=c+1 where id={row}", 1, load.existing_rows)
-    if load.rows == 1 and load.value_bytes == 5:
-        return Statement("insert into inserts set a='fooBa'")
+    if _is_short(load):
+        return Statement(_SHORT)
     # Text that does not compress to nothing, the same in all runs.
     letters = random.Random(1)  # noqa: S311 - filler
     values = (
@@ -51,8 +53,19 @@ def statement(load: Load) -> Statement:
         for _ in range(load.rows)
     )
     return Statement(
-        "insert into inserts (a) values " + ",".join(f"('{value}')" for value in values), load.rows
+        _VALUES + ",".join(f"('{value}')" for value in values), load.rows
     )
+
+
+def statement_bytes(load: Load) -> int:
+    """Length of the text of an insert, which may be large."""
+    if _is_short(load):
+        return len(_SHORT)
+    return len(_VALUES) + load.rows * (load.value_bytes + len("(''),")) - 1
+
+
+def _is_short(load: Load) -> bool:
+    return load.rows == 1 and load.value_bytes == len("fooBa")
 
 
 def tables(load: Load) -> Tables:

@@ -10,6 +10,8 @@ from dataclasses import astuple, dataclass, fields
 from math import nan
 from pathlib import Path
 
+from simrep.rig.whole_files import write_packed
+
 __all__ = [
     "Transaction",
     "Transactions",
@@ -137,15 +139,11 @@ def write_transactions(path: Path, records: Iterable[Transaction]) -> None:
 
     Equal records make equal bytes: the file holds neither its name nor the time.
     """
-    with (
-        path.open("wb") as raw,
-        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
-    ):
-        lines = [",".join(COLUMNS)]
-        for record in sorted(records, key=lambda one: (one.end_s, one.client)):
-            values = [f"{v:.6f}" if isinstance(v, float) else str(v) for v in astuple(record)]
-            lines.append(",".join(values))
-        packed.write(("\n".join(lines) + "\n").encode())
+    lines = [",".join(COLUMNS)]
+    for record in sorted(records, key=lambda one: (one.end_s, one.client)):
+        values = [f"{v:.6f}" if isinstance(v, float) else str(v) for v in astuple(record)]
+        lines.append(",".join(values))
+    write_packed(path, "\n".join(lines) + "\n")
 
 
 def read_transactions(path: Path) -> list[Transaction]:
