@@ -15,6 +15,7 @@ from simrep.errors import SimrepError
 if TYPE_CHECKING:
     from simrep.rig.campaign import Campaign, Told
     from simrep.rig.experiment import Experiment
+    from simrep.rig.progress import Progress
 
 __all__ = ["rig"]
 
@@ -39,6 +40,13 @@ BaseOption = Annotated[
         help="Image, or folder of a root file system, for all servers or for one kind of them.",
     ),
 ]
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Of a dataset.")]
+ExperimentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment", metavar="EXPERIMENT", help="What it is of. Default: what the folder says."
+    ),
+]
 DelayOption = Annotated[
     Literal["netem", "relay"] | None,
     typer.Option("--delay", help="What delays packets. Default: netem if the kernel has it."),
@@ -52,7 +60,14 @@ def measure(
     ],
     engine: EngineOption = None,
     base: BaseOption = None,
-    delay: DelayOption = None,
+    delay: FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Of a dataset.")]
+ExperimentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment", metavar="EXPERIMENT", help="What it is of. Default: what the folder says."
+    ),
+]
+DelayOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the dataset. Default: named as the experiment.")
     ] = None,
@@ -61,6 +76,12 @@ def measure(
     ] = None,
     system: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this system; may be repeated.")
+    ] = None,
+    layout: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this layout; may be repeated.")
+    ] = None,
+    load: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this load; may be repeated.")
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Once more what was marked at every attempt.")
@@ -75,14 +96,16 @@ def measure(
       simrep rig measure wan-concurrency --out measured/wan --engine netns
       simrep rig measure mine.toml --base mariadb=my-image:1 --system galera
     """
-    _need_drivers()
     from simrep.rig.experiment import load_experiment
 
     stored = load_experiment(experiment)
-    part = stored.experiment.part(systems=system, repetitions=repetitions)
+    part = stored.experiment.part(
+        systems=system, layouts=layout, loads=load, repetitions=repetitions
+    )
     if dry_run:
         _print_runs(part)
         return
+    _need_drivers()
     from simrep.rig.campaign import Campaign
     from simrep.rig.dataset import check_folder, write_dataset
     from simrep.rig.equipment import ThisMachine, bases
@@ -103,9 +126,61 @@ def measure(
     try:
         complete = campaign.run()
     finally:
-        write_dataset(stored, campaign)
-        _say(_summary(campaign))
+        write_dataset(campaign)
+        _say("\n".join([*campaign.problems, _summary(campaign)]))
     if not complete or campaign.unusable:
+        raise typer.Exit(FAILED)
+
+
+@rig.command()
+def write(folder: FolderArgument, experiment: ExperimentOption = None) -> None:
+    """Write the files of a dataset anew from what was measured; nothing is measured."""
+    from simrep.rig.dataset import write_dataset
+
+    progress = _progress(folder, experiment)
+    if not progress.entries():
+        raise SimrepError(f"{folder} holds no run of experiment {progress.stored.name!r}")
+    write_dataset(progress)
+    _say(_summary(progress))
+
+
+@rig.command()
+def status(folder: FolderArgument, experiment: ExperimentOption = None, json: Json = False) -> None:
+    """Tell what of an experiment is measured, what was marked and why, and what is missing."""
+    progress = _progress(folder, experiment)
+    entries = progress.entries()
+    marked = [entry for entry in entries if not entry.passed]
+    if json:
+        reasons = [
+            {"run": one.id, "attempt": one.attempt, "gates": {g.name: g.detail for g in one.failed}}
+            for one in marked
+        ]
+        found = {
+            "experiment": progress.stored.name,
+            "passed": len(entries) - len(marked),
+            "marked": reasons,
+            "missing": [run.id for run in progress.missing],
+            "never_passed": [run.id for run in progress.unusable],
+        }
+        print_json(found)
+        return
+    for one in marked:
+        gates = "; ".join(f"{gate.name} ({gate.detail})" for gate in one.failed)
+        print(f"marked: {one.id} attempt {one.attempt}: {gates}")
+    for run in progress.missing:
+        print(f"missing: {run.id}")
+    print(_summary(progress))
+
+
+@rig.command()
+def verify(folder: FolderArgument) -> None:
+    """Compare the files of a dataset with its manifest."""
+    from simrep.rig.manifest import changes
+
+    found = changes(folder)
+    for name, what in sorted(found.items()):
+        print(f"{what}: {name}")
+    if {"changed", "missing"} & set(found.values()):
         raise typer.Exit(FAILED)
 
 
@@ -164,7 +239,14 @@ def check(json: Json = False) -> None:
 def relay(
     engine: EngineOption = None,
     base: BaseOption = None,
-    delay: DelayOption = None,
+    delay: FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Of a dataset.")]
+ExperimentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment", metavar="EXPERIMENT", help="What it is of. Default: what the folder says."
+    ),
+]
+DelayOption = None,
     server: Annotated[Server, typer.Option(help="Whose hosts are used.")] = "mariadb",
     json: Json = False,
 ) -> None:
@@ -241,16 +323,26 @@ def _report(told: Told) -> None:
     _say(f"[{told.done}/{told.total}] {told.text}{left}")
 
 
-def _summary(campaign: Campaign) -> str:
-    from simrep.rig.repeatability import NEAR, repeatability
+def _progress(folder: Path, experiment: str | None) -> Progress:
+    from simrep.rig.dataset import experiment_of
+    from simrep.rig.progress import Progress
 
-    entries = campaign.entries()
+    return Progress(experiment_of(folder, experiment), folder)
+
+
+def _summary(progress: Progress) -> str:
+    from simrep.rig.repeatability import CLOSE, repeatability
+
+    entries = progress.entries()
     marked = sum(not entry.passed for entry in entries)
     counts = f"{len(entries)} attempts, {marked} of them marked"
-    left = f"{len(campaign.missing)} runs missing, {len(campaign.unusable)} that never passed"
-    lines = [*campaign.problems, f"{campaign.folder}: {counts}; {left}"]
-    found = repeatability(entries)
-    if found.cells:
-        near = f"{found.near} of {found.cells} cells have all repetitions within {NEAR:.0%}"
-        lines.append(f"{near} of their median")
+    left = f"{len(progress.missing)} runs missing, {len(progress.unusable)} that never passed"
+    lines = [f"{progress.folder}: {counts}; {left}"]
+    if progress.others:
+        lines.append(f"{progress.others} attempts at other runs are left out")
+    where = {"wan": "with", "near": "without"}
+    for kind, found in repeatability(entries, progress.runs).items():
+        if found.cells:
+            close = f"{found.close} of {found.cells} cells {where[kind]} delays"
+            lines.append(f"{close} have all repetitions within {CLOSE:.0%} of their median")
     return "\n".join(lines)

@@ -68,6 +68,9 @@ def measured_cells(
 ) -> tuple[MeasuredCell, ...]:
     """The cells of a series, in the order of the factors' values.
 
+    Rows whose column ``passed`` is 0 are left out, if there is such a column; a factor that is empty
+    sets nothing.
+
     Raises
     ------
     ScenarioError
@@ -84,6 +87,8 @@ def measured_cells(
             raise ScenarioError(where, f"has no column {column!r}", nearest(column, rows[0]))
     groups: dict[tuple[Value, ...], list[dict[str, Value]]] = {}
     for row in rows:
+        if row.get("passed", 1) == 0:
+            continue  # a measurement that was spoiled
         if all(row[column] == value for column, value in series.where.items()):
             groups.setdefault(tuple(row[column] for column in columns), []).append(row)
     if not groups:
@@ -120,7 +125,8 @@ def _cell(definition: Definition, series: Series, rows: list[dict[str, Value]]) 
     factors = {column: first[column] for column in definition.factors}
     settings: dict[str, Any] = {}
     for column, factor in definition.factors.items():
-        settings |= factor.settings(first[column])
+        if first[column] != "":  # what does not concern this cell
+            settings |= factor.settings(first[column])
     fit_where = definition.fit_where
     return MeasuredCell(
         factors={**series.where, **factors},

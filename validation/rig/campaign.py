@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from simrep.rig.cell import Cell, ProductName, Run, ServerName
+from simrep.rig.commits import keep_records
+from simrep.rig.dataset import write_experiment
 from simrep.rig.engine import Cluster, Engine, Product, RoundTrip
 from simrep.rig.errors import BusyError, MixedError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.gates import Gate, round_trip_gate
 from simrep.rig.interruption import ended_by_signals, undisturbed
-from simrep.rig.journal import Entry, Journal
+from simrep.rig.journal import Entry
 from simrep.rig.layout import Layout
 from simrep.rig.loading import make_tables, table_keys
+from simrep.rig.manifest import software
 from simrep.rig.measure import failed_entry, measure, without_folders
-from simrep.rig.state import State
-from simrep.rig.transactions import write_transactions
+from simrep.rig.progress import Progress
 
 __all__ = ["Campaign", "Equipment", "Told"]
 
@@ -29,6 +31,8 @@ _MOST_IN_VAIN = 5
 """Runs one after the other that came to nothing: the cluster is taken for broken."""
 _PINGS = 3
 """A single late answer spoils the mean of a few; delays that are wrong stay wrong."""
+_MOST_UNSURE = 5
+"""Runs before that do not tell how long the others take."""
 _BROKEN = {"equal rows", "same members"}
 _SETTLE_S = 1.0
 """For connections between servers to notice new delays."""
@@ -77,7 +81,7 @@ class _Cluster:
     gate: Gate | None = None
 
 
-class Campaign:
+class Campaign(Progress):
     """Measures what is missing of an experiment.
 
     Parameters
@@ -104,49 +108,13 @@ class Campaign:
         again: bool = False,
         tell: Callable[[Told], None] | None = None,
     ) -> None:
-        self.experiment = stored.experiment
+        super().__init__(stored, folder, part=part, again=again)
         self.equipment = equipment
-        self.folder = folder
-        self.journal = Journal(folder / "runs.jsonl")
-        self.state = State(folder / "state.json")
-        self.factors = self.experiment.factors()
         self._tell = tell or (lambda _told: None)
-        self._all = self.experiment.runs()
-        self._runs = self._all if part is None else part.runs()
-        self._allowed = {run.id: self.experiment.attempts for run in self._all}
-        if again:
-            for run in self.unusable:
-                tried = self.journal.attempts(run.id)
-                self._allowed[run.id] = max(tried + 1, self._allowed[run.id])
         self._began = time.monotonic()
         self._measured = 0
         self._in_vain = 0
         self.problems: list[str] = []
-
-    @property
-    def missing(self) -> list[Run]:
-        """Runs to measure now that neither passed nor were tried often enough, in their order."""
-        return self._unfinished(self._runs)
-
-    @property
-    def absent(self) -> list[Run]:
-        """The same of the whole experiment."""
-        return self._unfinished(self._all)
-
-    @property
-    def unusable(self) -> list[Run]:
-        """Runs to measure now of which no attempt passed all gates."""
-        passed = {entry.id for entry in self.journal.entries if entry.passed}
-        return [run for run in self._runs if run.id not in passed]
-
-    def _unfinished(self, runs: Sequence[Run]) -> list[Run]:
-        return [run for run in runs if not self.journal.finished(run.id, self._allowed[run.id])]
-
-    def entries(self) -> list[Entry]:
-        """Entries of the runs of the experiment as it is now, in its order."""
-        order = {run.id: position for position, run in enumerate(self._all)}
-        own = [entry for entry in self.journal.entries if entry.id in order]
-        return sorted(own, key=lambda entry: (order[entry.id], entry.attempt))
 
     def run(self) -> bool:
         """Measure all that is missing; whether all of it was measured.
@@ -169,8 +137,12 @@ class Campaign:
             machine = self.equipment.machine()
             if self.journal.entries:
                 _check_same(self.state.content.get("machine", {}), machine, _OF_A_MACHINE)
-            self.state.update(machine=machine)
+            write_experiment(self.stored, self.folder)
+            known = self.state.content.get("software", [])
+            now = software()
+            self.state.update(machine=machine, software=[*(o for o in known if o != now), now])
             self.state.update(accuracy=self._accuracy())
+            self._began = time.monotonic()
             for attempt in range(self.experiment.attempts):
                 self.problems.clear()
                 todo = self.missing
@@ -215,7 +187,7 @@ class Campaign:
     def _formed(self, cell: Cell) -> Iterator[_Cluster]:
         """A cluster for a cell and those like it."""
         begin = time.monotonic()
-        self._say(f"starting {cell.system}: {cell.nodes} nodes, {_told(cell.options)}")
+        self._say(f"starting {cell.system}: {cell.nodes} nodes, {_as_text(cell.options)}")
         logs = self.folder / "logs"
         logs.mkdir(parents=True, exist_ok=True)
         product = self.equipment.product(cell.product, cell.server)
@@ -240,6 +212,7 @@ class Campaign:
                 "delay_method": engine.delay_method,
             }
             before = self.state.clusters().get(cell.cluster_key, {})
+            known["starts_s"] = round(before.get("starts_s", before.get("start_s", 0)) + took_s, 1)
             if before.get("layouts"):
                 _check_same(before, known, _OF_A_CLUSTER)
             self.state.cluster(cell.cluster_key, known)
@@ -277,9 +250,7 @@ class Campaign:
         if run.cell.load.script is not None:
             formed.prepared.pop("sysbench", None)  # its tables are not what they were
         if measured.records:
-            folder = self.folder / "transactions"
-            folder.mkdir(exist_ok=True)
-            write_transactions(folder / f"{run.id}.a{attempt}.csv.gz", measured.records)
+            keep_records(self.folder / "transactions", f"{run.id}.a{attempt}", measured.records)
         self._add(measured.entry)
         broken = _BROKEN & {gate.name for gate in measured.entry.failed}
         return not broken and _whole(formed.cluster)
@@ -330,11 +301,11 @@ class Campaign:
         self._say(
             f"{entry.id.rsplit('.', 2)[0]} {entry.id.rsplit('.', 1)[1]}: {shown}"
             + (f", MARKED: {verdict}" if verdict else ""),
-            left_s=each_s * missing,
+            left_s=each_s * missing if self._measured > _MOST_UNSURE or not missing else None,
         )
 
     def _say(self, text: str, left_s: float | None = None) -> None:
-        total = len(self._runs)
+        total = len(self.wanted)
         self._tell(Told(total - len(self.missing), total, text, left_s))
 
 
@@ -388,5 +359,5 @@ def _typical_ms(trips: Mapping[tuple[str, str], RoundTrip]) -> float:
     return round(means[len(means) // 2], 4) if means else 0.0
 
 
-def _told(options: Mapping[str, object]) -> str:
+def _as_text(options: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in options.items()) or "default options"

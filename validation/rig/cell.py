@@ -62,7 +62,7 @@ class Cell:
         content = [
             self.cluster_key,
             self.variant,
-            *(_told(table) for table in (self.layout, self.load)),
+            *(_given(table) for table in (self.layout, self.load)),
         ]
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         return f"{self.label}.{digest[:8]}".replace("/", "-").replace(" ", "_")
@@ -83,7 +83,7 @@ class Cell:
         return found
 
 
-def _told(table: Layout | Load) -> dict[str, Any]:
+def _given(table: Layout | Load) -> dict[str, Any]:
     """What is not by default: keys that later versions add change no name."""
     return table.model_dump(mode="json", exclude_defaults=True, exclude={"title"})
 

@@ -2,66 +2,74 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
-import platform
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import tomlkit
 
-from simrep.errors import ScenarioError
-from simrep.rig.campaign import Campaign
+from simrep.errors import ScenarioError, nearest
 from simrep.rig.cell import Cell
-from simrep.rig.experiment import StoredExperiment
-from simrep.rig.journal import Entry
-from simrep.rig.repeatability import measuring_s, repeatability
+from simrep.rig.commits import thin_out
+from simrep.rig.data_rows import as_csv, client_us, data_rows, is_usable
+from simrep.rig.experiment import StoredExperiment, System, experiments, load_experiment
+from simrep.rig.interruption import undisturbed
+from simrep.rig.manifest import FORMAT, LIVE, write_manifest
+from simrep.rig.progress import Progress
 from simrep.rig.rows import METRICS, as_dict
-from simrep.rig.scenarios import cell_scenario, factor_paths
+from simrep.rig.scenarios import Measured, factor_paths, system_scenario
+from simrep.rig.simulated import differences, model_version, unknown_options
+from simrep.rig.whole_files import packed_path, write_packed, write_whole
 
-__all__ = ["changed_files", "check_folder", "write_dataset"]
+__all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
 
-_FORMAT = 1
 _DEFAULT_RTT_MS = 0.1
-_PURPOSES = {
-    "dataset.toml": "what was measured and how its columns set a scenario",
-    "data.csv": "a row per attempt; only rows with passed = 1 may be used",
-    "experiment.toml": "the experiment as it was run",
-    "runs.jsonl": "a line per attempt: gates, growth of all counters, errors",
-    "state.json": "machine, clusters with versions and variables, pings of every layout",
-}
+_DESCRIPTION = "dataset.toml"
+_EXPERIMENT = "experiment.toml"
+_IGNORED = "logs/\nruns.jsonl\nstate.json\n*.part\n"
 
 
-def write_dataset(stored: StoredExperiment, campaign: Campaign) -> Path:
+def write_dataset(progress: Progress) -> Path:
     """Write or renew the files of a campaign's folder; an unfinished campaign has them as well.
+
+    Nothing is measured: journal and state are all that is needed.
 
     Parameters
     ----------
-    stored : StoredExperiment
-    campaign : Campaign
-        That has measured, or has been interrupted.
+    progress : Progress
+        Of a campaign, which may have been interrupted.
 
     Returns
     -------
     Path
         The folder.
     """
-    folder = campaign.folder
-    entries = campaign.entries()
-    (folder / "experiment.toml").write_text(stored.text, encoding="utf-8")
-    _write_rows(folder / "data.csv", [entry.row for entry in entries])
-    cells = [cell for cell, _ in stored.experiment.cells()]
-    content = _description(stored, campaign, entries, cells)
-    (folder / "dataset.toml").write_text(tomlkit.dumps(content), encoding="utf-8")
-    for system, scenario in _scenarios(stored, campaign, cells).items():
-        (folder / f"{system}.toml").write_text(tomlkit.dumps(scenario), encoding="utf-8")
-    _write_manifest(stored, campaign, entries)
+    folder = progress.folder
+    if not progress.entries():
+        return folder
+    with undisturbed():
+        write_experiment(progress.stored, folder)
+        thin_out(folder / "transactions")
+        found = _Found(progress)
+        write_whole(folder / "data.csv", as_csv(found.rows))
+        write_whole(folder / _DESCRIPTION, tomlkit.dumps(found.description()))
+        for system, scenario in found.scenarios().items():
+            write_whole(folder / f"{system}.toml", tomlkit.dumps(scenario))
+        for name, text in (
+            ("runs.jsonl", progress.journal.text()),
+            ("state.json", progress.state.text()),
+        ):
+            write_packed(packed_path(folder / name), text)
+        write_whole(folder / ".gitignore", _IGNORED)
+        write_manifest(progress)
     return folder
+
+
+def write_experiment(stored: StoredExperiment, folder: Path) -> None:
+    """Write down what is measured, before anything is."""
+    write_whole(folder / _EXPERIMENT, stored.text)
 
 
 def check_folder(stored: StoredExperiment, folder: Path) -> None:
@@ -74,194 +82,183 @@ def check_folder(stored: StoredExperiment, folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise ScenarioError("--out", f"{folder} is no folder")
-    description = folder / "dataset.toml"
-    if description.exists():
-        known = tomlkit.parse(description.read_text(encoding="utf-8")).get("experiment")
+    own = {_EXPERIMENT, "data.csv", "transactions", *LIVE, *(f"{name}.gz" for name in LIVE)}
+    if (folder / _DESCRIPTION).exists():
+        known = _content(folder / _DESCRIPTION).get("experiment")
         if known != stored.name:
             raise ScenarioError("--out", f"{folder} is the dataset of experiment {known!r}")
     elif folder.exists() and any(
-        path.name not in {"logs", "runs.jsonl", "state.json", "transactions", "experiment.toml"}
-        for path in folder.iterdir()
+        path.name not in own and path.suffix != ".part" for path in folder.iterdir()
     ):
         raise ScenarioError("--out", f"{folder} holds other files", "give an empty folder")
+    if folder.exists():
+        progress = Progress(stored, folder)
+        if progress.journal.entries and not progress.entries():
+            raise ScenarioError(
+                "--out", f"{folder} holds runs of another experiment", "give another folder"
+            )
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def changed_files(folder: Path) -> list[str]:
-    """Files of a dataset that are not what its manifest says."""
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return [
-        name
-        for name, digest in manifest["files"].items()
-        if not (folder / name).is_file() or _digest(folder / name) != digest
-    ]
+def experiment_of(folder: Path, name: str | None = None) -> StoredExperiment:
+    """The experiment that a folder is of.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str, optional
+        One that ships, or a file; default: what the folder says, or the one of its name.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such folder or experiment.
+    """
+    if not folder.is_dir():
+        raise ScenarioError(str(folder), "is no folder")
+    if name is not None:
+        return load_experiment(name)
+    described = folder / _DESCRIPTION
+    own = folder.resolve().name
+    if described.exists():
+        own = str(_content(described).get("experiment", own))
+    if (folder / _EXPERIMENT).exists():
+        return replace(load_experiment(folder / _EXPERIMENT), name=own)
+    if own in experiments():
+        return load_experiment(own)
+    raise ScenarioError(
+        str(folder), f"does not say what it is of, and {own!r} is no experiment",
+        nearest(own, experiments()),
+    )  # fmt: skip
 
 
-def _write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    columns = list(dict.fromkeys(name for row in _fullest_first(rows) for name in row))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+def _content(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomlkit.parse(path.read_text(encoding="utf-8"))
+    except tomlkit.exceptions.ParseError as error:
+        raise ScenarioError(str(path), f"is not TOML: {error}") from None
 
 
-def _fullest_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """So that the order of the columns is that of a row that has most of them."""
-    return sorted(rows, key=len, reverse=True)
+@dataclass(slots=True, init=False)
+class _Found:
+    """What the files of a dataset are made of."""
 
+    progress: Progress
+    rows: list[dict[str, Any]]
+    cells: dict[str, list[Cell]]
+    measured: Measured
 
-def _description(
-    stored: StoredExperiment, campaign: Campaign, entries: Sequence[Entry], cells: Sequence[Cell]
-) -> dict[str, Any]:
-    columns = {name for entry in entries for name, value in entry.row.items() if value != ""}
-    measured = sorted(str(entry.row["began"]) for entry in entries)
-    passed = sum(entry.passed for entry in entries)
-    machine = campaign.state.content.get("machine", {})
-    return {
-        "title": stored.experiment.title,
-        "question": stored.experiment.question,
-        "format": _FORMAT,
-        "experiment": stored.name,
-        "data": "data.csv",
-        "measured_from": measured[0] if measured else "",
-        "measured_to": measured[-1] if measured else "",
-        "complete": not campaign.absent,
-        "runs": len(entries),
-        "marked": len(entries) - passed,
-        "missing": len(campaign.absent),
-        "machine": {
-            name: machine[name]
-            for name in ("cpu", "cpus", "memory_gb", "system", "kernel", "tcp_congestion_control")
-            if name in machine
-        },
-        "series": _series(stored, campaign, cells),
-        # As in study.toml, which may take over what it is about.
-        "factors": factor_paths(stored.experiment, cells, _base_rtt_ms(campaign)),
-        "metric": [as_dict(metric) for metric in METRICS if metric.column in columns],
-    }
-
-
-def _series(
-    stored: StoredExperiment, campaign: Campaign, cells: Sequence[Cell]
-) -> list[dict[str, Any]]:
-    found = []
-    for name in dict.fromkeys(cell.system for cell in cells):
-        system = stored.experiment.system(name)
-        known = _known(campaign, name)
-        found.append(
-            {
-                "name": name,
-                "title": system.title or name,
-                "scenario": f"{name}.toml",
-                "where": {"system": name, "passed": 1},
-                "product": system.product,
-                "server": system.runs_on,
-                "version": str(known.get("version", "")),
-                "engine": str((known.get("engine") or {}).get("engine", "")),
-                "delay_method": str(known.get("delay_method", "")),
-                "options": dict(system.options),
-            }
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.rows = data_rows(progress)
+        self.cells = {}
+        for cell, _ in progress.experiment.cells():
+            self.cells.setdefault(cell.system, []).append(cell)
+        self.measured = Measured(
+            versions={name: str(self._first(name).get("version", "")) for name in self.cells},
+            base_rtt_ms=self._base_rtt_ms(),
+            client_us=client_us(self.rows),
         )
-    return found
+
+    def scenarios(self) -> dict[str, dict[str, Any]]:
+        """Of each system."""
+        experiment = self.progress.experiment
+        return {
+            name: system_scenario(experiment, cells, self.measured)
+            for name, cells in self.cells.items()
+        }
+
+    def description(self) -> dict[str, Any]:
+        """The content of ``dataset.toml``; much of it in the words of a study."""
+        progress, rows = self.progress, self.rows
+        experiment = progress.experiment
+        columns = {name for row in rows for name, value in row.items() if value != ""}
+        began = sorted(str(row["began"]) for row in rows)
+        every = [cell for cells in self.cells.values() for cell in cells]
+        machine = progress.state.content.get("machine", {})
+        processor = f", on {machine['cpu']}" if machine.get("cpu") else ""
+        return {
+            "title": experiment.title,
+            "source": f"measured by simrep rig, {began[0][:10]}{processor}",
+            "question": experiment.question,
+            "format": FORMAT,
+            "experiment": progress.stored.name,
+            "data": "data.csv",
+            "measured_from": began[0],
+            "measured_to": began[-1],
+            "complete": not progress.absent,
+            "attempts": len(rows),
+            "marked": sum(not row["passed"] for row in rows),
+            "missing": len(progress.absent),
+            "base_rtt_ms": self.measured.base_rtt_ms,
+            "machine": {name: machine[name] for name in _OF_A_MACHINE if name in machine},
+            "show": {"x": "threads", "by": "layout"},
+            "series": [self._series(name) for name in self.cells if self._usable(name)],
+            "factors": factor_paths(experiment, every, self.measured),
+            "metric": [as_dict(metric) for metric in METRICS if metric.column in columns],
+            "system": [self._system(experiment.system(name)) for name in self.cells],
+        }
+
+    def _series(self, name: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "title": self.progress.experiment.system(name).title or name,
+            "scenario": f"{name}.toml",
+            "where": {"system": name, "passed": 1, "saturated": 0},
+        }
+
+    def _system(self, system: System) -> dict[str, Any]:
+        """What is known of the servers, and what of that the simulation does not know."""
+        first = self._first(system.name)
+        version = str(first.get("version", ""))
+        chosen = model_version(system.product, system.runs_on, version)
+        unknown = {
+            name: None
+            for cell in self.cells[system.name]
+            for name in unknown_options(cell.product, cell.options)
+        }
+        return {
+            "name": system.name,
+            "product": system.product,
+            "server": system.runs_on,
+            "version": version,
+            "model_version": chosen or "",
+            "engine": str((first.get("engine") or {}).get("engine", "")),
+            "delay_method": str(first.get("delay_method", "")),
+            "options": dict(system.options),
+            "not_simulated": list(unknown),
+            "simulated_otherwise": self._differences(system, chosen),
+        }
+
+    def _differences(self, system: System, chosen: str | None) -> dict[str, str]:
+        """Settings of its servers that the simulation has another value for, over all clusters."""
+        found: dict[str, str] = {}
+        clusters = self.progress.state.clusters()
+        for cell in {cell.cluster_key: cell for cell in self.cells[system.name]}.values():
+            variables = clusters.get(cell.cluster_key, {}).get("variables", {})
+            found |= differences(system.product, chosen, cell.options, variables)
+        return found
+
+    def _usable(self, system: str) -> bool:
+        return any(row["system"] == system and is_usable(row) for row in self.rows)
+
+    def _first(self, system: str) -> dict[str, Any]:
+        """The first cluster of a system; those of a dataset have the same version."""
+        for cluster in self.progress.state.clusters().values():
+            if cluster.get("system") == system:
+                return cluster
+        return {}
+
+    def _base_rtt_ms(self) -> float:
+        """Typical round trip without added delay, over all clusters."""
+        found = [
+            float(cluster["base_rtt_ms"])
+            for cluster in self.progress.state.clusters().values()
+            if cluster.get("base_rtt_ms")
+        ]
+        return round(median(found), 4) if found else _DEFAULT_RTT_MS
 
 
-def _scenarios(
-    stored: StoredExperiment, campaign: Campaign, cells: Sequence[Cell]
-) -> dict[str, dict[str, Any]]:
-    """For each system the scenario of its first cell: the columns change it to the others."""
-    found: dict[str, dict[str, Any]] = {}
-    for cell in cells:
-        if cell.system not in found:
-            known = _known(campaign, cell.system)
-            found[cell.system] = cell_scenario(
-                stored.experiment,
-                cell,
-                version=str(known.get("version", "")),
-                base_rtt_ms=_base_rtt_ms(campaign),
-            )
-    return found
-
-
-def _known(campaign: Campaign, system: str) -> dict[str, Any]:
-    """What is known of the first cluster of a system."""
-    for cluster in campaign.state.clusters().values():
-        if cluster.get("system") == system:
-            return cluster
-    return {}
-
-
-def _base_rtt_ms(campaign: Campaign) -> float:
-    found = [
-        cluster["base_rtt_ms"]
-        for cluster in campaign.state.clusters().values()
-        if cluster.get("base_rtt_ms")
-    ]
-    return float(min(found)) if found else _DEFAULT_RTT_MS
-
-
-def _write_manifest(stored: StoredExperiment, campaign: Campaign, entries: Sequence[Entry]) -> None:
-    folder = campaign.folder
-    content = campaign.state.content
-    manifest = {
-        "format": _FORMAT,
-        "experiment": stored.name,
-        "simrep": version("simrep"),
-        "python": platform.python_version(),
-        "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "machine": content.get("machine", {}),
-        "relay_accuracy": content.get("accuracy", {}),
-        "clusters": [
-            {
-                name: cluster.get(name)
-                for name in (
-                    "system",
-                    "version",
-                    "provider",
-                    "engine",
-                    "delay_method",
-                    "start_s",
-                    "base_rtt_ms",
-                    "layouts",
-                )
-            }
-            for cluster in campaign.state.clusters().values()
-        ],
-        "gates": {
-            "runs": len({entry.id for entry in entries}),
-            "attempts": len(entries),
-            "passed": sum(entry.passed for entry in entries),
-            "marked": [
-                {
-                    "run": entry.id,
-                    "attempt": entry.attempt,
-                    "gates": {gate.name: gate.detail for gate in entry.failed},
-                }
-                for entry in entries
-                if not entry.passed
-            ],
-            "missing": [run.id for run in campaign.absent],
-        },
-        "repeatability": asdict(repeatability(entries)),
-        "cost": {
-            "under_load_s": measuring_s(entries),
-            "starts_s": round(
-                sum(c.get("start_s", 0.0) for c in campaign.state.clusters().values()), 1
-            ),
-        },
-        "purposes": _PURPOSES,
-        "files": {str(path.relative_to(folder)): _digest(path) for path in sorted(_files(folder))},
-    }
-    text = json.dumps(manifest, indent=1, default=str)
-    (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    """All but the manifest itself and the servers' logs, which name no figure."""
-    for path in folder.rglob("*"):
-        inside = path.relative_to(folder).parts
-        if path.is_file() and inside[0] != "logs" and inside != ("manifest.json",):
-            yield path
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+_OF_A_MACHINE: Sequence[str] = (
+    *("cpu", "cpus", "memory_gb", "system", "kernel", "tcp_congestion_control"),
+)

@@ -23,6 +23,7 @@ __all__ = ["Driven", "drive", "plans"]
 
 _LEAD_NS = 200_000_000
 """From the word to begin until the begin: time for it to reach all processes."""
+_WORDS = ".log"
 _GRACE_S = 60.0
 """For the last answers after the end of the load."""
 
@@ -64,14 +65,12 @@ def plans(
         for number in range(load.threads)
         for node in [load.nodes[number % len(load.nodes)]]
     ]
-    count = min(load.processes, load.threads)
+    # An open loop has one line of arrivals before all of its connections.
+    count = 1 if load.rate_tps else min(load.processes, load.threads)
     found = []
     for process in range(count):
         own = tuple(clients[process::count])
-        rates = {
-            node: load.rate_tps * sum(client.node == node for client in own) / load.threads
-            for node in dict.fromkeys(client.node for client in own)
-        }
+        rates = dict.fromkeys(load.nodes, load.rate_tps / len(load.nodes))
         found.append(
             Plan(
                 clients=own,
@@ -143,18 +142,7 @@ Process = subprocess.Popen[str]
 @contextmanager
 def _processes(chosen: Sequence[Plan]) -> Iterator[list[Process]]:
     """Processes whose clients are connected; none is left behind."""
-    for plan in chosen:
-        Path(f"{plan.out}.json").write_text(plan.to_json(), encoding="utf-8")
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "simrep.rig.clients", f"{plan.out}.json"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for plan in chosen
-    ]
+    running = [_started(plan) for plan in chosen]
     try:
         for process in running:
             assert process.stdout is not None
@@ -166,10 +154,24 @@ def _processes(chosen: Sequence[Plan]) -> Iterator[list[Process]]:
             if process.poll() is None:
                 process.kill()
             process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
+            for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     with suppress(OSError):
                         stream.close()
+
+
+def _started(plan: Plan) -> Process:
+    described = Path(f"{plan.out}.json")
+    described.write_text(plan.to_json(), encoding="utf-8")
+    # A file and no pipe: nobody reads what it says before it ends.
+    with described.with_suffix(_WORDS).open("wb") as words:
+        return subprocess.Popen(
+            [sys.executable, "-m", "simrep.rig.clients", str(described)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            text=True,
+        )
 
 
 def _tell(process: Process, text: str) -> None:
@@ -205,5 +207,7 @@ def _written(process: Process) -> None:
 
 def _last_words(process: Process) -> str:
     process.kill()
-    assert process.stderr is not None
-    return (process.stderr.read().strip().splitlines() or ["they end without a word"])[-1]
+    process.wait()
+    assert isinstance(process.args, list)
+    words = Path(process.args[-1]).with_suffix(_WORDS).read_text(encoding="utf-8")
+    return (words.strip().splitlines() or ["they end without a word"])[-1]

@@ -14,9 +14,11 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from simrep.errors import ScenarioError, nearest
 from simrep.rig.cell import Cell, ProductName, Run, ServerName
+from simrep.rig.checks import RESERVED, check_cell, check_factors, check_options
 from simrep.rig.engine import Option
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
+from simrep.rig.names import FileName
 from simrep.scenario.problems import combined, problems
 from simrep.scenario.table import Count, Fraction, Name, Positive, Table
 
@@ -47,7 +49,7 @@ Nodes = Annotated[int, Field(strict=True, ge=2, le=9)]
 class System(Table):
     """A ``[[system]]``: a replication product and how its servers are started."""
 
-    name: Name = Field(description="as grids and the data name it")
+    name: FileName = Field(description="as grids and the data name it")
     title: str = Field("", description="for people")
     product: ProductName = Field(description="what replicates")
     server: ServerName | None = Field(
@@ -62,6 +64,8 @@ class System(Table):
 
     @model_validator(mode="after")
     def _server(self) -> Self:
+        if self.name in RESERVED:
+            raise ScenarioError("name", f"{self.name}.toml is a file of every dataset")
         needed = _SERVERS.get(self.product)
         if needed is None and self.server is None:
             raise ScenarioError("server", f"is required for {self.product}", "mariadb or mysql")
@@ -158,7 +162,12 @@ class Experiment(Table):
             for position, name in enumerate(names):
                 if name in names[:position]:
                     raise ScenarioError(f"{kind}.{position}.name", f"there is a {name!r} already")
+            for position, table in enumerate(tables):
+                if isinstance(table, (System, Variant)):
+                    check_options(table.options, f"{kind}.{position}.options")
         for position, grid in enumerate(self.grids):
+            check_options(grid.options, f"grid.{position}.options")
+            check_factors(grid.vary, grid.options, f"grid.{position}")
             self._check(grid, f"grid.{position}")
         return self
 
@@ -185,13 +194,7 @@ class Experiment(Table):
                         f"{where}.{kind}", f"no {kind} {name!r}", nearest(name, known)
                     )
         for one, _ in self._cells(grid, where):
-            for name in sorted(one.layout.names() | set(one.load.nodes)):
-                if name not in one.node_names:
-                    raise ScenarioError(
-                        where,
-                        f"{one.label}: {one.system} has no node {name!r}",
-                        f"it has {', '.join(one.node_names)}",
-                    )
+            check_cell(one, self.limits.run_s, where)
 
     def cells(self) -> Iterator[tuple[Cell, int]]:
         """Every cell once, with its repetitions, those of a cluster together."""
@@ -254,27 +257,42 @@ class Experiment(Table):
         return list(dict.fromkeys(named))
 
     def part(
-        self, *, systems: Sequence[str] | None = None, repetitions: int | None = None
+        self,
+        *,
+        systems: Sequence[str] | None = None,
+        layouts: Sequence[str] | None = None,
+        loads: Sequence[str] | None = None,
+        repetitions: int | None = None,
     ) -> Experiment:
-        """Some of its systems, or at most so many repetitions; runs keep their names.
+        """Some of it, or at most so many repetitions; runs keep their names.
 
         Raises
         ------
         ScenarioError
-            If it has no such system.
+            If it has no such system, layout or load, or no cell with all of them.
         """
-        known = [system.name for system in self.systems]
-        for name in systems or ():
-            if name not in known:
-                raise ScenarioError("--system", f"no system {name!r}", nearest(name, known))
+        wanted = {"system": systems, "layout": layouts, "load": loads}
+        tables = self._tables()
+        for kind, names in wanted.items():
+            known = [table.name for table in tables[kind]]
+            for name in names or ():
+                if name not in known:
+                    raise ScenarioError(f"--{kind}", f"no {kind} {name!r}", nearest(name, known))
         grids = []
         for grid in self.grids:
-            left = tuple(name for name in grid.systems if name in (systems or known))
+            left = {
+                "systems": tuple(n for n in grid.systems if n in (systems or grid.systems)),
+                "layouts": tuple(n for n in grid.layouts if n in (layouts or grid.layouts)),
+                "loads": tuple(n for n in grid.loads if n in (loads or grid.loads)),
+            }
             count = grid.repetitions or self.repetitions
             most = count if repetitions is None else min(count, repetitions)
-            if left:
-                grids.append(grid.model_copy(update={"systems": left, "repetitions": most}))
-        own = tuple(system for system in self.systems if system.name in (systems or known))
+            if all(left.values()):
+                grids.append(grid.model_copy(update={**left, "repetitions": most}))
+        if not grids:
+            given = ", ".join(f"--{kind}" for kind, names in wanted.items() if names)
+            raise ScenarioError(given, "no cell is of all of them", "see --dry-run")
+        own = tuple(system for system in self.systems if system.name in (systems or [system.name]))
         return self.model_copy(update={"grids": tuple(grids), "systems": own})
 
     def system(self, name: str) -> System:
@@ -291,7 +309,9 @@ def _varied(load: Load, values: Mapping[str, Any], where: str) -> Load:
         table = content
         *inside, last = name.split(".")
         for step in inside:
-            table = table.setdefault(step, {})
+            if table.get(step) is None:
+                raise ScenarioError(where, f"load {load.name!r} has no {step} to vary {name!r} in")
+            table = table[step]
         table[last] = value
     try:
         return Load.model_validate(content)

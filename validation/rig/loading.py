@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 from resource import RUSAGE_CHILDREN, getrusage
 
@@ -45,6 +45,8 @@ class Loaded:
         Attempts that failed and were followed by another one; sysbench does so by itself.
     service_p95_s : float
         95th percentile from when transactions were submitted, not from when they should have been.
+    by_node : mapping of str to float
+        Mean latency by the node of the client.
     records : tuple of Transaction
         Of the driver; empty for other tools.
     """
@@ -60,6 +62,7 @@ class Loaded:
     p99_s: float = nan
     max_s: float = nan
     service_p95_s: float = nan
+    by_node: Mapping[str, float] = field(default_factory=dict)
     records: tuple[Transaction, ...] = ()
     errors: tuple[tuple[int, int], ...] = ()
 
@@ -171,6 +174,7 @@ def run_load(
             p99_s=found.p99_s,
             max_s=found.max_s,
             service_p95_s=found.service_p95_s,
+            by_node=found.by_node,
             records=driven.records,
             errors=tuple(sorted(found.errors.items())),
         )

@@ -19,6 +19,7 @@ from simrep.rig.experiment import Limits
 from simrep.rig.gates import Gate, Observed, gates
 from simrep.rig.journal import Entry
 from simrep.rig.large import LargeUpdate, rates_and_stalls
+from simrep.rig.load import Load
 from simrep.rig.loading import Loaded, empty_tables, fingerprints, run_load, written
 from simrep.rig.quiet import busy_cpu_s, stolen_cpu_s, used_by_others, wait_for_quiet
 from simrep.rig.rows import (
@@ -124,7 +125,7 @@ def measure(
         busy_before=busy_before,
         used_by_others=costs.used_by_others,
         stolen=costs.stolen,
-        in_time=loaded.tool_s <= limits.run_s,
+        in_time=_ended(load, loaded),
         growth=growth,
     )
     failed = [gate for gate in (*found_before, *gates(observed, limits)) if not gate.passed]
@@ -238,6 +239,13 @@ def _contents(run: Run, cluster: Cluster) -> dict[str, str]:
         time.sleep(0.05)
 
 
+def _ended(load: Load, loaded: Loaded) -> bool:
+    """Whether a load of a fixed number came to its end; tools that take too long are no result."""
+    if load.tool != "driver" or load.each is None:
+        return True
+    return loaded.committed + loaded.failed == load.each * load.threads
+
+
 def _cpu_s(cluster: Cluster) -> dict[str, float]:
     return {node.name: node.cpu_seconds() for node in cluster.nodes}
 
@@ -264,7 +272,11 @@ def _large(
     stall = rates_and_stalls(loaded.records, large.begin_s, large.visible_s, table.rest_s)
     fragments = None
     if table.fragment_size:
-        # Everything that the first node replicated, without the transactions of the load on it.
-        sent = growth.get("n1", {}).get("wsrep_replicated", 0.0)
-        fragments = sent - sum(r.node == "n1" and not r.error for r in loaded.records)
+        # Everything that its node replicated, without the transactions of the load there and what
+        # certification has refused of them.
+        node = run.cell.load.nodes[0]
+        grown = growth.get(node, {})
+        own = sum(r.node == node and not r.error for r in loaded.records)
+        refused = grown.get("wsrep_local_cert_failures", 0.0)
+        fragments = max(0.0, grown.get("wsrep_replicated", 0.0) - own - refused)
     return large_columns(large.begin_s, large.executed_s, large.visible_s, stall, fragments)

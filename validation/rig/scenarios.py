@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from simrep.experiment.model import find_model
-from simrep.experiment.model_card import model_card
 from simrep.rig.cell import Cell
 from simrep.rig.experiment import Experiment
+from simrep.rig.load import Load
 from simrep.rig.rows import column, load_name
+from simrep.rig.simulated import known_options, model_version, simulated
+from simrep.rig.workloads import client_costs, run_of, workload_of
+from simrep.scenario.problems import dotted
 
-__all__ = ["cell_scenario", "factor_paths", "model_version"]
-
-_VERSION = re.compile(r"(\d+)\.(\d+)")
+__all__ = ["Measured", "cell_scenario", "factor_paths", "is_factor", "system_scenario"]
 
 # Where keys of a load that are varied stand in a scenario; the load's own table says the same.
 _LOAD_PATHS = {
@@ -28,119 +28,155 @@ _LOAD_PATHS = {
     "large.fragment_size": "workload.scheduled.0.session.wsrep_trx_fragment_size",
     "large.fragment_unit": "workload.scheduled.0.session.wsrep_trx_fragment_unit",
 }
-# Settings that the servers know and the simulation does not.
-_NOT_SIMULATED = re.compile(
-    r"^(innodb_(buffer_pool|log|redo)_|max_|thread_|table_|performance_schema|log_)", re.IGNORECASE
+_SET_BY_COLUMNS = (
+    "workload",
+    "run",
+    "network.path",
+    "network.egress",
+    "cluster.options",
+    "cluster.costs",
 )
 
 
-def model_version(model: str, server: str, version: str) -> str | None:
-    """The version of a model whose defaults are those of a server; None if it has no such.
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the measurement found out that scenarios hold.
 
-    Parameters
+    Attributes
     ----------
-    model : str
-    server : str
-        ``mariadb``, ``mysql`` or ``percona``.
-    version : str
-        As ``SELECT VERSION()`` gives it, e.g. ``11.8.9-MariaDB-4``.
+    versions : mapping of system to str
+        Of the servers, as they say themselves.
+    base_rtt_ms : float
+        Round trip without added delay.
+    client_us : float, optional
+        CPU time of the driver for a transaction.
     """
-    found = _VERSION.match(version)
-    if found is None:
-        return None
-    name = {"percona": "pxc"}.get(server, server)
-    known = model_card(find_model(model))["versions"]
-    for candidate in (f"{name}-{found[1]}.{found[2]}", f"{name}-{found[1]}"):
-        if candidate in known:
-            return candidate
-    return None
+
+    versions: Mapping[str, str]
+    base_rtt_ms: float = 0.1
+    client_us: float | None = None
 
 
-def cell_scenario(
-    experiment: Experiment, cell: Cell, *, version: str = "", base_rtt_ms: float = 0.1
-) -> dict[str, Any]:
+def cell_scenario(experiment: Experiment, cell: Cell, measured: Measured) -> dict[str, Any]:
     """The scenario of a cell, as a mapping.
+
+    What a system's own ``scenario`` says comes above what was measured.
 
     Parameters
     ----------
     experiment : Experiment
     cell : Cell
-    version : str
-        Of the server, as it says itself.
-    base_rtt_ms : float
-        Round trip without added delay.
+    measured : Measured
     """
     cluster: dict[str, Any] = {
         "model": cell.product,
         "nodes": cell.nodes,
         "shared_host": True,
-        "options": _simulated(cell),
+        "options": simulated(cell.product, cell.options),
     }
+    version = measured.versions.get(cell.system, "")
     if chosen := model_version(cell.product, cell.server, version):
         cluster["version"] = chosen
-    network: dict[str, Any] = {"rtt_ms": base_rtt_ms}
-    for path, value in cell.layout.settings(base_rtt_ms).items():
+    if costs := client_costs(cell.load, measured.client_us):
+        cluster["costs"] = costs
+    network: dict[str, Any] = {"rtt_ms": measured.base_rtt_ms}
+    for path, value in cell.layout.settings(measured.base_rtt_ms).items():
         if value:
             network[path.partition(".")[2]] = value
     scenario: dict[str, Any] = {
         "name": cell.label,
         "cluster": cluster,
         "network": network,
-        "workload": cell.load.workload(),
+        "workload": workload_of(cell.load),
     }
-    if run := cell.load.run():
+    if run := run_of(cell.load):
         scenario["run"] = run
     return _merged(scenario, experiment.system(cell.system).scenario)
 
 
+def system_scenario(
+    experiment: Experiment, cells: Iterable[Cell], measured: Measured
+) -> dict[str, Any]:
+    """The scenario of a system, which columns change to those of its cells.
+
+    It has the options of the system alone: an empty column leaves an option as it is. Delays and
+    load are those of the first cell.
+    """
+    first = next(iter(cells))
+    own = experiment.system(first.system)
+    scenario = cell_scenario(
+        experiment, replace(first, variant="", options=dict(own.options)), measured
+    )
+    scenario["name"] = own.title or own.name
+    costs = own.scenario.get("cluster", {}).get("costs")
+    scenario["cluster"].pop("costs", None)  # those of the client are its load's
+    if costs:
+        scenario["cluster"]["costs"] = dict(costs)
+    return scenario
+
+
 def factor_paths(
-    experiment: Experiment, cells: Iterable[Cell], base_rtt_ms: float
+    experiment: Experiment, cells: Iterable[Cell], measured: Measured
 ) -> dict[str, Any]:
     """The ``[factors]`` of a study: for each column where its values go.
 
     The load and the layout set whole tables, what is varied in them single values; in an open loop
-    ``threads`` are connections, which the load sets.
+    ``threads`` are connections, which the load sets. Last comes what a system's own ``scenario``
+    says where columns have replaced it.
     """
     every = list(cells)
     names = experiment.factors()
     layouts: dict[str, Any] = {}
     loads: dict[str, Any] = {}
     for cell in every:
-        layouts[cell.layout.name] = cell.layout.settings(base_rtt_ms)
-        settings: dict[str, Any] = {"workload": cell.load.workload()}
-        if run := cell.load.run():
-            settings["run"] = run
-        loads[load_name(cell, names)] = settings
+        layouts[cell.layout.name] = cell.layout.settings(measured.base_rtt_ms)
+        loads[load_name(cell, names)] = _load_settings(cell.load, measured)
     paths: dict[str, Any] = {
         "layout": {"path": "network.path", "at": layouts},
         "load": {"path": "workload", "at": loads},
     }
     for name in names:
-        path = _LOAD_PATHS.get(name, f'cluster.options."{name}"')
-        at = _row_settings(every) if name == "rows" else {}
-        # A table even without `at`: in a file tables keep their order, and come after the load's.
-        paths[column(name)] = {"path": path, "at": at} if at else {"path": path}
+        if is_factor(name, every):
+            # A table even without `at`: in a file tables keep their order, after the load's.
+            path = _LOAD_PATHS.get(name, f'cluster.options."{name}"')
+            paths[column(name)] = {"path": path}
+    own = {system.name: _replaced(system.scenario) for system in experiment.systems}
+    if any(own.values()):
+        paths["system"] = {"path": "name", "at": {name: at for name, at in own.items() if at}}
     return paths
 
 
-def _row_settings(cells: Iterable[Cell]) -> dict[str, Any]:
-    """What rows of that number set; nothing if loads with different rows have the same number."""
-    found: dict[str, dict[str, Any]] = {}
-    for cell in cells:
-        [kind] = cell.load.workload()["class"]
-        settings = {
-            f"workload.class.0.{key}": kind[key]
-            for key in ("rows", "row_bytes", "statement_bytes")
-            if key in kind
-        }
-        if found.setdefault(str(cell.load.rows), settings) != settings:
-            return {}
-    return found
+def is_factor(name: str, cells: Iterable[Cell]) -> bool:
+    """Whether a column sets something of its own: the load's column sets whole loads."""
+    if name.partition(".")[0] in Load.model_fields:
+        return name in _LOAD_PATHS
+    return any(name in known_options(cell.product) for cell in cells)
 
 
-def _simulated(cell: Cell) -> dict[str, Any]:
-    """Options that are not only about the server's memory and logs."""
-    return {name: value for name, value in cell.options.items() if not _NOT_SIMULATED.match(name)}
+def _load_settings(load: Load, measured: Measured) -> dict[str, Any]:
+    costs = client_costs(load, measured.client_us)
+    return {
+        "workload": workload_of(load),
+        "run": run_of(load),
+        **{f"cluster.costs.{name}": value for name, value in costs.items()},
+    }
+
+
+def _replaced(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a system's own tables what columns set as well, by path."""
+    return {
+        path: value
+        for path, value in _leaves(scenario, ())
+        if any(path == table or path.startswith(f"{table}.") for table in _SET_BY_COLUMNS)
+    }
+
+
+def _leaves(table: Mapping[str, Any], steps: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*steps, key))
+        else:
+            yield dotted((*steps, key)), value
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

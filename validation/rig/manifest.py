@@ -1,0 +1,140 @@
+"""The manifest of a dataset: what was measured with what, what was marked, and hashes of files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import simrep
+from simrep.rig.errors import RigError
+from simrep.rig.progress import Progress
+from simrep.rig.repeatability import measuring_s, repeatability
+from simrep.rig.whole_files import write_whole
+
+__all__ = ["FORMAT", "LIVE", "NAME", "changes", "software", "write_manifest"]
+
+FORMAT = 1
+NAME = "manifest.json"
+LIVE = frozenset({"logs", "runs.jsonl", "state.json", ".gitignore", NAME})
+"""What a campaign needs to go on, and no dataset to be read."""
+_PURPOSES = {
+    "dataset.toml": "what was measured and how its columns set a scenario",
+    "data.csv": "a row per attempt; only rows with passed = 1 and saturated = 0 may be used",
+    "experiment.toml": "the experiment as it was run",
+    "runs.jsonl.gz": "a line per attempt: gates, growth of all counters, errors",
+    "state.json.gz": "machine, clusters with versions and variables, pings of every layout",
+    "transactions": "every transaction of the driver, of long runs commits over time",
+}
+_OF_A_CLUSTER = (
+    *("system", "version", "provider", "engine", "delay_method", "start_s", "starts_s"),
+    *("base_rtt_ms", "layouts"),
+)
+
+
+def software() -> dict[str, str]:
+    """What measures: versions, and the commit if it runs from a checkout."""
+    found = {"simrep": version("simrep"), "python": platform.python_version()}
+    root = Path(simrep.__file__).resolve().parents[1]
+    if (root / ".git").exists():
+        command = ["git", "-C", str(root), "describe", "--always", "--dirty"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+        except (OSError, subprocess.SubprocessError):
+            return found
+        found["commit"] = done.stdout.strip()
+    return found
+
+
+def write_manifest(progress: Progress) -> None:
+    """Write it; all other files have to be there."""
+    folder = progress.folder
+    entries = progress.entries()
+    content = progress.state.content
+    clusters = progress.state.clusters().values()
+    manifest = {
+        "format": FORMAT,
+        "experiment": progress.stored.name,
+        "measured_with": content.get("software", []),
+        "written_with": software(),
+        "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "machine": content.get("machine", {}),
+        "relay_accuracy": content.get("accuracy", {}),
+        "clusters": [{name: cluster.get(name) for name in _OF_A_CLUSTER} for cluster in clusters],
+        "gates": {
+            "runs": len({entry.id for entry in entries}),
+            "attempts": len(entries),
+            "passed": sum(entry.passed for entry in entries),
+            "marked": [
+                {
+                    "run": entry.id,
+                    "attempt": entry.attempt,
+                    "gates": {gate.name: gate.detail for gate in entry.failed},
+                }
+                for entry in entries
+                if not entry.passed
+            ],
+            "missing": [run.id for run in progress.absent],
+            "left_out": progress.others,
+        },
+        "repeatability": {
+            where: asdict(found) for where, found in repeatability(entries, progress.runs).items()
+        },
+        "cost": {
+            "under_load_s": measuring_s(entries),
+            "starts_s": round(sum(_starts_s(cluster) for cluster in clusters), 1),
+        },
+        "purposes": _PURPOSES,
+        "files": {_name(path, folder): _digest(path) for path in sorted(_files(folder))},
+    }
+    write_whole(folder / NAME, json.dumps(manifest, indent=1, default=str) + "\n")
+
+
+def changes(folder: Path) -> dict[str, str]:
+    """Files that are not what the manifest says: ``changed``, ``missing`` or ``added``.
+
+    Raises
+    ------
+    RigError
+        If there is no manifest.
+    """
+    try:
+        manifest = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        known = dict(manifest["files"])
+    except (OSError, ValueError, KeyError):
+        raise RigError(f"{folder} has no {NAME} of a dataset") from None
+    there = {_name(path, folder): path for path in sorted(_files(folder))}
+    found = {}
+    for name, digest in known.items():
+        if name not in there:
+            found[name] = "missing"
+        elif _digest(there[name]) != digest:
+            found[name] = "changed"
+    return found | dict.fromkeys(there.keys() - known.keys(), "added")
+
+
+def _starts_s(cluster: dict[str, Any]) -> float:
+    found = cluster.get("starts_s", cluster.get("start_s", 0.0))
+    return float(found)
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    for path in folder.rglob("*"):
+        first = path.relative_to(folder).parts[0]
+        if path.is_file() and first not in LIVE and path.suffix != ".part":
+            yield path
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
