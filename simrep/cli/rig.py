@@ -60,14 +60,7 @@ def measure(
     ],
     engine: EngineOption = None,
     base: BaseOption = None,
-    delay: FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Of a dataset.")]
-ExperimentOption = Annotated[
-    str | None,
-    typer.Option(
-        "--experiment", metavar="EXPERIMENT", help="What it is of. Default: what the folder says."
-    ),
-]
-DelayOption = None,
+    delay: DelayOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the dataset. Default: named as the experiment.")
     ] = None,
@@ -239,14 +232,7 @@ def check(json: Json = False) -> None:
 def relay(
     engine: EngineOption = None,
     base: BaseOption = None,
-    delay: FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Of a dataset.")]
-ExperimentOption = Annotated[
-    str | None,
-    typer.Option(
-        "--experiment", metavar="EXPERIMENT", help="What it is of. Default: what the folder says."
-    ),
-]
-DelayOption = None,
+    delay: DelayOption = None,
     server: Annotated[Server, typer.Option(help="Whose hosts are used.")] = "mariadb",
     json: Json = False,
 ) -> None:
