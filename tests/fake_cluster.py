@@ -106,6 +106,7 @@ class World:
         self.view = 1
         self.events = iter(())
         self.refuse = ()
+        self.lost = iter(())
 
     def engine(self, server):
         return FakeEngine(self)
@@ -139,4 +140,5 @@ class World:
             Transaction(0, "n1", 0.1 * i, 0.1 * i, 0.1 * i + 0.05, 1, 20, 1, 0)
             for i in range(count)
         )
+        count -= next(self.lost, 0)
         return Loaded(count, 0, 2.5, 0.1, 0, 0.05, 0.05, 0.05, 0.05, 0.05, records=records)

@@ -99,6 +99,18 @@ def test_an_interrupted_campaign_leaves_nothing_behind_and_resumes(world, tmp_pa
     assert world.seen["loads"] == 3 + 6
 
 
+def test_what_is_measured_is_written_down_before(world, tmp_path):
+    world.events = iter([interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        campaign(world, tmp_path).run()
+    assert (tmp_path / "experiment.toml").read_text() == "text\n"
+    again = campaign(world, tmp_path)
+    again.run()
+    [known] = again.state.clusters().values()
+    assert known["starts_s"] >= known["start_s"]
+    assert len(again.state.content["software"]) == 1
+
+
 def test_a_request_to_end_is_an_interruption(world, tmp_path):
     world.events = iter([lambda *_: signal.raise_signal(signal.SIGTERM)])
     with pytest.raises(KeyboardInterrupt):
@@ -154,6 +166,26 @@ def test_delays_that_are_not_kept_mark_runs_until_no_attempt_is_left(
     assert len(delayed) >= 8
     assert {entry.attempt for entry in delayed} == {1, 2}
     assert not one.missing
+
+
+def test_a_run_beside_other_work_is_marked(world, tmp_path, monkeypatch):
+    used = iter([0.0, 9.0, *[0.0] * 100])
+    monkeypatch.setattr(measuring, "busy_cpu_s", lambda: next(used))
+    one = campaign(world, tmp_path)
+    one.run()
+    assert [entry.row["failed_gates"] for entry in one.journal.entries][:2] == ["alone", ""]
+
+
+def test_a_load_that_was_cut_off_is_marked(world, tmp_path):
+    def cut_off(_world, cluster):
+        cluster.rows["all"] -= 1
+
+    world.events = iter([cut_off])
+    world.lost = iter([1])
+    one = campaign(world, tmp_path)
+    one.run()
+    assert one.journal.entries[0].row["failed_gates"] == "in time"
+    assert one.journal.entries[1].passed
 
 
 def fail(_world, _cluster):
@@ -226,8 +258,9 @@ def test_a_line_that_a_crash_cut_off_is_dropped(world, tmp_path):
 def test_progress_is_told(world, tmp_path):
     told = []
     campaign(world, tmp_path, tell=told.append).run()
-    measured = [one for one in told if one.left_s is not None]
+    measured = [one for one in told if " r" in one.text and " s, mean " in one.text]
     assert [one.done for one in measured] == list(range(1, 9))
+    assert [one.left_s is None for one in measured] == [True] * 5 + [False] * 3
     assert {one.total for one in measured} == {8}
     assert "galera.lan.inserts.t1 r1: 2.5 s, mean 50.00 ms" in measured[0].text
     assert measured[-1].left_s == 0.0

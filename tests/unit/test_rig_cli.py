@@ -25,6 +25,7 @@ def world(monkeypatch, tmp_path):
     monkeypatch.setattr(measuring, "run_load", made.run_load)
     monkeypatch.setattr(measuring, "wait_for_quiet", lambda *_: 0.0)
     monkeypatch.setattr(measuring, "busy_cpu_s", lambda: 0.0)
+    monkeypatch.setattr(measuring, "stolen_cpu_s", lambda: 0.0)
     monkeypatch.setattr(measuring.time, "sleep", lambda _s: None)
     monkeypatch.setattr(campaigns, "_SETTLE_S", 0.0)
     monkeypatch.chdir(tmp_path)
@@ -52,6 +53,35 @@ def test_an_experiment_is_measured_into_a_folder_of_its_name(world, tmp_path):
         path.name for path in (tmp_path / "smoke").iterdir()
     }
     assert "3 attempts, 0 of them marked; 0 runs missing, 0 that never passed" in result.stderr
+
+
+def test_a_folder_is_told_of_written_anew_and_verified(world, tmp_path):
+    assert simrep("measure", "smoke").exit_code == 0
+    folder = tmp_path / "smoke"
+    told = json.loads(simrep("status", "smoke", "--json").output)
+    assert (told["passed"], told["marked"], told["missing"]) == (3, [], [])
+    before = (folder / "data.csv").read_text()
+    assert simrep("verify", "smoke").output == ""
+    (folder / "data.csv").unlink()
+    (folder / "notes.md").touch()
+    found = simrep("verify", "smoke")
+    assert found.exit_code == 1
+    assert found.output == "missing: data.csv\nadded: notes.md\n"
+    assert simrep("write", "smoke").exit_code == 0
+    assert (folder / "data.csv").read_text() == before
+    assert simrep("verify", "smoke").exit_code == 0
+    assert "holds no run of experiment 'engines'" in (
+        simrep("write", "smoke", "--experiment", "engines").stderr
+    )
+
+
+def test_status_names_what_is_marked_and_what_is_missing(world):
+    world.late_ms = 9.0
+    simrep("measure", "smoke", "--layout", "slow-third", "--load", "slap")
+    told = simrep("status", "smoke").output
+    assert "marked: galera.slow-third.slap.t4" in told
+    assert "delays kept (late by 9.000 ms on average)" in told
+    assert told.count("missing: ") == 2
 
 
 def test_a_run_that_never_passes_is_told_by_the_exit_code(world):

@@ -8,17 +8,15 @@ import tomllib
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.experiment.study import Factor, Metric
+from simrep.experiment.study import Metric, Series
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
-from simrep.rig.dataset import changed_files, check_folder, write_dataset
-from simrep.rig.experiment import Experiment, StoredExperiment, experiments, load_experiment
-from simrep.rig.gates import Gate
-from simrep.rig.journal import Entry
-from simrep.rig.repeatability import measuring_s, repeatability
-from simrep.rig.rows import column, counter_growth, factor_columns
-from simrep.rig.scenarios import cell_scenario, factor_paths
-from simrep.scenario import load, with_values
+from simrep.rig.dataset import check_folder, experiment_of, write_dataset
+from simrep.rig.errors import RigError
+from simrep.rig.experiment import Experiment, StoredExperiment
+from simrep.rig.manifest import changes
+from simrep.rig.progress import Progress
+from simrep.rig.rows import column, counter_growth
 from tests.fake_cluster import World
 
 CONTENT = {
@@ -46,6 +44,7 @@ def measured(monkeypatch, tmp_path):
     monkeypatch.setattr(measuring, "run_load", world.run_load)
     monkeypatch.setattr(measuring, "wait_for_quiet", lambda *_: 0.0)
     monkeypatch.setattr(measuring, "busy_cpu_s", lambda: 0.0)
+    monkeypatch.setattr(measuring, "stolen_cpu_s", lambda: 0.0)
     monkeypatch.setattr(measuring.time, "sleep", lambda _s: None)
     world.events = iter([lambda world, _cluster: setattr(world, "view", 2)])
     stored = StoredExperiment("made-up", Experiment.model_validate(CONTENT), "title = 'Made up'\n")
@@ -53,7 +52,7 @@ def measured(monkeypatch, tmp_path):
     check_folder(stored, folder)
     campaign = Campaign(stored, world, folder)
     campaign.run()
-    write_dataset(stored, campaign)
+    write_dataset(campaign)
     return stored, folder
 
 
@@ -87,12 +86,25 @@ def test_the_manifest_tells_what_was_changed_afterwards(measured):
         {"same members": "changed: view"}
     ]
     assert manifest["machine"]["cpu"] == "made up"
-    assert {"data.csv", "dataset.toml", "runs.jsonl", "galera.toml"} <= manifest["files"].keys()
+    assert {"data.csv", "dataset.toml", "runs.jsonl.gz", "galera.toml"} <= manifest["files"].keys()
+    assert "runs.jsonl" not in manifest["files"]
+    assert manifest["measured_with"][0].keys() >= {"simrep", "python"}
+    assert [manifest["repeatability"][where]["cells"] for where in ("wan", "near")] == [4, 4]
+    assert {one["figure"] for one in manifest["repeatability"]["wan"]["spread"].values()} == {
+        "seconds"
+    }
     assert sum(name.startswith("transactions/") for name in manifest["files"]) == 17
-    assert changed_files(folder) == []
+    assert changes(folder) == {}
     (folder / "data.csv").write_text((folder / "data.csv").read_text().replace("2.5", "2.4"))
     (folder / "galera.toml").unlink()
-    assert sorted(changed_files(folder)) == ["data.csv", "galera.toml"]
+    (folder / "notes.md").touch()
+    assert changes(folder) == {
+        "data.csv": "changed",
+        "galera.toml": "missing",
+        "notes.md": "added",
+    }
+    with pytest.raises(RigError, match="no manifest"):
+        changes(folder / "transactions")
 
 
 def test_the_description_is_in_the_words_of_a_study(measured):
@@ -100,71 +112,15 @@ def test_the_description_is_in_the_words_of_a_study(measured):
     content = tomllib.loads((folder / "dataset.toml").read_text())
     assert content["complete"] is True
     assert content["marked"] == 1
-    assert content["series"][0]["where"] == {"system": "galera", "passed": 1}
-    assert content["series"][0]["version"] == "11.8.9-MariaDB"
+    [series] = [Series.model_validate(one) for one in content["series"]]
+    assert series.where == {"system": "galera", "passed": 1, "saturated": 0}
+    assert content["system"][0]["version"] == "11.8.9-MariaDB"
+    assert content["system"][0]["model_version"] == "mariadb-11.8"
     metrics = [Metric.model_validate(metric) for metric in content["metric"]]
     columns = rows_of(folder)[0].keys()
     assert "mean_s" in {metric.column for metric in metrics}
     assert all(metric.column in columns for metric in metrics)
     assert set(content["factors"]) <= set(columns)
-
-
-def applied(base, factors, row):
-    """The scenario of a row: what a study makes of its columns."""
-    settings = {}
-    for name, factor in factors.items():
-        if row[name] != "":
-            table = {"path": factor} if isinstance(factor, str) else factor
-            settings |= Factor.model_validate(table).settings(row[name])
-    return with_values(base, settings)
-
-
-def test_the_columns_of_every_row_set_the_scenario_of_its_cell(measured):
-    stored, folder = measured
-    content = tomllib.loads((folder / "dataset.toml").read_text())
-    base = load(folder / "galera.toml")
-    cells = {cell.key: cell for cell, _ in stored.experiment.cells()}
-    for text in rows_of(folder):
-        row = {name: int(v) if v.isdigit() else v for name, v in text.items()}
-        cell = cells[text["run"].rpartition(".")[0]]
-        wanted = load(cell_scenario(stored.experiment, cell, version="11.8.9", base_rtt_ms=0.1))
-        found = applied(base, content["factors"], row)
-        for part in ("cluster", "network", "workload", "run"):
-            assert getattr(found, part) == getattr(wanted, part), (text["run"], part)
-
-
-@pytest.mark.parametrize("name", experiments())
-def test_so_do_those_of_all_experiments_that_ship(name):
-    experiment = load_experiment(name).experiment
-    factors = factor_paths(experiment, [cell for cell, _ in experiment.cells()], 0.1)
-    bases = {}
-    for run in experiment.runs():
-        cell = run.cell
-        base = bases.setdefault(cell.system, load(cell_scenario(experiment, cell)))
-        row = factor_columns(run, experiment.factors())
-        found = applied(base, factors, row)
-        wanted = load(cell_scenario(experiment, cell))
-        assert found.workload == wanted.workload, run.id
-        assert found.network == wanted.network, run.id
-
-
-def entry(cell, repetition, seconds, *, failed=()):
-    return Entry(f"{cell}.r{repetition}", 1, {"seconds": seconds}, failed, {}, {"wall_s": 2.0})
-
-
-def test_cells_are_repeatable_if_all_that_passed_lie_near_their_median():
-    odd = (Gate("alone", passed=False),)
-    entries = [
-        *(entry("a", number, seconds) for number, seconds in enumerate((1.0, 1.04, 0.97))),
-        *(entry("b", number, seconds) for number, seconds in enumerate((1.0, 1.2))),
-        entry("c", 1, 1.0),
-        entry("c", 2, 9.0, failed=odd),
-        entry("d", 1, ""),
-    ]
-    found = repeatability(entries)
-    assert (found.cells, found.near) == (2, 1)
-    assert found.spread == {"a": pytest.approx(0.04), "b": pytest.approx(0.1 / 1.1, abs=1e-4)}
-    assert measuring_s(entries) == 16.0
 
 
 def test_options_of_a_row_stand_in_columns_without_dots():
@@ -173,9 +129,9 @@ def test_options_of_a_row_stand_in_columns_without_dots():
 
 
 def test_growth_of_counters_leaves_out_what_did_not_grow_and_what_is_no_number():
-    before = {"n1": {"commits": "5", "state": "Synced", "same": "3"}}
+    before = {"n1": {"commits": "5", "state": "Synced", "same": "3", "queue_avg": "0.5"}}
     after = {
-        "n1": {"commits": "9", "state": "Donor", "same": "3", "new": "1"},
+        "n1": {"commits": "9", "state": "Donor", "same": "3", "new": "1", "queue_avg": "nan"},
         "n2": {"commits": "4"},
     }
     assert counter_growth(before, after) == {"n1": {"commits": 4.0}}
@@ -187,7 +143,67 @@ def test_a_folder_with_something_else_is_refused(measured, tmp_path):
     other = StoredExperiment("other", stored.experiment, stored.text)
     with pytest.raises(ScenarioError, match="dataset of experiment 'made-up'"):
         check_folder(other, folder)
+    (folder / "dataset.toml").write_text("title = ")
+    with pytest.raises(ScenarioError, match="is not TOML"):
+        check_folder(stored, folder)
+    (folder / "dataset.toml").unlink()
+    less = CONTENT | {"load": [{"name": "inserts", "transactions": 11}]}
+    edited = StoredExperiment("other", Experiment.model_validate(less), stored.text)
+    for path in folder.iterdir():
+        if path.is_file() and path.name != "runs.jsonl":
+            path.unlink()
+    with pytest.raises(ScenarioError, match="holds runs of another experiment"):
+        check_folder(edited, folder)
+    check_folder(stored, folder)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
     with pytest.raises(ScenarioError, match="holds other files"):
         check_folder(stored, tmp_path / "full")
+
+
+def test_files_are_written_anew_from_what_the_dataset_holds(measured, tmp_path):
+    stored, folder = measured
+    names = ("data.csv", "dataset.toml", "galera.toml", "runs.jsonl.gz", "state.json.gz")
+    before = {name: (folder / name).read_bytes() for name in names}
+    for name in ("runs.jsonl", "state.json", "data.csv", "galera.toml"):
+        (folder / name).unlink()
+    again = Progress(stored, folder)
+    assert len(again.entries()) == 17
+    assert not again.missing
+    write_dataset(again)
+    assert {name: (folder / name).read_bytes() for name in names} == before
+    assert not (folder / "runs.jsonl").exists()
+    again.journal.add(again.journal.entries[0])
+    assert len((folder / "runs.jsonl").read_text().splitlines()) == 18
+
+
+def test_nothing_is_written_of_a_campaign_that_measured_nothing(tmp_path):
+    stored = StoredExperiment("made-up", Experiment.model_validate(CONTENT), "")
+    check_folder(stored, tmp_path / "new")
+    write_dataset(Progress(stored, tmp_path / "new"))
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_folder_says_what_it_is_of(measured, tmp_path):
+    _, folder = measured
+    (folder / "experiment.toml").unlink()
+    with pytest.raises(ScenarioError, match="'made-up' is no experiment"):
+        experiment_of(folder)
+    assert experiment_of(folder, "smoke").name == "smoke"
+    (tmp_path / "smoke").mkdir()
+    assert experiment_of(tmp_path / "smoke").name == "smoke"
+    with pytest.raises(ScenarioError, match="is no folder"):
+        experiment_of(tmp_path / "none")
+
+
+def test_a_journal_of_another_version_is_told(measured):
+    stored, folder = measured
+    path = folder / "runs.jsonl"
+    first, second, *others = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([first, '{"id": "x", "kind": 1}\n', second, *others]))
+    with pytest.raises(RigError, match="runs.jsonl:2 is not an entry of this version"):
+        Progress(stored, folder)
+    path.write_text(first)
+    (folder / "state.json").write_text("{")
+    with pytest.raises(RigError, match=r"state\.json cannot be read"):
+        Progress(stored, folder)

@@ -1,5 +1,7 @@
 """The rig's own load driver, against a server that is made up."""
 
+import gzip
+import subprocess
 import threading
 import time
 from itertools import pairwise
@@ -7,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from simrep.rig.clients import Client, Clock, Plan, run_clients
+from simrep.rig.commits import keep_records, thin_out
 from simrep.rig.driver import drive, plans
 from simrep.rig.errors import RigError
 from simrep.rig.load import Load
@@ -179,19 +182,53 @@ def test_clients_that_cannot_connect_say_so(tmp_path):
         drive(load(), {"n1": tmp_path / "none.sock"}, seed=1, limit_s=5.0)
 
 
-def test_clients_and_rates_are_spread_over_nodes_and_processes(tmp_path):
-    chosen = load(nodes=["n1", "n2"], threads=5, per_client=None, duration_s=3, rate_tps=50)
+def test_clients_are_spread_over_nodes_and_processes(tmp_path):
+    chosen = load(nodes=["n1", "n2"], threads=5)
     sockets = {"n1": tmp_path / "1", "n2": tmp_path / "2"}
     made = plans(chosen, sockets, tmp_path, seed=1, limit_s=60.0)
     assert [len(one.clients) for one in made] == [3, 2]
-    by_node = {"n1": 0, "n2": 0}
-    for one in made:
-        for client in one.clients:
-            by_node[client.node] += 1
-    assert by_node == {"n1": 3, "n2": 2}
-    assert sum(sum(one.rates_tps.values()) for one in made) == pytest.approx(50)
-    assert all(one.until_s == 3.0 for one in made)
-    assert Plan.from_json(made[0].to_json()) == made[0]
+    nodes = [client.node for one in made for client in one.clients]
+    assert {node: nodes.count(node) for node in nodes} == {"n1": 3, "n2": 2}
+    assert all(one.rates_tps == {} and one.until_s == 60.0 for one in made)
+
+
+def test_an_open_loop_has_one_line_for_all_connections_of_a_node(tmp_path):
+    chosen = load(nodes=["n1", "n2"], threads=6, per_client=None, duration_s=3, rate_tps=50)
+    sockets = {"n1": tmp_path / "1", "n2": tmp_path / "2"}
+    [made] = plans(chosen, sockets, tmp_path, seed=1, limit_s=60.0)
+    assert made.rates_tps == {"n1": 25.0, "n2": 25.0}
+    assert len(made.clients) == 6
+    assert made.until_s == 3.0
+    assert Plan.from_json(made.to_json()) == made
+
+
+def test_clients_that_say_much_before_they_fail_are_not_held_up(tmp_path, monkeypatch):
+    said = "import sys; print('ready', flush=True); sys.stdin.readline()"
+    said += "; sys.stderr.write('x' * 200_000 + '\\nno more\\n'); sys.exit(1)"
+    started = subprocess.Popen
+
+    def start(argv, **options):
+        return started([argv[0], "-c", said, argv[-1]], **options)
+
+    monkeypatch.setattr("simrep.rig.driver.subprocess.Popen", start)
+    with pytest.raises(RigError, match="clients failed: no more"):
+        drive(load(), {"n1": tmp_path / "s.sock"}, seed=1, limit_s=5.0)
+
+
+def test_what_is_kept_of_a_long_run_is_commits_over_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("simrep.rig.commits.MOST_RECORDS", 3)
+    monkeypatch.setattr("simrep.rig.commits._LEAST_BYTES", 0)
+    few = [record(n, 0.0, 0.0, 0.1) for n in range(3)]
+    many = [*few, record(3, 0.0, 0.0, 0.12, error=1213), record(4, 0.0, 0.0, 7.01)]
+    keep_records(tmp_path, "few", few)
+    write_transactions(tmp_path / "many.csv.gz", many)
+    thin_out(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"few.csv.gz", "many.commits.csv.gz"}
+    text = gzip.decompress((tmp_path / "many.commits.csv.gz").read_bytes()).decode()
+    assert text.splitlines() == ["t_s,commits,failed", "0.10,3,1", "7.00,1,0"]
+    before = (tmp_path / "many.commits.csv.gz").read_bytes()
+    keep_records(tmp_path, "many", many[::-1])
+    assert (tmp_path / "many.commits.csv.gz").read_bytes() == before
 
 
 def record(number, intended_s, start_s, end_s, *, node="n1", error=0):

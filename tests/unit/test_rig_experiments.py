@@ -7,10 +7,6 @@ from simrep.rig.delays import Link
 from simrep.rig.experiment import Experiment, experiments, load_experiment
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
-from simrep.rig.scenarios import cell_scenario, model_version
-from simrep.scenario import load
-
-VERSIONS = {"mariadb": "11.8.9-MariaDB-4", "mysql": "9.7.4", "percona": "8.4.3-3"}
 
 SMALL = """
 title = "Small"
@@ -107,6 +103,16 @@ def test_runs_of_a_cluster_and_of_a_layout_stand_together(tmp_path):
         ("vary = { row = [1] }", "row"),
         ("vary = { rows = [0] }", "at least 1"),
         ("threads = [200]", "at least one for each of 200 threads"),
+        ("threads = [501]", "at most 500"),
+        ('vary = { "rows.x" = [1] }', "rows.x: is no key of a load"),
+        ('vary = { "large.rows" = [1] }', "has no large to vary 'large.rows' in"),
+        ("vary = { existing_rows = [1] }", "is a key of loads of update"),
+        ('vary = { nodes = [["n1"]] }', "is a column of its own"),
+        ('vary = { name = ["a"] }', "cannot be varied"),
+        ("options = { wsrep-slave-threads = [1] }", "did you mean 'wsrep_slave_threads'"),
+        ("options = { loose_wsrep_on = [1] }", "did you mean 'wsrep_on'"),
+        ('options = { wsrep_provider_options = ["x=1"] }', "by their own names"),
+        ("options = { tool = [1] }", "is a column of its own"),
     ],
 )
 def test_mistakes_are_told_with_their_place(tmp_path, grid, message):
@@ -124,22 +130,125 @@ def test_nodes_that_a_cluster_does_not_have_are_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "message"),
     [
-        {},
-        {"transactions": 10, "per_client": 1},
-        {"transactions": 10, "rate_tps": 5},
-        {"tool": "sysbench", "duration_s": 5},
-        {"tool": "slap", "kind": "update", "transactions": 10},
-        {"tool": "slap", "rows": 2000, "value_bytes": 100, "transactions": 10},
-        {"tool": "slap", "transactions": 10, "nodes": ["n1", "n2"]},
-        {"tool": "slap", "large": {}},
-        {"transactions": 4, "threads": 8},
+        ({}, "given none"),
+        ({"transactions": 10, "per_client": 1}, "given transactions, per_client"),
+        ({"transactions": 10, "rate_tps": 5}, "an open loop has a duration_s"),
+        ({"tool": "sysbench", "duration_s": 5}, "belongs to sysbench, which needs one"),
+        (
+            {"tool": "sysbench", "script": "oltp_insert", "duration_s": 2.5},
+            "sysbench takes whole numbers",
+        ),
+        ({"tool": "slap", "kind": "update", "transactions": 10}, "slap submits a number"),
+        (
+            {"tool": "slap", "rows": 2000, "value_bytes": 100, "transactions": 10},
+            "takes its statement as an argument",
+        ),
+        ({"rows": 100_000, "value_bytes": 2000, "transactions": 10}, "at most 16 MB"),
+        ({"tool": "slap", "transactions": 10, "nodes": ["n1", "n2"]}, "slap connects to one"),
+        ({"tool": "slap", "large": {}}, "large: is a key of loads of driver"),
+        ({"tool": "slap", "transactions": 10, "retry": True}, "is a key of loads of driver"),
+        ({"transactions": 10, "existing_rows": 5}, "is a key of loads of update"),
+        ({"kind": "update", "transactions": 10, "rows": 5}, "is a key of loads of insert"),
+        ({"transactions": 10, "tables": 5}, "is a key of loads of sysbench"),
+        ({"transactions": 4, "threads": 8}, "at least one for each of 8 threads"),
+        (
+            {"duration_s": 4, "rate_tps": 9, "threads": 3, "nodes": ["n1", "n2"]},
+            "as many for each of 2 nodes",
+        ),
     ],
 )
-def test_loads_that_contradict_themselves_are_refused(content):
-    with pytest.raises(ValueError, match="validation error"):
+def test_loads_that_contradict_themselves_are_refused(content, message):
+    with pytest.raises(ValueError, match=message):
         Load.model_validate({"name": "odd"} | content)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "../up"}, "should match pattern"),
+        ({"name": "4/2"}, "should match pattern"),
+        ({"name": "dataset"}, "is a file of every dataset"),
+        ({"name": "10"}, "is a number to those who read the data"),
+        ({"name": "nan"}, "is a number to those who read the data"),
+    ],
+)
+def test_names_have_to_be_fit_for_files_and_columns(tmp_path, changes, message):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL.format(grid="").replace('"galera"', f'"{changes["name"]}"'))
+    with pytest.raises(ScenarioError, match=message):
+        load_experiment(path)
+
+
+@pytest.mark.parametrize(
+    ("system", "load", "message"),
+    [
+        ({"product": "semisync", "server": "mysql"}, {"nodes": ["n2"]}, "only n1 of s takes"),
+        ({"product": "group_replication"}, {"nodes": ["n1", "n2"]}, "only n1 of s takes writes"),
+        (
+            {
+                "product": "group_replication",
+                "options": {"group_replication_single_primary_mode": "OFF"},
+            },
+            {"nodes": ["n1", "n2"]},
+            None,
+        ),
+        ({"product": "galera"}, {"nodes": ["n3"]}, None),
+        (
+            {"product": "group_replication"},
+            {"per_client": None, "kind": "update", "large": {"fragment_size": 9}},
+            "only galera replicates fragments",
+        ),
+        (
+            {"product": "galera"},
+            {"per_client": None, "duration_s": 900.0},
+            "would be cut off after 900 s",
+        ),
+    ],
+)
+def test_what_servers_would_refuse_is_refused_before(system, load, message):
+    content = {
+        "title": "",
+        "question": "",
+        "system": [{"name": "s"} | system],
+        "layout": [{"name": "lan"}],
+        "load": [{"name": "l", "threads": 2, "per_client": 1} | load],
+        "grid": [{"system": "s", "layout": "lan", "load": "l"}],
+    }
+    if message is None:
+        assert len(Experiment.model_validate(content).runs()) == 3
+    else:
+        with pytest.raises(ValueError, match=message):
+            Experiment.model_validate(content)
+
+
+def test_a_path_does_not_forget_what_an_earlier_one_gives():
+    first = {"from": "*", "to": "n3", "rtt_ms": 85, "jitter_ms": 5, "loss": 0.01}
+    for other, message in (
+        ({"from": "n1", "to": "n3", "rtt_ms": 50}, "path.1.jitter_ms: is required"),
+        ({"from": "n3", "to": "n1", "one_way_ms": 5, "jitter_ms": 1}, "path.1.loss"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Layout.model_validate({"name": "odd", "path": [first, other]})
+    for other in (
+        {"from": "n1", "to": "n2", "rtt_ms": 50},
+        {"from": "n1", "to": "n3", "rtt_ms": 50, "jitter_ms": 1, "loss": 0.5},
+    ):
+        Layout.model_validate({"name": "even", "path": [first, other]})
+
+
+def test_a_part_is_of_systems_layouts_and_loads(tmp_path):
+    whole = small(tmp_path)
+    assert {run.cell.layout.name for run in whole.part(layouts=["slow"]).runs()} == {"slow"}
+    assert len(whole.part(loads=["inserts"], repetitions=1).runs()) == 2
+    with pytest.raises(ScenarioError, match="no layout 'slo'"):
+        whole.part(layouts=["slo"])
+    unused = whole.model_copy(
+        update={"loads": (*whole.loads, Load(name="other", transactions=100))}
+    )
+    with pytest.raises(ScenarioError, match="--load: no cell is of all of them"):
+        unused.part(loads=["other"])
 
 
 def test_a_layout_is_a_matrix_of_delays():
@@ -164,17 +273,6 @@ def test_a_layout_is_a_matrix_of_delays():
     assert Layout(name="lan").matrix(names).links == {}
 
 
-@pytest.mark.parametrize("name", experiments())
-def test_every_cell_that_ships_is_a_scenario(name):
-    experiment = load_experiment(name).experiment
-    for cell, _ in experiment.cells():
-        content = cell_scenario(experiment, cell, version=VERSIONS[cell.server])
-        scenario = load(content)
-        assert scenario.cluster.version in {"mariadb-11.8", "mysql-9"}
-        assert scenario.node_names == cell.node_names
-        assert scenario.workload.clients == (0 if cell.load.rate_tps else cell.load.threads)
-
-
 def test_the_experiments_cover_what_separates_mechanisms():
     assert {
         "smoke",
@@ -192,15 +290,6 @@ def test_the_experiments_cover_what_separates_mechanisms():
         "flow-control",
         "durability",
     } <= set(experiments())
-
-
-def test_server_versions_are_those_of_the_models():
-    assert model_version("galera", "mariadb", "11.8.9-MariaDB-4") == "mariadb-11.8"
-    assert model_version("galera", "percona", "8.0.36-28.1") == "pxc-8.0"
-    assert model_version("group_replication", "mysql", "9.7.4") == "mysql-9"
-    assert model_version("group_replication", "mysql", "8.4.3") == "mysql-8.4"
-    assert model_version("galera", "mariadb", "13.1.0") is None
-    assert model_version("galera", "mariadb", "unknown") is None
 
 
 def test_servers_and_products_have_to_fit():
