@@ -165,18 +165,21 @@ def test_loads_that_contradict_themselves_are_refused(content, message):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("name", "message"),
     [
-        ({"name": "../up"}, "should match pattern"),
-        ({"name": "4/2"}, "should match pattern"),
-        ({"name": "dataset"}, "is a file of every dataset"),
-        ({"name": "10"}, "is a number to those who read the data"),
-        ({"name": "nan"}, "is a number to those who read the data"),
+        ("../up", "should match pattern"),
+        ("4/2", "should match pattern"),
+        ("dataset", "is a file of every dataset"),
+        ("10", "is a number to those who read the data"),
+        ("nan", "is a number to those who read the data"),
     ],
 )
-def test_names_have_to_be_fit_for_files_and_columns(tmp_path, changes, message):
+def test_names_have_to_be_fit_for_files_and_columns(tmp_path, name, message):
     path = tmp_path / "small.toml"
-    path.write_text(SMALL.format(grid="").replace('"galera"', f'"{changes["name"]}"'))
+    text = SMALL.format(grid="")
+    for key in ("name", "system"):
+        text = text.replace(f'{key} = "galera"', f'{key} = "{name}"')
+    path.write_text(text)
     with pytest.raises(ScenarioError, match=message):
         load_experiment(path)
 
