@@ -7,9 +7,10 @@ import pytest
 from simrep.rig import campaign as campaigns
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
-from simrep.rig.errors import BusyError, RigError
+from simrep.rig.errors import BusyError, MixedError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.journal import Journal
+from simrep.rig.state import State
 from tests.fake_cluster import World
 
 
@@ -109,6 +110,32 @@ def test_what_is_measured_is_written_down_before(world, tmp_path):
     [known] = again.state.clusters().values()
     assert known["starts_s"] >= known["start_s"]
     assert len(again.state.content["software"]) == 1
+
+
+@pytest.mark.parametrize("known", ["machine", "version"])
+def test_what_another_machine_or_version_has_measured_is_not_continued(world, tmp_path, known):
+    world.events = iter([nothing, interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        campaign(world, tmp_path).run()
+    state = State(tmp_path / "state.json")
+    if known == "machine":
+        state.update(machine={"cpu": "another one", "cpus": 2})
+    else:
+        [key] = state.clusters()
+        state.cluster(key, {"version": "10.6.18-MariaDB"})
+    with pytest.raises(MixedError, match="give another one with --out"):
+        campaign(world, tmp_path).run()
+    assert world.seen["loads"] == 2
+
+
+def test_a_request_to_end_that_is_ignored_stays_so(world, tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        world.events = iter([lambda *_: signal.raise_signal(signal.SIGHUP)])
+        assert campaign(world, tmp_path).run()
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_request_to_end_is_an_interruption(world, tmp_path):

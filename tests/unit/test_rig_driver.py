@@ -4,6 +4,7 @@ import gzip
 import subprocess
 import threading
 import time
+from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
@@ -175,6 +176,20 @@ def test_a_load_beside_something_ends_with_it(tmp_path):
     ends = [record.end_s for record in driven.records]
     assert 0.3 < max(ends) < 1.0
     assert len(ends) == pytest.approx(40, abs=30)
+
+
+def test_what_is_counted_while_the_load_runs_begins_when_all_are_connected(tmp_path):
+    seen = []
+
+    @contextmanager
+    def during():
+        seen.append(len(server.statements))
+        yield
+        seen.append(len(server.statements))
+
+    with listening(tmp_path / "s.sock", FakeServer()) as server:
+        drive(load(), {"n1": tmp_path / "s.sock"}, seed=1, limit_s=20.0, during=during())
+    assert seen == [0, 100]
 
 
 def test_clients_that_cannot_connect_say_so(tmp_path):

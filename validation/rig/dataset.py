@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import tomlkit
+from tomlkit.exceptions import ParseError
 
 from simrep.errors import ScenarioError, nearest
 from simrep.rig.cell import Cell
@@ -135,23 +136,17 @@ def experiment_of(folder: Path, name: str | None = None) -> StoredExperiment:
 def _content(path: Path) -> Mapping[str, Any]:
     try:
         return tomlkit.parse(path.read_text(encoding="utf-8"))
-    except tomlkit.exceptions.ParseError as error:
+    except ParseError as error:
         raise ScenarioError(str(path), f"is not TOML: {error}") from None
 
 
-@dataclass(slots=True, init=False)
 class _Found:
     """What the files of a dataset are made of."""
-
-    progress: Progress
-    rows: list[dict[str, Any]]
-    cells: dict[str, list[Cell]]
-    measured: Measured
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
         self.rows = data_rows(progress)
-        self.cells = {}
+        self.cells: dict[str, list[Cell]] = {}
         for cell, _ in progress.experiment.cells():
             self.cells.setdefault(cell.system, []).append(cell)
         self.measured = Measured(
