@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,8 @@ def with_values(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
     """
     content, complete = scenario.source, scenario.to_dict()
     for path, value in values.items():
-        _put(content, complete, _steps(path), value)
+        # A copy: a later path may lead into it.
+        _put(content, complete, _steps(path), deepcopy(value))
     return _checked(content, "scenario", scenario.folder)
 
 

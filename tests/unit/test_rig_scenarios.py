@@ -81,7 +81,7 @@ def check(experiment, folder):
             found = plan(with_values(base, one.settings)).scenario
             wanted = plan(load(cell_scenario(experiment.experiment, cell, measured))).scenario
             for part in PARTS:
-                assert getattr(found, part) == getattr(wanted, part), (cell.label, part)
+                assert getattr(found, part) == getattr(wanted, part), (cell.label, part, one.settings)
             seen.append(number)
     assert sorted(seen) == list(range(1, len(cells) + 1))
 
