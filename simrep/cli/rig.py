@@ -13,7 +13,7 @@ from simrep.cli.output import print_json, show
 from simrep.errors import SimrepError
 
 if TYPE_CHECKING:
-    from simrep.rig.campaign import Campaign, Told
+    from simrep.rig.campaign import Told
     from simrep.rig.experiment import Experiment
     from simrep.rig.progress import Progress
 

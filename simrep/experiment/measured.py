@@ -68,8 +68,7 @@ def measured_cells(
 ) -> tuple[MeasuredCell, ...]:
     """The cells of a series, in the order of the factors' values.
 
-    Rows whose column ``passed`` is 0 are left out, if there is such a column; a factor that is empty
-    sets nothing.
+    Rows whose column ``passed`` is 0 are left out, if there is one; an empty factor sets nothing.
 
     Raises
     ------

@@ -201,7 +201,7 @@ def test_a_journal_of_another_version_is_told(measured):
     path = folder / "runs.jsonl"
     first, second, *others = path.read_text().splitlines(keepends=True)
     path.write_text("".join([first, '{"id": "x", "kind": 1}\n', second, *others]))
-    with pytest.raises(RigError, match="runs.jsonl:2 is not an entry of this version"):
+    with pytest.raises(RigError, match=r"runs\.jsonl:2 is not an entry of this version"):
         Progress(stored, folder)
     path.write_text(first)
     (folder / "state.json").write_text("{")

@@ -41,8 +41,12 @@ def made_up(experiment, folder, **columns):
         run = Run(cell, 1)
         row = {
             **factor_columns(run, factors),
-            **{"attempt": 1, "passed": 1, "failed_gates": "", "began": "2026-11-20T20:00:00Z"},
-            **{"lasted_s": 1.0, "committed": 10, "throughput_tps": number, "cpu_client": 0.01},
+            **dict.fromkeys(("attempt", "passed", "lasted_s"), 1),
+            "failed_gates": "",
+            "began": "2026-11-20T20:00:00Z",
+            "committed": 10,
+            "throughput_tps": number,
+            "cpu_client": 0.01,
             **columns,
         }
         lines.append(json.dumps(asdict(Entry(run.id, 1, row))) + "\n")
@@ -81,7 +85,11 @@ def check(experiment, folder):
             found = plan(with_values(base, one.settings)).scenario
             wanted = plan(load(cell_scenario(experiment.experiment, cell, measured))).scenario
             for part in PARTS:
-                assert getattr(found, part) == getattr(wanted, part), (cell.label, part, one.settings)
+                assert getattr(found, part) == getattr(wanted, part), (
+                    cell.label,
+                    part,
+                    one.settings,
+                )
             seen.append(number)
     assert sorted(seen) == list(range(1, len(cells) + 1))
 

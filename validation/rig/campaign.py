@@ -238,7 +238,7 @@ class Campaign(Progress):
                 found_before=[formed.gate] if formed.gate else [],
                 ran_on=formed.ran_on,
             )
-        except Exception as error:  # noqa: BLE001 - servers fail in many ways; the run is marked
+        except Exception as error:
             problem = f"{type(error).__name__}: {error}"
             self._add(failed_entry(run, self.factors, attempt, problem))
             self._in_vain += 1

@@ -31,7 +31,7 @@ def data_rows(progress: Progress) -> list[dict[str, Any]]:
 
 def is_usable(row: Mapping[str, Any]) -> bool:
     """Whether a simulation may be compared with a row."""
-    return row["passed"] == 1 and row["saturated"] == 0
+    return bool(row["passed"]) and not row["saturated"]
 
 
 def client_us(rows: Iterable[Mapping[str, Any]]) -> float | None:

@@ -49,9 +49,7 @@ class Repeatability:
     spread: dict[str, Spread]
 
 
-def repeatability(
-    entries: Iterable[Entry], runs: Mapping[str, Run]
-) -> dict[str, Repeatability]:
+def repeatability(entries: Iterable[Entry], runs: Mapping[str, Run]) -> dict[str, Repeatability]:
     """Spread of every cell, by ``wan`` and ``near``: with added delays, and without.
 
     Cells without delays are over in less time and bound by the processors, so they vary more.

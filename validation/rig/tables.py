@@ -52,9 +52,7 @@ def statement(load: Load) -> Statement:
         "".join(letters.choices(string.ascii_letters + string.digits, k=load.value_bytes))
         for _ in range(load.rows)
     )
-    return Statement(
-        _VALUES + ",".join(f"('{value}')" for value in values), load.rows
-    )
+    return Statement(_VALUES + ",".join(f"('{value}')" for value in values), load.rows)
 
 
 def statement_bytes(load: Load) -> int:
