@@ -1,5 +1,6 @@
 """Measured cells as scenarios: what a study reads from a dataset is what was measured."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import tomlkit
 from simrep.experiment.plan import plan
 from simrep.experiment.study import load_study
 from simrep.rig.cell import Run
+from simrep.rig.data_rows import as_csv
 from simrep.rig.dataset import write_dataset
 from simrep.rig.experiment import Experiment, StoredExperiment, experiments, load_experiment
 from simrep.rig.journal import Entry
@@ -192,8 +194,10 @@ def test_rows_that_did_not_pass_and_saturated_loads_are_no_cells(tmp_path):
     write_dataset(progress)
     [cell] = as_study(tmp_path / "full").cells["galera"]
     assert cell.factors["load"] == "fixed"
-    text = (tmp_path / "calm" / "data.csv").read_text()
-    (tmp_path / "calm" / "data.csv").write_text(text.replace(",1,1,1,,", ",1,1,0,,", 1))
+    with (tmp_path / "calm" / "data.csv").open(newline="") as file:
+        first, second = csv.DictReader(file)
+    first["passed"] = 0
+    (tmp_path / "calm" / "data.csv").write_text(as_csv([first, second]))
     study = tmp_path / "calm" / "study.toml"
     study.write_text(study.read_text().replace("passed = 1\n", ""))
     assert len(load_study(tmp_path / "calm").cells["galera"]) == 1
