@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from simrep.cli import app
+from simrep.errors import SimrepError
 from simrep.rig import campaign as campaigns
 from simrep.rig import equipment
 from simrep.rig import measure as measuring
@@ -38,7 +39,12 @@ def test_experiments_are_listed():
     assert {one["name"]: one["runs"] for one in listed}["smoke"] == 3
 
 
-def test_a_dry_run_names_cells_and_starts_nothing():
+def test_a_dry_run_names_cells_and_starts_nothing(monkeypatch):
+    def refuse():
+        raise SimrepError("the rig needs PyMySQL")
+
+    monkeypatch.setattr("simrep.cli.rig._need_drivers", refuse)
+    assert "needs PyMySQL" in simrep("measure", "smoke").stderr
     result = simrep("measure", "wan-concurrency", "--dry-run", "--system", "galera")
     assert result.exit_code == 0
     assert "galera.slow-third-100.slap.t64" in result.output

@@ -1,6 +1,7 @@
 """What is known of the machine of a measurement, and of what else runs on it."""
 
 import os
+from math import isnan
 
 import pytest
 
@@ -43,8 +44,8 @@ def test_waiting_ends_when_it_is_quiet_or_the_patience_is_over():
     assert len(slept) == 7
 
 
-def test_what_is_not_known_is_used_by_others():
+def test_others_use_what_is_left_and_nothing_is_told_where_that_is_not_known():
     cpus = os.cpu_count()
     assert used_by_others(3.0, 1.0, 2.0) == pytest.approx(1.0 / cpus)
     assert used_by_others(1.0, 1.5, 2.0) == 0.0
-    assert used_by_others(1.0, float("nan"), 2.0) != used_by_others(1.0, 0.0, 2.0)
+    assert isnan(used_by_others(1.0, float("nan"), 2.0))

@@ -10,7 +10,7 @@ from typing import Any
 
 from simrep.rig.errors import RigError
 from simrep.rig.gates import Gate
-from simrep.rig.whole_files import content_of
+from simrep.rig.whole_files import content_of, write_whole
 
 __all__ = ["Entry", "Journal"]
 
@@ -55,7 +55,8 @@ class Journal:
     ----------
     path : Path
         May be there already, or its compressed form; a last line that was cut off by a crash is
-        dropped.
+        left out, and gone once something is added. Until then the file is only read: another
+        process may be writing to it.
 
     Raises
     ------
@@ -73,15 +74,16 @@ class Journal:
                 self.entries.append(_entry(line))
             except (ValueError, TypeError, KeyError):
                 raise RigError(f"{path}:{number} is not an entry of this version") from None
-        if whole != text:
-            path.write_text(whole, encoding="utf-8")
+        self._complete = path.exists() and whole == text
 
     def add(self, entry: Entry) -> None:
         """Append an entry."""
-        new = [entry] if self.path.exists() else [*self.entries, entry]
+        if not self._complete:
+            write_whole(self.path, self.text())
+            self._complete = True
         self.entries.append(entry)
         with self.path.open("a", encoding="utf-8") as file:
-            file.writelines(_line(one) for one in new)
+            file.write(_line(entry))
             file.flush()
             os.fsync(file.fileno())
 

@@ -199,6 +199,7 @@ class _Window:
             servers_s=self._servers_s,
             client_s=client_s,
             relay_s=self.delays.cpu_s,
+            busy=self._machine_s / ((os.cpu_count() or 1) * self.wall_s),
             used_by_others=used_by_others(self._machine_s - _TICKS_S, own_s, self.wall_s),
             stolen=max(0.0, self._stolen_s - _TICKS_S) / ((os.cpu_count() or 1) * self.wall_s),
         )

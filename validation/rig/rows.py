@@ -111,6 +111,8 @@ class Costs:
     ----------
     servers_s : mapping of node to float
     client_s, relay_s : float
+    busy : float
+        Share of the processors that was used at all.
     used_by_others, stolen : float
         Shares of the processors: taken by other work, and not got from the host.
     """
@@ -118,6 +120,7 @@ class Costs:
     servers_s: Mapping[str, float]
     client_s: float
     relay_s: float
+    busy: float
     used_by_others: float
     stolen: float
 
@@ -218,6 +221,7 @@ def cost_columns(costs: Costs, delays: DelayStatistics) -> dict[str, Value]:
     figures |= {
         "cpu_client": costs.client_s,
         "cpu_relay": costs.relay_s,
+        "busy": costs.busy,
         "used_by_others": costs.used_by_others,
         "stolen": costs.stolen,
         "relay_packets": delays.packets,
