@@ -215,10 +215,13 @@ def test_public_names_exist_are_few_and_in_order():
         _ = simrep.plott
 
 
+_RIG = ("measure", "status", "write", "verify", "list", "check", "relay", "base")
+
+
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
     commands = ["run", "explain", "reproduce", "models", "fit", "fragment-size", "schema"]
-    commands += [f"rig {name}" for name in ("measure", "list", "check", "relay", "base")]
+    commands += [f"rig {name}" for name in _RIG]
     for command in commands:
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
         section = text.partition(f"## simrep {command}")[2].partition("\n## ")[0]
