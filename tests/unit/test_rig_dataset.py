@@ -16,7 +16,7 @@ from simrep.rig.errors import RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.manifest import changes
 from simrep.rig.progress import Progress
-from simrep.rig.rows import column, counter_growth
+from simrep.rig.rows import column, counter_growth, queue_column
 from tests.fake_cluster import World
 
 CONTENT = {
@@ -73,7 +73,7 @@ def test_data_have_a_row_per_attempt_and_marks(measured):
         for layout in ("lan", "slow")
         for threads in ("1", "2")
     }
-    assert rows[0]["wsrep_local_bf_aborts"] == "1"
+    assert rows[0]["wsrep_local_bf_aborts"] == "2"  # asked for twice more after the begin
     with gzip.open(folder / "transactions" / f"{rows[0]['run']}.a1.csv.gz", "rt") as file:
         assert len(list(csv.DictReader(file))) == 10
 
@@ -135,6 +135,13 @@ def test_growth_of_counters_leaves_out_what_did_not_grow_and_what_is_no_number()
         "n2": {"commits": "4"},
     }
     assert counter_growth(before, after) == {"n1": {"commits": 4.0}}
+
+
+def test_the_queue_at_the_end_is_that_of_the_node_that_is_farthest_behind():
+    counters = {"n1": {"wsrep_local_recv_queue": "0"}, "n2": {"wsrep_local_recv_queue": "7"}}
+    assert queue_column("galera", counters) == {"queue_at_end": 7}
+    assert queue_column("semisync", counters) == {"queue_at_end": ""}
+    assert queue_column("group_replication", {"n1": {}}) == {"queue_at_end": ""}
 
 
 def test_a_folder_with_something_else_is_refused(measured, tmp_path):

@@ -30,6 +30,7 @@ from simrep.rig.rows import (
     factor_columns,
     large_columns,
     metric_columns,
+    queue_column,
 )
 from simrep.rig.transactions import Transaction
 
@@ -105,6 +106,7 @@ def measure(
         during=window,
     )
     begin = time.monotonic()
+    at_end = cluster.counters()
     caught_up = cluster.caught_up(limits.catch_up_s)
     contents = _contents(run, cluster)
     catch_up_s = time.monotonic() - begin
@@ -138,6 +140,7 @@ def measure(
         **_large(run, large, loaded, growth),
         **counter_columns(run.cell.product, growth),
         **cost_columns(costs, window.delays),
+        **queue_column(run.cell.product, at_end),
         "busy_before": round(busy_before, 6),
         "catch_up_s": round(catch_up_s, 3),
         "began": began.strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -30,6 +30,7 @@ __all__ = [
     "large_columns",
     "load_name",
     "metric_columns",
+    "queue_column",
 ]
 
 Value = int | float | str
@@ -81,18 +82,22 @@ _COUNTERS: Mapping[ProductName, Sequence[str]] = {
         "wsrep_replicated_bytes",
     ),
     "group_replication": ("count_conflicts_detected", "gr_all_consensus_proposals_count"),
-    "semisync": (
-        "rpl_semi_sync_source_yes_tx",
-        "rpl_semi_sync_source_no_tx",
-        "rpl_semi_sync_master_yes_tx",
-        "rpl_semi_sync_master_no_tx",
+    "semisync": tuple(
+        f"rpl_semi_sync_{source}_{name}"
+        for source in ("source", "master")
+        for name in ("yes_tx", "no_tx", "tx_waits", "tx_wait_time")
     ),
     "asynchronous": (),
 }
 _SAME_ON_ALL = {"count_conflicts_detected"}
 """Counted by every member, of all transactions."""
+_QUEUES: Mapping[ProductName, str] = {
+    "galera": "wsrep_local_recv_queue",
+    "group_replication": "count_transactions_remote_in_applier_queue",
+}
+"""What a node has received and not applied yet."""
 _GAUGES = re.compile(
-    r"_(avg|max|min|distance|interval|window|oooe|oool|size|cached|running|connected)$"
+    r"_avg_|_(avg|max|min|queue|distance|interval|window|oooe|oool|size|cached|running|connected)$"
 )
 """What does not only grow; differences of averages mean nothing."""
 
@@ -255,6 +260,16 @@ def counter_columns(
         total = max(values, default=0.0) if name in _SAME_ON_ALL else sum(values)
         found[name] = _plain(total)
     return found
+
+
+def queue_column(
+    product: ProductName, counters: Mapping[str, Mapping[str, str]]
+) -> dict[str, Value]:
+    """The longest queue of any node, where the product counts it."""
+    name = _QUEUES.get(product, "")
+    lengths = [_number(one.get(name)) for one in counters.values()]
+    known = [length for length in lengths if length is not None]
+    return {"queue_at_end": _plain(max(known)) if known else ""}
 
 
 def _number(text: str | None) -> float | None:
