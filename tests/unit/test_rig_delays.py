@@ -46,7 +46,9 @@ def test_unknown_nodes_are_named_with_the_nearest():
         DelayMatrix(NODES, {("n1", "n1"): Link(1)})
 
 
-@pytest.mark.parametrize("wrong", [{"delay_ms": -1}, {"delay_ms": float("nan")}, {"loss": 1.0}, {"rate_mbit": -5}])
+@pytest.mark.parametrize(
+    "wrong", [{"delay_ms": -1}, {"delay_ms": float("nan")}, {"loss": 1.0}, {"rate_mbit": -5}]
+)
 def test_impossible_links_are_refused(wrong):
     with pytest.raises(RigError, match="figures of 0 and above"):
         Link(**wrong)
@@ -76,7 +78,9 @@ def test_netem_has_a_band_for_every_late_receiver():
     assert lines[0].startswith("tc qdisc add dev eth0 root handle 1: prio bands 3 priomap 0 0")
     assert lines[1].endswith("parent 1:2 handle 11: netem limit 100000 delay 50000us")
     assert lines[2].endswith("match ip dst 10.0.0.1/32 flowid 1:2")
-    assert lines[3].endswith("parent 1:3 handle 12: netem limit 100000 delay 5000us 1000us loss 1% rate 100000000kbit")
+    assert lines[3].endswith(
+        "parent 1:3 handle 12: netem limit 100000 delay 5000us 1000us loss 1% rate 100000000kbit"
+    )
     assert lines[4].endswith("match ip dst 10.0.0.2/32 flowid 1:3")
 
 

@@ -81,9 +81,10 @@ def choose(
     if name == "docker":
         if folder:
             raise RigError(f"{base} is a folder: Docker needs an image (rig base --image)")
-        return Choice(Docker(base or IMAGES[server], TOOLS_IMAGE, delay_method=delay_method), reason)
+        image = base or IMAGES[server]
+        return Choice(Docker(image, TOOLS_IMAGE, delay_method=delay_method), reason)
     if base is not None and not folder:
-        raise RigError(f"{base} is no folder: namespaces need a root file system, or --engine docker")
+        raise RigError(f"{base} is no folder with a root file system, as namespaces need it")
     if base is None and server not in RECIPES:
         raise RigError(f"{server} needs Docker, or the folder of a root file system as --base")
     rootfs = Path(base).resolve() if base else default_rootfs(server)

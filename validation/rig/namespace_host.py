@@ -15,6 +15,7 @@ __all__ = ["DEVICE", "NamespaceHost"]
 
 DEVICE = "eth0"
 INSIDE = "/data"
+SCRATCH = "/tmp"  # noqa: S108 - of the host, and nobody else's
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 
 
@@ -52,7 +53,7 @@ class NamespaceHost:
         self.inside = INSIDE
         self.outside = outside
         self._rootfs = rootfs
-        self._mounts = ((outside, INSIDE), (scratch, "/tmp"), (names, "/etc/hosts"))
+        self._mounts = ((outside, INSIDE), (scratch, SCRATCH), (names, "/etc/hosts"))
         self._server: subprocess.Popen[bytes] | None = None
 
     def in_network(self, argv: Sequence[str]) -> list[str]:

@@ -145,8 +145,8 @@ def _fill(
 ) -> None:
     tell(f"debootstrap {suite} from {mirror}")
     alone = ["unshare", "--mount", "--propagation", "private"]  # what it mounts ends with it
-    base = [*alone, "debootstrap", "--variant=minbase", "--include=ca-certificates", suite, str(place)]
-    run([*base, mirror], timeout_s=LONG_S)
+    base = ["debootstrap", "--variant=minbase", "--include=ca-certificates", suite, str(place)]
+    run([*alone, *base, mirror], timeout_s=LONG_S)
     policy = place / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n", encoding="utf-8")
     policy.chmod(0o755)

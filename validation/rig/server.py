@@ -120,8 +120,8 @@ class Server:
         inside = self.host.inside
         own = f"{self._data} {inside}/temporary"
         # The folder itself stays the rig's, whoever that is; the server makes its socket there.
-        steps = [f"rm -rf {own}", f"mkdir -p {own}", f"chown -R mysql: {own}", f"chmod 777 {inside}"]
-        self.host.run(["sh", "-c", " && ".join(steps)])
+        made = f"rm -rf {own} && mkdir -p {own} && chown -R mysql: {own}"
+        self.host.run(["sh", "-c", f"{made} && chmod 777 {inside}"])
         self.host.run(self._program.initialise(self._data), timeout_s=INITIALISE_S)
 
     def start(self, *more: str, timeout_s: float = START_S) -> None:
