@@ -190,15 +190,14 @@ def test_files_of_the_repository_that_pages_name_exist():
             assert (ROOT / path).exists(), f"{page} names {path}"
 
 
-def test_generated_reference_is_current():
-    spec = importlib.util.spec_from_file_location(
-        "generate_reference", ROOT / "docs" / "generate_reference.py"
-    )
+@pytest.mark.parametrize("name", ["generate_reference", "generate_measurements"])
+def test_generated_pages_are_current(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
     for file, content in generator.pages().items():
         assert file.read_text(encoding="utf-8") == content, (
-            f"{file.name} is out of date: run python docs/generate_reference.py"
+            f"{file.name} is out of date: run python docs/{name}.py"
         )
 
 

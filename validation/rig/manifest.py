@@ -16,7 +16,7 @@ from typing import Any
 import simrep
 from simrep.rig.errors import RigError
 from simrep.rig.progress import Progress
-from simrep.rig.repeatability import measuring_s, repeatability
+from simrep.rig.repeatability import measuring_s, repeatability, whole_s
 from simrep.rig.whole_files import write_whole
 
 __all__ = ["FORMAT", "LIVE", "NAME", "changes", "software", "write_manifest"]
@@ -68,6 +68,7 @@ def write_manifest(progress: Progress) -> None:
         "machine": content.get("machine", {}),
         "relay_accuracy": content.get("accuracy", {}),
         "clusters": [{name: cluster.get(name) for name in _OF_A_CLUSTER} for cluster in clusters],
+        "cells": len({progress.runs[entry.id].cell.key for entry in entries}),
         "gates": {
             "runs": len({entry.id for entry in entries}),
             "attempts": len(entries),
@@ -90,6 +91,7 @@ def write_manifest(progress: Progress) -> None:
         "cost": {
             "under_load_s": measuring_s(entries),
             "starts_s": round(sum(_starts_s(cluster) for cluster in clusters), 1),
+            "whole_s": whole_s(entries),
         },
         "purposes": _PURPOSES,
         "files": {_name(path, folder): _digest(path) for path in sorted(_files(folder))},

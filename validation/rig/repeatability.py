@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from statistics import median
 
 from simrep.rig.cell import Run
 from simrep.rig.journal import Entry
 from simrep.rig.load import Load
 
-__all__ = ["CLOSE", "Repeatability", "Spread", "measuring_s", "repeatability"]
+__all__ = ["CLOSE", "Repeatability", "Spread", "measuring_s", "repeatability", "whole_s"]
 
 CLOSE = 0.05
 """Repetitions within this share of their median are close to it."""
+_PAUSE_S = 1200.0
+"""No run takes longer, with all that belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +104,10 @@ def _delayed(run: Run) -> bool:
 def measuring_s(entries: Iterable[Entry]) -> float:
     """Seconds under load, of all attempts."""
     return round(sum(float(entry.details.get("wall_s", 0.0)) for entry in entries), 1)
+
+
+def whole_s(entries: Iterable[Entry]) -> float:
+    """Seconds from the first attempt to the last, without pauses between campaigns."""
+    begins = sorted(datetime.fromisoformat(str(entry.row["began"])) for entry in entries)
+    gaps_s = ((later - earlier).total_seconds() for earlier, later in pairwise(begins))
+    return sum(gap_s for gap_s in gaps_s if gap_s < _PAUSE_S)
