@@ -61,7 +61,7 @@ class _Dataset:
     @property
     def engine(self) -> str:
         """What kept the nodes apart."""
-        return str(self.about["system"][0]["engine"])
+        return _ENGINES[self.about["system"][0]["engine"]]
 
     def versions(self) -> str:
         """Servers, each once."""
@@ -77,6 +77,7 @@ class _Dataset:
         return f"{found['close']} of {found['cells']}" if found and found["cells"] else "-"
 
 
+_ENGINES = {"netns": "namespaces", "docker": "containers"}
 _SERVERS = {"mariadb": "MariaDB", "mysql": "MySQL", "percona": "Percona XtraDB Cluster"}
 
 
