@@ -21,24 +21,26 @@ NOTICE = "<!-- Written by docs/generate_measurements.py from validation/measured
 
 INTRODUCTION = """# Measurements
 
-Real clusters that the [rig](../howto/measure-your-cluster.md) has built and measured. Each dataset is a
-folder of `validation/measured/` with the experiment, a row per run, the transactions, the counters of the
-servers and a manifest. Runs that did not pass every gate are marked in it and used for nothing.
+Real clusters that the [rig](../howto/measure-your-cluster.md) has built and measured. Each
+dataset is a folder of `validation/measured/` with the experiment, a row per run, the
+transactions, the counters of the servers and a manifest. Runs that did not pass every gate are
+marked in it and used for nothing.
 
-"Close" tells how many cells had all their repetitions within 5 % of their median, of those that were
-repeated: cells with added delay, and cells without.
+"Close" tells how many cells had all their repetitions within 5 % of their median, of those that
+were repeated: cells with added delay, and cells without.
 """
 ACCURACY = """
 ## How exact the delays were
 
-Measured before each dataset with 10,000 packets a second, in one direction; the smallest and the largest of
-all datasets by engine. The relay's share is that of one core.
+Measured before each dataset with 10,000 packets a second, in one direction; the smallest and the
+largest of all datasets by engine. The relay's share is that of one core.
 """
 COST = """
 ## What it cost
 
-{runs} runs of {cells} cells: {load:.0f} minutes under load, {starts:.0f} minutes in which {clusters} clusters
-were started, {total:.0f} minutes in all with tables, gates, catching up and waiting for a quiet machine.
+{runs} runs of {cells} cells: {load:.0f} minutes under load, {starts:.0f} minutes in which
+{clusters} clusters were started, {total:.0f} minutes in all with tables, gates, catching up and
+waiting for a quiet machine.
 """
 
 

@@ -108,13 +108,14 @@ class Namespaces:
             (self._rootfs / folder).mkdir(exist_ok=True)
         for name, address in addresses.items():
             outside, scratch = (self._folder / "hosts" / name / part for part in ("data", "tmp"))
-            for folder in (outside, scratch):
-                folder.mkdir(parents=True)
+            for place in (outside, scratch):
+                place.mkdir(parents=True)
             scratch.chmod(0o1777)
-            place = NamespaceHost(
-                name, address, f"{PREFIX}-{name}", self._rootfs, outside, scratch, names_file
+            self._hosts.append(
+                NamespaceHost(
+                    name, address, f"{PREFIX}-{name}", self._rootfs, outside, scratch, names_file
+                )
             )
-            self._hosts.append(place)
         self._choose_method()
 
     def set_delays(self, delays: DelayMatrix) -> None:
