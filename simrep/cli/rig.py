@@ -105,13 +105,14 @@ def measure(
     from simrep.rig.folders import rig_folder
 
     folder = out or Path(stored.name)
+    given = bases(base or [])
     check_folder(stored, folder)
     first = part.systems[0].runs_on
     machine = ThisMachine(
         first,
         rig_folder(),
         engine=engine,
-        base=bases(base or []),
+        base=given,
         delay_method=delay,
         tell=_say,
     )

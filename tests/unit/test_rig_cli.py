@@ -6,12 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from simrep.cli import app
-from simrep.errors import SimrepError
+from simrep.errors import ScenarioError, SimrepError
 from simrep.rig import campaign as campaigns
 from simrep.rig import equipment
 from simrep.rig import measure as measuring
 from simrep.rig.equipment import bases
-from simrep.rig.errors import RigError
 from tests.fake_cluster import World
 
 
@@ -125,9 +124,9 @@ def test_what_is_wrong_is_a_message(world, tmp_path):
 def test_bases_are_given_for_all_servers_or_for_one():
     assert bases(["mine:1"]) == {"": "mine:1"}
     assert bases(["/srv/a=b"]) == {"": "/srv/a=b"}
-    with pytest.raises(RigError, match="did you mean 'mariadb'"):
+    with pytest.raises(ScenarioError, match="did you mean 'mariadb'"):
         bases(["marriadb=a:1"])
-    with pytest.raises(RigError, match="there is a:1 already"):
+    with pytest.raises(ScenarioError, match="there is a:1 already"):
         bases(["mysql=a:1", "mysql=b:1"])
     assert bases(["mariadb=a:1", "mysql=/srv/root"]) == {"mariadb": "a:1", "mysql": "/srv/root"}
 

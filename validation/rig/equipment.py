@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from simrep.errors import nearest
+from simrep.errors import ScenarioError, nearest
 from simrep.rig import products
 from simrep.rig.accuracy import measure_accuracy
 from simrep.rig.cell import ProductName, ServerName
 from simrep.rig.engine import DelayMethod, Engine, EngineName, Product
 from simrep.rig.engines import IMAGES, choose
-from simrep.rig.errors import RigError
 from simrep.rig.machine import machine
 
 __all__ = ["ThisMachine", "bases"]
@@ -25,7 +24,7 @@ def bases(texts: list[str]) -> dict[str, str]:
 
     Raises
     ------
-    RigError
+    ScenarioError
         If there is no such kind, or two bases for one.
     """
     found: dict[str, str] = {}
@@ -34,9 +33,9 @@ def bases(texts: list[str]) -> dict[str, str]:
         if not equals or "/" in server:  # of a path, not of a kind
             server, base = "", text
         if server and server not in IMAGES:
-            raise RigError(f"--base {text}: no server {server!r}; {nearest(server, IMAGES)}")
+            raise ScenarioError("--base", f"no server {server!r}", nearest(server, IMAGES))
         if server in found:
-            raise RigError(f"--base {text}: there is {found[server]} already")
+            raise ScenarioError("--base", f"given {text}, there is {found[server]} already")
         found[server] = base
     return found
 
