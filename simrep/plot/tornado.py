@@ -118,12 +118,13 @@ def _effects(axes: Axes, found: Sensitivity) -> None:
     else:
         axes.set_xlim(left=nothing)
     if found.method == "sobol":
-        axes.set_xlabel("share of the variance")
+        axes.set_xlabel("share of the variance (shaded: chance?)")
     elif found.scale == "factor":
-        axes.set_xlabel("factor over its range")
+        axes.set_xlabel("factor over its range (shaded: chance?)")
     else:
-        axes.set_xlabel("difference over its range" + (" (ms)" if scale > 1.0 else ""))
-    axes.set_title("All together (shaded: may be chance)")
+        unit = " in ms" if scale > 1.0 else ""
+        axes.set_xlabel(f"difference over its range{unit} (shaded: chance?)")
+    axes.set_title("All together")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
 

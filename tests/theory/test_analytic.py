@@ -72,7 +72,7 @@ def test_a_lone_client_of_uneven_distances_elsewhere_with_statements_and_a_think
         run={"duration_s": 20.0},
     )
     # Statistics of the group, once a second and member, save some transactions a round trip: with
-    # three of them a second beside seven transactions in ten at most one, and not all of its wait.
+    # three of them a second beside seven transactions, one in ten at most, and not all of its wait.
     tolerance = 0.08 if model == "group_replication" else LONE
     assert_agrees(scenario, tolerance)
 
