@@ -197,31 +197,31 @@ def _search(
     objective: Callable[[int], Objective], last: Objective, replications: int, max_steps: int
 ) -> _Found:
     """Least squares, first with few replications and then with all."""
-    from scipy.optimize import least_squares
-
     x = np.clip(last.start, last.low, last.high)
     coarse = max(1, replications // _COARSE)
     if coarse < replications:
         few = objective(coarse)
-        x = least_squares(
-            few.residuals,
-            x,
-            few.jacobian,
-            bounds=(few.low, few.high),
-            x_scale=few.sigmas,
-            ftol=_COARSE_TOLERANCE,
-            xtol=_COARSE_TOLERANCE,
-            gtol=None,
-            max_nfev=max_steps,
-        ).x
+        x = _descend(few, x, few.jacobian, _COARSE_TOLERANCE, max_steps).x
+    return _descend(last, x, last.wide_jacobian, _TOLERANCE, max_steps)
+
+
+def _descend(
+    objective: Objective,
+    start: Floats,
+    jacobian: Callable[[Floats], Floats],
+    tolerance: float,
+    max_steps: int,
+) -> _Found:
+    from scipy.optimize import least_squares
+
     found = least_squares(
-        last.residuals,
-        x,
-        last.wide_jacobian,
-        bounds=(last.low, last.high),
-        x_scale=last.sigmas,
-        ftol=_TOLERANCE,
-        xtol=_TOLERANCE,
+        objective.residuals,
+        start,
+        jacobian,
+        bounds=(objective.low, objective.high),
+        x_scale=objective.sigmas,
+        ftol=tolerance,
+        xtol=tolerance,
         gtol=None,
         max_nfev=max_steps,
     )

@@ -14,6 +14,7 @@ from simrep.cli.compare import compare
 from simrep.cli.explain import explain
 from simrep.cli.fragment_size import fragment_size
 from simrep.cli.models import models
+from simrep.cli.output import INTERRUPTED
 from simrep.cli.plan import plan
 from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
@@ -28,7 +29,6 @@ __all__ = ["app", "main"]
 
 FAILED = 1
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 
 class Commands(TyperGroup):

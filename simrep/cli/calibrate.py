@@ -21,7 +21,14 @@ from simrep.cli.from_server import (
     Version,
     describe,
 )
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import (
+    INTERRUPTED,
+    check_writable,
+    print_json,
+    progress_bar,
+    show,
+    write_whole,
+)
 from simrep.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -167,7 +174,7 @@ def calibrate(
             if error.best:
                 values = ", ".join(f"{key} {value:.4g}" for key, value in error.best.items())
                 print(f"Error: {error}; best so far: {values}", file=sys.stderr)
-                raise typer.Exit(130) from None
+                raise typer.Exit(INTERRUPTED) from None
             raise
     if json:
         print_json(result.to_dict())
@@ -192,7 +199,7 @@ def _from_server(
     json: bool,
     jobs: int,
 ) -> None:
-    from simrep.calibrate.from_server import Known, ServerFiles
+    from simrep.calibrate.server.describe import Known, ServerFiles
 
     if not any(files):
         raise ScenarioError(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from simrep.cli.arguments import Jobs, Json, Plot, Precision, Seed, assignments, share, workers
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import check_writable, present, progress_bar
 from simrep.cli.run import Set
 from simrep.errors import ScenarioError
 
@@ -91,14 +91,7 @@ def compare(
             executor=executor,
             progress=progress,
         )
-    if plot is not None:
-        write_whole(plot, found.plot)
-    if json:
-        print_json(found.to_dict())
-    else:
-        show(found.tables())
-    if not found.complete:
-        raise typer.Exit(130)
+    present(found, json=json, plot=plot)
 
 
 def _labels(a: Path, b: Path | None) -> tuple[str, str]:

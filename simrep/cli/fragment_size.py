@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +18,7 @@ from simrep.cli.arguments import (
     share,
     workers,
 )
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import check_writable, present, progress_bar
 from simrep.cli.run import Set
 from simrep.errors import ScenarioError
 
@@ -105,15 +104,7 @@ def fragment_size(
             executor=executor,
             progress=progress,
         )
-    if json:
-        print_json(found.to_dict())
-    else:
-        show(found.tables())
-    if plot is not None and found.sizes:
-        write_whole(plot, found.plot)
-        print(f"Figure: {plot}", file=sys.stderr)
-    if not found.complete:
-        raise typer.Exit(130)
+    present(found, json=json, plot=plot, drawable=bool(found.sizes))
 
 
 def quantities(text: str) -> list[int]:

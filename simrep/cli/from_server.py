@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from simrep.calibrate.from_server import Described, Known, ServerFiles
-    from simrep.calibrate.server_given import Finding
+    from simrep.calibrate.server.describe import Described, Known, ServerFiles
+    from simrep.calibrate.server.given import Finding
 
 __all__ = [
     "Cores",
@@ -91,9 +91,9 @@ Fsync = Annotated[
 
 def describe(files: ServerFiles, known: Known, out: Path, *, json: bool, jobs: int) -> None:
     """Read the files, write scenario and pack, and print what was found."""
-    from simrep.calibrate.from_server import from_server
     from simrep.calibrate.measured_figures import CalibrationError
-    from simrep.calibrate.server_toml import pack_text, scenario_text
+    from simrep.calibrate.server.describe import from_server
+    from simrep.calibrate.server.toml import pack_text, scenario_text
 
     name = out.name.removesuffix(".toml")
     scenario, pack = out.with_name(f"{name}.toml"), out.with_name(f"{name}.pack.toml")

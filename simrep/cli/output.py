@@ -12,9 +12,22 @@ from pathlib import Path
 from threading import Lock, Timer
 from typing import Any
 
+import typer
+
 from simrep.errors import ScenarioError
 
-__all__ = ["check_writable", "print_json", "progress_bar", "show", "write_whole"]
+__all__ = [
+    "INTERRUPTED",
+    "check_writable",
+    "present",
+    "print_json",
+    "progress_bar",
+    "show",
+    "write_whole",
+]
+
+INTERRUPTED = 130
+"""Exit code of a command that was interrupted and tells what it has finished."""
 
 _PATIENCE_S = 2.0
 """Work that takes longer than this shows a progress bar."""
@@ -67,6 +80,46 @@ def show(renderable: Any, *, width: int = 120) -> None:
 
     columns = None if sys.stdout.isatty() else width
     Console(width=columns, highlight=False).print(renderable)
+
+
+def present(
+    found: Any,
+    *,
+    json: bool,
+    plot: Path | None,
+    tables: Any = None,
+    width: int = 120,
+    drawable: bool = True,
+) -> None:
+    """Print a result and draw its figure; one that was interrupted ends the command.
+
+    Parameters
+    ----------
+    found : object
+        With ``to_dict``, ``tables``, ``plot`` and ``complete``.
+    json : bool
+    plot : Path or None
+    tables : optional
+        Instead of all that the result has.
+    width : int
+        Columns where standard output is no terminal.
+    drawable : bool
+        Whether there is anything to draw.
+
+    Raises
+    ------
+    typer.Exit
+        With 130, if the result is not complete.
+    """
+    if json:
+        print_json(found.to_dict())
+    else:
+        show(found.tables() if tables is None else tables, width=width)
+    if plot is not None and drawable:
+        write_whole(plot, found.plot)
+        print(f"Figure: {plot}", file=sys.stderr)
+    if not found.complete:
+        raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from simrep.cli.fragment_size import (
     quantities,
     seconds,
 )
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import check_writable, present, progress_bar
 from simrep.cli.run import Scenario, Set
 from simrep.errors import ScenarioError
 
@@ -304,14 +304,7 @@ def _answer(
     chosen = with_values(load(scenario), assignments(set_ or []))
     with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
         found = ask(chosen, question, **own, seed=seed, executor=executor, progress=progress)
-    if plot is not None:
-        write_whole(plot, found.plot)
-    if json:
-        print_json(found.to_dict())
-    else:
-        show(found.tables(), width=found.width)
-    if not found.complete:
-        raise typer.Exit(130)
+    present(found, json=json, plot=plot, width=found.width)
 
 
 def _limits(within: str | None, *, whole: bool = False) -> dict[str, Any]:

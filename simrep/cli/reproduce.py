@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, workers
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import check_writable, present, progress_bar
 
 __all__ = ["reproduce"]
 
@@ -53,12 +52,4 @@ def reproduce(
         result = simulate(
             dataset, seed=seed, replications=replications, executor=executor, progress=progress
         )
-    if json:
-        print_json(result.to_dict())
-    else:
-        show(result.tables())
-    if plot is not None and result.finished:
-        write_whole(plot, result.plot)
-        print(f"Figure: {plot}", file=sys.stderr)
-    if not result.complete:
-        raise typer.Exit(130)
+    present(result, json=json, plot=plot, drawable=bool(result.finished))

@@ -23,7 +23,14 @@ from simrep.cli.arguments import (
     share,
     workers,
 )
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import (
+    INTERRUPTED,
+    check_writable,
+    print_json,
+    progress_bar,
+    show,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from simrep.experiment.result import Result
@@ -138,7 +145,7 @@ def run(
         if opinion is not None and opinion.holds:
             show(opinion.tables(result))
     if result.replications < goal:
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _write_log(result: Result, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from simrep.cli.arguments import Jobs, Json, Plot, Seed, assignments, workers
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import check_writable, present, progress_bar
 from simrep.cli.run import Scenario, Set
 from simrep.errors import ScenarioError
 
@@ -86,15 +85,7 @@ def sensitivity(
             executor=executor,
             progress=progress,
         )
-    if json:
-        print_json(found.to_dict())
-    else:
-        show(found.tables())
-    if plot is not None and found.effects:
-        write_whole(plot, found.plot)
-        print(f"Figure: {plot}", file=sys.stderr)
-    if not found.complete:
-        raise typer.Exit(130)
+    present(found, json=json, plot=plot, drawable=bool(found.effects))
 
 
 def ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:

@@ -23,7 +23,14 @@ from simrep.cli.arguments import (
     share,
     workers,
 )
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import (
+    INTERRUPTED,
+    check_writable,
+    print_json,
+    progress_bar,
+    show,
+    write_whole,
+)
 from simrep.cli.run import Scenario, Set
 from simrep.errors import ScenarioError
 
@@ -147,7 +154,7 @@ def sweep(
         write_whole(plot, lambda path: found.plot(path, kind="heat" if heat else None))
         print(f"Figure: {plot}", file=sys.stderr)
     if not found.complete:
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager

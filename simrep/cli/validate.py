@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, workers
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import check_writable, present, progress_bar
 
 __all__ = ["validate"]
 
@@ -70,12 +69,5 @@ def validate(
             executor=executor,
             progress=progress,
         )
-    if json:
-        print_json(validation.to_dict())
-    else:
-        show(validation.tables(cells=bool(names)))
-    if plot is not None and validation.parts:
-        write_whole(plot, validation.plot)
-        print(f"Figure: {plot}", file=sys.stderr)
-    if not validation.complete:
-        raise typer.Exit(130)
+    tables = None if json else validation.tables(cells=bool(names))
+    present(validation, json=json, plot=plot, tables=tables, drawable=bool(validation.parts))

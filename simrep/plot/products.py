@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from simrep.plot.style import GREY, PALETTE, Sheet, save, styled
+from simrep.plot.style import PALETTE, VERDICTS, Sheet, save, styled
 
 if TYPE_CHECKING:
     from simrep.whatif.plan.product import Product
 
 __all__ = ["plot_products"]
 
-_COLOURS = {"met": PALETTE[2], "open": GREY, "failed": PALETTE[1]}
 _ROW = 0.5  # inches
 
 
@@ -54,7 +53,7 @@ def _panel(axes: Axes, answer: Product, position: int) -> None:
         mean, interval = one.tried.means[position], one.tried.intervals[position]
         if not isfinite(mean):
             continue
-        colour = _COLOURS[one.tried.verdict]
+        colour = VERDICTS[one.tried.verdict]
         axes.barh(row, mean, height=0.6, color=colour, alpha=0.55, zorder=2)
         axes.plot([interval.low, interval.high], [row, row], color=colour, linewidth=2.0, zorder=3)
     axes.axvline(condition.limit, color=PALETTE[1], linewidth=1.2, linestyle=(0, (2, 2)), zorder=4)

@@ -26,6 +26,7 @@ __all__ = [
     "INK",
     "MARKERS",
     "PALETTE",
+    "VERDICTS",
     "Sheet",
     "colour",
     "decade_ticks",
@@ -40,6 +41,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#3
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")  # series differ in shape too, for grey prints
 GREY = "#6B7280"
 INK = "#1F2937"
+VERDICTS = {"met": PALETTE[2], "open": GREY, "failed": PALETTE[1]}
+"""Colours of what meets an objective, may meet it, and does not."""
 
 _SETTINGS: dict[str, Any] = {
     "axes.axisbelow": True,

@@ -10,14 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from simrep.measure.units import number
-from simrep.plot.style import GREY, PALETTE, Sheet, save, styled
+from simrep.plot.style import GREY, PALETTE, VERDICTS, Sheet, save, styled
 
 if TYPE_CHECKING:
     from simrep.whatif.plan.threshold import Threshold
 
 __all__ = ["plot_threshold"]
 
-_COLOURS = {"met": PALETTE[2], "open": GREY, "failed": PALETTE[1]}
 _LABELS = {"met": "met", "open": "open", "failed": "not met"}
 
 
@@ -60,7 +59,7 @@ def _panel(axes: Axes, answer: Threshold, position: int) -> None:
     axes.plot([one.value for one in known], [one.means[position] for one in known],
               color=GREY, linewidth=1.2, zorder=2)  # fmt: skip
     for one in known:
-        interval, colour = one.intervals[position], _COLOURS[one.verdict]
+        interval, colour = one.intervals[position], VERDICTS[one.verdict]
         axes.plot([one.value] * 2, [interval.low, interval.high], color=colour, linewidth=2.0,
                   zorder=3)  # fmt: skip
         axes.plot([one.value], [one.means[position]], "o", color=colour, zorder=4,

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from simrep.calibrate.from_server import Known, ServerFiles, from_server
-from simrep.calibrate.server_toml import pack_text, scenario_text
+from simrep.calibrate.server.describe import Known, ServerFiles, from_server
+from simrep.calibrate.server.toml import pack_text, scenario_text
 from simrep.errors import ScenarioError
 from simrep.experiment.run import run
 from simrep.scenario import load, with_values

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simrep.calibrate.server_option_file import options_of, read_option_file, release_in
+from simrep.calibrate.server.option_file import options_of, read_option_file, release_in
 from simrep.errors import ScenarioError
 from tests.server_files import GALERA_CNF, write
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from simrep.calibrate.server_status import Status
-from simrep.calibrate.server_sysbench import sysbench_of
-from simrep.calibrate.server_tables import pairs, rows_of
+from simrep.calibrate.server.status import Status
+from simrep.calibrate.server.sysbench import sysbench_of
+from simrep.calibrate.server.tables import pairs, rows_of
 from simrep.errors import ScenarioError
 from tests.server_files import (
     GALERA_AFTER,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from simrep.calibrate.server_given import Number, Place, text_of
+from simrep.calibrate.server.given import Number, Place, text_of
 from simrep.errors import ScenarioError
 
 __all__ = ["Sysbench", "read_sysbench", "sysbench_of"]

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simrep.calibrate.server_given import Findings, Number
-from simrep.calibrate.server_read import Server
+from simrep.calibrate.server.given import Findings, Number
+from simrep.calibrate.server.read import Server
 from simrep.experiment.run import run
 
 __all__ = ["with_sizes"]

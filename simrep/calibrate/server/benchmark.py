@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from simrep.calibrate.server_given import Findings
-from simrep.calibrate.server_load import Load
-from simrep.calibrate.server_read import Server
-from simrep.calibrate.server_sysbench import Sysbench
+from simrep.calibrate.server.given import Findings
+from simrep.calibrate.server.load import Load
+from simrep.calibrate.server.read import Server
+from simrep.calibrate.server.sysbench import Sysbench
 from simrep.workload.presets import preset
 
 __all__ = ["benchmark_load", "counters_cover"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from simrep.calibrate.server_given import Given, Number
+from simrep.calibrate.server.given import Given, Number
 from simrep.errors import ScenarioError
 
 __all__ = ["Status", "number_in"]

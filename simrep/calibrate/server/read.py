@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from simrep.calibrate.server_given import Given
-from simrep.calibrate.server_option_file import (
+from simrep.calibrate.server.given import Given
+from simrep.calibrate.server.option_file import (
     OptionLine,
     is_of_mariadb,
     options_of,
     read_option_file,
     release_in,
 )
-from simrep.calibrate.server_status import Status
-from simrep.calibrate.server_sysbench import Sysbench, read_sysbench
-from simrep.calibrate.server_tables import Row, pairs, read_rows
+from simrep.calibrate.server.status import Status
+from simrep.calibrate.server.sysbench import Sysbench, read_sysbench
+from simrep.calibrate.server.tables import Row, pairs, read_rows
 from simrep.errors import ScenarioError
 
 __all__ = ["Server", "ServerFiles", "read_server"]

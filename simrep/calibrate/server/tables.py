@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from simrep.calibrate.server_given import Given, Place, text_of
+from simrep.calibrate.server.given import Given, Place, text_of
 
 __all__ = ["Row", "pairs", "read_rows", "rows_of"]
 

@@ -14,7 +14,7 @@ from configparser import MissingSectionHeaderError, ParsingError, RawConfigParse
 from dataclasses import dataclass
 from pathlib import Path
 
-from simrep.calibrate.server_given import Given, Place, text_of
+from simrep.calibrate.server.given import Given, Place, text_of
 from simrep.errors import ScenarioError
 
 __all__ = ["OptionLine", "is_of_mariadb", "options_of", "read_option_file", "release_in"]

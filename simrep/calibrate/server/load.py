@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from simrep.calibrate.server_given import Findings, Number
-from simrep.calibrate.server_product import Product
-from simrep.calibrate.server_read import Server
+from simrep.calibrate.server.given import Findings, Number
+from simrep.calibrate.server.product import Product
+from simrep.calibrate.server.read import Server
 from simrep.errors import ScenarioError
 
 __all__ = ["Load", "load_of"]

@@ -9,7 +9,7 @@ import tomlkit
 from tomlkit.container import Container
 from tomlkit.items import Item, Table
 
-from simrep.calibrate.from_server import Described
+from simrep.calibrate.server.describe import Described
 
 __all__ = ["pack_text", "scenario_text"]
 

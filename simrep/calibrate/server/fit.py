@@ -15,7 +15,7 @@ import tomlkit
 
 from simrep.calibrate.fit import fit
 from simrep.calibrate.objective import Progress
-from simrep.calibrate.server_sysbench import Sysbench
+from simrep.calibrate.server.sysbench import Sysbench
 from simrep.experiment.model import find_model
 from simrep.experiment.run import run
 from simrep.scenario import load, with_value

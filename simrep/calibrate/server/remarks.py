@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simrep.calibrate.server_read import Server
+from simrep.calibrate.server.read import Server
 
 __all__ = ["remarks_of"]
 

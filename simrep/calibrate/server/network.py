@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from simrep.calibrate.server_given import Findings, Number
-from simrep.calibrate.server_product import Product
-from simrep.calibrate.server_read import Server
+from simrep.calibrate.server.given import Findings, Number
+from simrep.calibrate.server.product import Product
+from simrep.calibrate.server.read import Server
 
 __all__ = ["rtt_ms"]
 

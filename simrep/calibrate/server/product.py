@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from simrep.calibrate.server_given import Findings, Given, Place
-from simrep.calibrate.server_read import Server
+from simrep.calibrate.server.given import Findings, Given, Place
+from simrep.calibrate.server.read import Server
 from simrep.errors import ScenarioError
 from simrep.experiment.model import find_model
 from simrep.experiment.model_card import package_of

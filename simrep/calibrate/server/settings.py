@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
-from simrep.calibrate.server_given import Findings, Given
-from simrep.calibrate.server_product import Product
-from simrep.calibrate.server_read import Server
+from simrep.calibrate.server.given import Findings, Given
+from simrep.calibrate.server.product import Product
+from simrep.calibrate.server.read import Server
 from simrep.errors import ScenarioError
 from simrep.experiment.model import find_model
 from simrep.experiment.model_card import package_of

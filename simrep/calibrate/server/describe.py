@@ -13,16 +13,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from simrep.calibrate.objective import Progress
-from simrep.calibrate.server_benchmark import benchmark_load, counters_cover
-from simrep.calibrate.server_bytes import with_sizes
-from simrep.calibrate.server_fit import COST, CellFit, fit_cell
-from simrep.calibrate.server_given import Finding, Findings
-from simrep.calibrate.server_load import Load, load_of
-from simrep.calibrate.server_network import rtt_ms as rtt_of
-from simrep.calibrate.server_product import Product, product_of
-from simrep.calibrate.server_read import Server, ServerFiles, read_server
-from simrep.calibrate.server_remarks import remarks_of
-from simrep.calibrate.server_settings import options_for
+from simrep.calibrate.server.benchmark import benchmark_load, counters_cover
+from simrep.calibrate.server.bytes import with_sizes
+from simrep.calibrate.server.fit import COST, CellFit, fit_cell
+from simrep.calibrate.server.given import Finding, Findings
+from simrep.calibrate.server.load import Load, load_of
+from simrep.calibrate.server.network import rtt_ms as rtt_of
+from simrep.calibrate.server.product import Product, product_of
+from simrep.calibrate.server.read import Server, ServerFiles, read_server
+from simrep.calibrate.server.remarks import remarks_of
+from simrep.calibrate.server.settings import options_for
 from simrep.experiment.model import find_model
 from simrep.experiment.plan import plan
 from simrep.scenario import load

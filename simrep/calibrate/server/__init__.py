@@ -1,0 +1,1 @@
+"""A scenario and a first pack from what a server says of itself."""
