@@ -1,0 +1,220 @@
+"""Why one transaction took as long as it did: its stages, and the messages that they waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simrep.experiment.shown import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
+    from rich.console import Group
+
+__all__ = ["Activity", "Explanation", "Message", "Stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of the latency; the stages of a transaction follow each other without a gap.
+
+    Attributes
+    ----------
+    name : str
+        One of ``simrep.workload.laps.LAPS``, or ``other``.
+    began_s, ended_s : float
+        In simulated seconds.
+    reason : str
+        Whom or what it waited for, in words; empty where nothing more is known.
+    """
+
+    name: str
+    began_s: float
+    ended_s: float
+    reason: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasted."""
+        return self.ended_s - self.began_s
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a node did for a transaction, or where that waited there.
+
+    Attributes
+    ----------
+    node : int
+        Position of the node.
+    station : str
+        Where: ``send monitor``, ``commit order``, ``redo log``, ``applier`` and so on.
+    what : str
+        In words: ``being applied``, ``waits for writeset 17``.
+    of : str
+        The transaction in words; empty for what belongs to none.
+    own : bool
+        Whether that is the transaction which is explained.
+    waits : bool
+        It waited; else it was worked on.
+    began_s, ended_s : float
+        In simulated seconds; cut off at the ends of the time that is shown.
+    """
+
+    node: int
+    station: str
+    what: str
+    of: str
+    own: bool
+    waits: bool
+    began_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message between two nodes.
+
+    Attributes
+    ----------
+    number : int
+        Its own, from 0, in the order of sending.
+    source, target : int
+        Positions of the nodes.
+    label : str
+        What it is: ``writeset 17``, ``gap``, ``accept``, ``reply``.
+    size_bytes : int
+    sent_s, arrived_s, handled_s : float
+        It begins to leave its node, its last byte arrives, the receiver has handled it (NaN if
+        that is not known), in simulated seconds.
+    cause : int or None
+        The message which the sender had just handled when it sent this one; None if none did.
+    own : bool
+        It carries the transaction that is explained, or belongs to its round of messages.
+    critical : bool
+        The commit waited for it.
+    """
+
+    number: int
+    source: int
+    target: int
+    label: str
+    size_bytes: int
+    sent_s: float
+    arrived_s: float
+    handled_s: float
+    cause: int | None
+    own: bool
+    critical: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Explanation(Shown):
+    """One transaction of a run, from its client's request to the answer.
+
+    Attributes
+    ----------
+    number : int
+        Of the transaction, from 1, in the order in which those of the measured time committed.
+    rank : str
+        Which one that is, in words: ``the slowest of 3,000``.
+    kind : str
+        Its class.
+    client, node : int
+        Who submitted it, and where.
+    rows, size_bytes : int
+        What it wrote.
+    started_s, ended_s : float
+        In simulated seconds.
+    nodes : tuple of str
+        Names by position.
+    stages : tuple of Stage
+        Without a gap from ``started_s`` to ``ended_s``.
+    activities : tuple of Activity
+        What happened on all nodes meanwhile, of all transactions; in the order of their begin.
+    messages : tuple of Message
+        What travelled meanwhile; in the order of sending.
+    until_s : float
+        End of the time that activities and messages cover: a little after ``ended_s``, until all
+        nodes have committed it.
+    model : str
+    seed, replication : int
+    scenario : mapping
+        The scenario that was run, with its defaults filled in.
+    versions : mapping of str to str
+        What computed it.
+    """
+
+    number: int
+    rank: str
+    kind: str
+    client: int
+    node: int
+    rows: int
+    size_bytes: int
+    started_s: float
+    ended_s: float
+    nodes: tuple[str, ...]
+    stages: tuple[Stage, ...]
+    activities: tuple[Activity, ...]
+    messages: tuple[Message, ...]
+    until_s: float
+    model: str
+    seed: int
+    replication: int
+    scenario: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    @property
+    def latency_s(self) -> float:
+        """From the client's request to the answer, in seconds."""
+        return self.ended_s - self.started_s
+
+    @property
+    def title(self) -> str:
+        """The transaction in words."""
+        return f"transaction {self.number:,} ({self.kind}) of {self.nodes[self.node]}, {self.rank}"
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Space-time diagram above the waterfall of the stages; saved when a path is given."""
+        from simrep.plot.spacetime import plot_explanation
+
+        return plot_explanation(self, path)
+
+    def animate(self, path: str | Path | None = None, *, seconds: float = 12.0) -> FuncAnimation:
+        """Messages travelling between the nodes, slowed down to so many seconds.
+
+        Saved when a path is given (``.html`` or ``.gif``); in a notebook it shows itself.
+        """
+        from simrep.plot.animation import animate_explanation
+
+        return animate_explanation(self, path, seconds=seconds)
+
+    def trace(self, path: str | Path | None = None) -> dict[str, Any]:
+        """The same as a Chrome trace, which Perfetto opens; saved when a path is given."""
+        from simrep.plot.chrome_trace import chrome_trace
+
+        return chrome_trace(self, path)
+
+    def tables(self) -> Group:
+        """The stages as bars, what they waited for, and the critical path, for a terminal."""
+        from simrep.experiment.explanation_table import tables
+
+        return tables(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON can hold it."""
+        raise NotImplementedError
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per stage."""
+        return [
+            {"stage": s.name, "began_s": s.began_s, "seconds": s.seconds, "reason": s.reason}
+            for s in self.stages
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Explanation {self.title}: {1e3 * self.latency_s:.3f} ms>"
