@@ -43,7 +43,8 @@ _CACHED_KEYS = 10_000  # their table takes about a megabyte, as the second-level
 
 _US = 1e-6
 # Of every mark on the way of a transaction: a global name is cheaper than an attribute.
-_ORDER, _COMMIT_ORDER, _COMMIT = Lap.ORDER, Lap.COMMIT_ORDER, Lap.COMMIT
+_ORDER, _CERTIFICATION = Lap.ORDER, Lap.CERTIFICATION
+_COMMIT_ORDER, _COMMIT = Lap.COMMIT_ORDER, Lap.COMMIT
 
 
 class GaleraNode:
@@ -181,6 +182,7 @@ class GaleraNode:
             ordered = self.certifier.number(message)
             if message.origin == self.index and not is_rollback(message):
                 self.repl_latency.add(self.clock._now - message.sent_s)
+                message.local.mark(_ORDER)
                 self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
             else:
                 self._enqueue(ordered)
@@ -207,7 +209,7 @@ class GaleraNode:
     def _certified_local(self, ordered: Ordered) -> None:
         passed = self.certifier.certify(ordered)
         local = ordered.writeset.local
-        local.mark(_ORDER)
+        local.mark(_CERTIFICATION)
         local.protected = passed
         self._local_monitor.leave()
         if not passed:

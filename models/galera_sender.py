@@ -16,7 +16,8 @@ from .galera_writeset import Control, Kind, LocalTransaction, Writeset
 __all__ = ["Sender"]
 
 _RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
-_QUEUE = Lap.QUEUE
+# Of every message on its way out: a global name is cheaper than an attribute.
+_QUEUE, _WINDOW, _WRITESET = Lap.QUEUE, Lap.WINDOW, Kind.WRITESET
 
 
 class _Fragment:
@@ -67,6 +68,7 @@ class Sender:
     def connect(self, evs: Evs) -> None:
         """Where messages are handed to."""
         self._evs: Evs | _Nowhere = evs
+        evs.on_send(self._left)
 
     def disconnect(self) -> None:
         """What is sent from now on gets nowhere."""
@@ -137,6 +139,12 @@ class Sender:
             self.monitor.leave()
         else:
             self._clock.at(self._clock._now + _RETRY_S, self._send_rest, (writeset, left))
+
+    def _left(self, payloads: tuple[Any, ...]) -> None:
+        """The windows let a message go."""
+        for payload in payloads:
+            if payload.kind == _WRITESET:
+                payload.local.mark(_WINDOW)
 
     def _report(self, message: Control) -> None:
         if self._evs.send(message, message.size_bytes):

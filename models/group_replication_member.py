@@ -197,7 +197,7 @@ class Member:
         self._send(message)
         sent_s = self.clock._now
         passed: bool = yield ticket
-        owner.mark(Lap.CONSISTENCY if self._options.waits_after else Lap.ORDER)
+        owner.mark(Lap.CONSISTENCY if self._options.waits_after else Lap.CERTIFICATION)
         self.round_trip.add(self.clock._now - sent_s)
         if not passed:
             owner.error = _CONFLICT
@@ -209,6 +209,8 @@ class Member:
     # -- every member: from the total order through certification ------------------------------
 
     def _deliver(self, sender: int, message: Any) -> None:
+        if sender == self.index and message.kind == Kind.TRANSACTION:
+            message.entry.owner.mark(Lap.ORDER)
         self._delivered.join(message)
 
     def _hand_over(self, messages: list[Any]) -> None:
@@ -272,7 +274,7 @@ class Member:
         if local:
             message.entry.order = order
             if self._options.waits_after:
-                message.entry.owner.mark(Lap.ORDER)
+                message.entry.owner.mark(Lap.CERTIFICATION)
                 self.consistency.certified(order, self._release, (message, True))
             else:
                 self._release((message, True))
@@ -331,10 +333,8 @@ class Member:
 
     def _forget_too_many(self) -> None:
         options = self._options
-        if (
-            options.single_primary_mode
-            and len(self.certifier) >= options.preemptive_garbage_collection_rows_threshold
-        ):
+        most = options.preemptive_garbage_collection_rows_threshold
+        if options.single_primary_mode and len(self.certifier) >= most:
             self.certifier.forget(self.channel.received)
 
     # -- the loop of once a second -------------------------------------------------------------

@@ -6,8 +6,9 @@ from typing import Any
 
 from simrep.groupcomm.xcom import Xcom
 from simrep.server.host import Host
+from simrep.workload.laps import Lap
 
-from .group_replication_messages import Fragment
+from .group_replication_messages import Fragment, Kind
 from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
 
 __all__ = ["Sending"]
@@ -41,6 +42,7 @@ class Sending:
     ) -> None:
         self._host = host
         self._xcom = xcom
+        xcom.on_send(self._left)
         self._threshold = options.compression_threshold
         self._largest = options.max_message_size
         self._byte_s = costs.compress_byte_ns * 1e-9
@@ -62,3 +64,10 @@ class Sending:
             self._xcom.send(Fragment(), largest)
             size -= largest
         self._xcom.send(message, size)
+
+    @staticmethod
+    def _left(messages: list[Any]) -> None:
+        """They are proposed now."""
+        for message in messages:
+            if message.kind == Kind.TRANSACTION:
+                message.entry.owner.mark(Lap.WINDOW)

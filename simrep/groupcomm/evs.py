@@ -120,6 +120,7 @@ class Evs:
         self._undelivered: list[tuple[int, int, Message]] = []
         self._delivering = False
         self._tell_view: Callable[[View], object] = _ignore
+        self._tell_sent: Callable[[tuple[Any, ...]], object] = _ignore
         self._outside: Callable[[Any], object] = _ignore
         self._has_keepalives = keepalive_at_s is not None
         mesh.on_message(self.receive)
@@ -133,6 +134,10 @@ class Evs:
     def on_view(self, call: Callable[[View], object]) -> None:
         """Hand every new view to ``call(view)``, at its place among the deliveries."""
         self._tell_view = call
+
+    def on_send(self, call: Callable[[tuple[Any, ...]], object]) -> None:
+        """Tell ``call(payloads)`` what leaves this member now, in one message."""
+        self._tell_sent = call
 
     def send(self, payload: Any, size_bytes: int) -> bool:
         """Send now if the window allows, else queue; False if the queue is full."""
@@ -238,6 +243,8 @@ class Evs:
         else:
             self._since_feedback = 0
             last = max(first, min(self._max_seen, first + _MAX_RANGE))
+        if payloads and window >= 0:  # else it is the group's own
+            self._tell_sent(payloads)
         self._emit(first, last, more, payloads, size)
 
     def _complete(self) -> None:

@@ -31,6 +31,7 @@ sweeper_task, executor_task, too_far. Y. Mao, F. Junqueira, K. Marzullo: Mencius
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,9 +151,14 @@ class Xcom:
         self._too_far: deque[tuple[int, Batch]] = deque()  # slots past the horizon, in order
         self._without_slot: deque[Batch] = deque()  # batches that wait for a grant of the leader
         self._sweep_timer = False
+        self._tell_sent: Callable[[list[Any]], object] | None = None
         self.batches = 0
         self.proposed = 0
         mesh.on_message(self._receive)
+
+    def on_send(self, call: Callable[[list[Any]], object]) -> None:
+        """Tell ``call(payloads)`` what is proposed now, in one slot."""
+        self._tell_sent = call
 
     def on_deliver(self, deliver: Deliver) -> None:
         """Hand every ordered message to ``deliver(sender, payload)``."""
@@ -215,6 +221,8 @@ class Xcom:
         state.batch = batch
         state.source = self._me
         state.acks = 1
+        if self._tell_sent is not None:
+            self._tell_sent(batch[0])
         self._broadcast(_ACCEPT, slot, batch)
         if self._majority == 1:
             self._choose(slot, state)

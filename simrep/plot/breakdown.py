@@ -7,21 +7,11 @@ from pathlib import Path
 
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import duration
-from simrep.plot.style import GREY, PALETTE, Sheet, save, styled
-from simrep.workload.laps import LAPS
+from simrep.plot.stages import STAGE_COLOURS, stage_hatch
+from simrep.plot.style import Sheet, save, styled
 
 __all__ = ["plot_breakdowns"]
 
-_BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _BLACK = PALETTE
-# A stage has the same colour in every figure; what is related differs in its hatching.
-_COLOURS = dict(
-    zip(
-        LAPS,
-        (GREY, _SKY, _RED, _ORANGE, _PINK, _BLUE, _GREEN, _PINK, _ORANGE, _SKY, _RED),
-        strict=True,
-    )
-) | {"other": _BLACK}
-_HATCHED = {"consistency", "commit order", "commit", "retries"}
 _LEAST_WIDTH = 0.075  # of the axis, for a bar to hold its number
 
 
@@ -53,14 +43,14 @@ def plot_breakdowns(breakdowns: Mapping[str, Breakdown], path: str | Path | None
         figure = Sheet(11.0, 1.9 + 0.62 * len(drawn))
         axes = figure.subplots()
         ends = [0.0] * len(drawn)
-        for stage, colour in _COLOURS.items():
+        for stage, colour in STAGE_COLOURS.items():
             if not any(stage in one.stages for one in drawn.values()):
                 continue
             widths = [1e3 * one.stages.get(stage, 0.0) for one in drawn.values()]
             axes.barh(
                 range(len(drawn)), widths, left=ends,
                 height=0.62, label=stage, color=colour, edgecolor="white", linewidth=0.8,
-                hatch="///" if stage in _HATCHED else None,
+                hatch=stage_hatch(stage),
             )  # fmt: skip
             for row, width in enumerate(widths):
                 if width >= _LEAST_WIDTH * longest_ms:

@@ -18,14 +18,14 @@ class Lap:
     """Positions of the stages in the seconds of a transaction; they are the same in every model."""
 
     (
-        CLIENT, EXECUTE, LOCK_WAIT, QUEUE, CONSISTENCY, ORDER, FLUSH, ACKNOWLEDGEMENT, COMMIT_ORDER,
-        COMMIT, RETRIES,
-    ) = range(11)  # fmt: skip
+        CLIENT, EXECUTE, LOCK_WAIT, QUEUE, CONSISTENCY, WINDOW, ORDER, CERTIFICATION, FLUSH,
+        ACKNOWLEDGEMENT, COMMIT_ORDER, COMMIT, RETRIES,
+    ) = range(13)  # fmt: skip
 
 
 LAPS = (
-    "client", "execute", "lock wait", "queue", "consistency", "order", "flush", "acknowledgement",
-    "commit order", "commit", "retries",
+    "client", "execute", "lock wait", "queue", "consistency", "send window", "order",
+    "certification", "flush", "acknowledgement", "commit order", "commit", "retries",
 )  # fmt: skip
 """Names of the stages by position:
 
@@ -34,7 +34,10 @@ LAPS = (
 - lock wait: row locks;
 - queue: flow control, and the turn to send (Galera's send monitor);
 - consistency: what a consistency level has a transaction wait for;
-- order: from the hand-over to the group to delivery and certification;
+- send window: handed to the group communication, which may not send it yet (windows of EVS,
+  proposers and event horizon of XCom);
+- order: from then until it is delivered at its place in the total order;
+- certification: its turn to be certified, and the verdict;
 - flush: redo and binary log, until they are as durable as was asked for;
 - acknowledgement: a replica has received it (semi-synchronous replication);
 - commit order: earlier transactions commit first;
