@@ -41,6 +41,8 @@ from simpy.events import Event
 from simrep.experiment.cluster import Cluster
 from simrep.experiment.model import Change
 from simrep.experiment.plan import Plan
+from simrep.groupcomm.described import describe_evs
+from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
 from simrep.whatif.analytic.journey import ClosedForm
 from simrep.workload.transaction import Transaction
@@ -51,7 +53,7 @@ from .galera_node import GaleraNode
 from .galera_options import GaleraCosts, GaleraOptions
 from .galera_server import GaleraServer
 from .galera_session import GaleraSession
-from .galera_watched import WatchedNode
+from .galera_watched import WatchedNode, describe_payload
 
 __all__ = ["Galera"]
 
@@ -121,6 +123,11 @@ class Galera:
         """Let a server crash, leave or join now."""
         assert self._changes is not None
         self._changes.change(change)
+
+    @staticmethod
+    def describe(message: Any) -> MessageText:
+        """What a message is."""
+        return describe_evs(message[0], describe_payload)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every node, since its server was started."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from simrep.experiment.cluster import Cluster
+from simrep.kernel.chronicle import MessageText
 from simrep.kernel.mutex import WatchedMutex
 from simrep.kernel.order import WatchedGate
 from simrep.kernel.watch import Holder, Line
@@ -25,10 +26,30 @@ from .galera_stream_appliers import StreamApplier
 from .galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
 from .watched import HELD, Silences, describe, named, watch_stage, who
 
-__all__ = ["WatchedNode"]
+__all__ = ["WatchedNode", "describe_payload"]
 
+_SEND_MONITOR = "send monitor"
+_LOCAL_MONITOR = "local monitor (certification)"
+_COMMIT_ORDER = "commit order"
 _RECEIVE_QUEUE = "receive queue"
 _PARTS = ("fragment", "XA prepare", "commit fragment", "rollback fragment")  # by ``Part``
+
+
+_CONTROLS = {
+    Kind.FRAGMENT: "part of a writeset",
+    Kind.STOP: "flow control: stop",
+    Kind.CONTINUE: "flow control: continue",
+    Kind.LAST_COMMITTED: "last committed",
+    Kind.SYNCED: "synced",
+}
+
+
+def describe_payload(payload: Any) -> MessageText:
+    """What a node hands to its group."""
+    if not isinstance(payload, Writeset):
+        return MessageText(_CONTROLS.get(getattr(payload, "kind", -1), "state of the group"))
+    label = "writeset" if payload.part is None else _PARTS[payload.part.what]
+    return MessageText(label, _who(payload))
 
 
 def _who(item: Any) -> tuple[Hashable, ...]:
@@ -133,14 +154,12 @@ class WatchedNode(GaleraNode):
         sender.connect(self.evs)
         sender.node = self
         self._mutex = mutex = WatchedMutex(
-            self.clock, line("send monitor", self._who_sends), sender.hand_over
+            self.clock, line(_SEND_MONITOR, self._who_sends), sender.hand_over
         )
         sender.monitor = mutex
         self.flow_control = FlowControl(options, cluster.size, mutex, sender.control)
-        local_line = line(
-            "local monitor (certification)", lambda: self._at(local.next, HELD), who=place
-        )
-        commit_line = line("commit order", lambda: self._at(commit.next), who=place)
+        local_line = line(_LOCAL_MONITOR, lambda: self._at(local.next, HELD), who=place)
+        commit_line = line(_COMMIT_ORDER, lambda: self._at(commit.next), who=place)
         self._local_monitor = local = WatchedGate(local_line)
         commit = self._commit_monitor
         if options.commit_order == IN_ORDER:  # the others are not watched
@@ -211,8 +230,8 @@ class WatchedNode(GaleraNode):
         holder = describe(self.name, owner, HELD)
         return self._holder(_who(owner)[0], HELD, holder.doing)
 
-    def _does(self, writeset: Writeset, what: str) -> None:
-        self._watch.doing(self.name, _who(writeset)[0], what)
+    def _does(self, writeset: Writeset, what: str, station: str) -> None:
+        self._watch.doing(self.name, _who(writeset)[0], what, station)
 
     def _let_go(self, ordered: Ordered) -> None:
         """An applier is free; whoever waits on, waits for the others."""
@@ -234,7 +253,7 @@ class WatchedNode(GaleraNode):
         """A writeset has entered the send monitor."""
         messages = -(-writeset.size_bytes // self._mtu)
         if messages > 1:
-            self._does(writeset, f"handing over {amount(messages)} messages")
+            self._does(writeset, f"handing over {amount(messages)} messages", _SEND_MONITOR)
         self._order_line.wait(writeset)
 
     def stops(self, message: Control) -> _Stopped:
@@ -278,7 +297,7 @@ class WatchedNode(GaleraNode):
 
     def _certifies(self, ordered: Ordered) -> None:
         keys = ordered.writeset.key_count
-        self._does(ordered.writeset, f"certifying {amount(keys)} keys")
+        self._does(ordered.writeset, f"certifying {amount(keys)} {'key' if keys == 1 else 'keys'}", _LOCAL_MONITOR)
 
     # -- the appliers --------------------------------------------------------------------------
 
@@ -303,17 +322,17 @@ class WatchedNode(GaleraNode):
         what = "being applied"
         if part is not None and part.last:
             what = f"removing {amount(part.fragments)} stored fragments"
-        self._does(ordered.writeset, what)
+        self._does(ordered.writeset, what, "applier")
 
     # -- commit --------------------------------------------------------------------------------
 
     def _commit(self, ordered: Ordered) -> None:
-        self._does(ordered.writeset, "being committed")
+        self._does(ordered.writeset, "being committed", _COMMIT_ORDER)
         super()._commit(ordered)
 
     def _committed(self, ordered: Ordered) -> None:
         if self._redo is not None:
-            self._does(ordered.writeset, "being flushed")
+            self._does(ordered.writeset, "being flushed", "redo log")
         super()._committed(ordered)
 
     def _finish(self, ordered: Ordered) -> None:

@@ -42,13 +42,15 @@ from simrep.errors import ScenarioError
 from simrep.experiment.cluster import Cluster
 from simrep.experiment.model import SessionTable
 from simrep.experiment.plan import Plan
+from simrep.groupcomm.described import describe_xcom
+from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
 from simrep.whatif.analytic.journey import ClosedForm
 from simrep.workload.transaction import Transaction
 
 from .group_replication_member import LOOP_S, PRIMARY, Member
 from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
-from .group_replication_watched import WatchedMember
+from .group_replication_watched import WatchedMember, describe_payload
 
 __all__ = ["GroupReplication"]
 
@@ -130,6 +132,11 @@ class GroupReplication:
                 "group_replication_single_primary_mode = false",
             )
         return server.sessions.transact(transaction)
+
+    @staticmethod
+    def describe(message: Any) -> MessageText:
+        """What a message is."""
+        return describe_xcom(message[0], describe_payload)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Counters of every member (``performance_schema.replication_group_member_stats``)."""

@@ -8,6 +8,7 @@ from typing import Any
 from simpy.events import Event
 
 from simrep.experiment.cluster import Cluster
+from simrep.kernel.chronicle import MessageText
 from simrep.kernel.watch import Holder, Line
 from simrep.measure.units import amount
 from simrep.server.watched import RELAY_LOG
@@ -19,7 +20,22 @@ from .group_replication_messages import Kind, Ordered, Prepared
 from .group_replication_options import GroupReplicationCosts, GroupReplicationOptions
 from .watched import Silences, named, watch_stage, who
 
-__all__ = ["WatchedMember"]
+__all__ = ["WatchedMember", "describe_payload"]
+
+_PAYLOADS = {
+    Kind.FRAGMENT: "part of a transaction",
+    Kind.STATISTICS: "statistics",
+    Kind.GTID_EXECUTED: "executed transactions",
+    Kind.SYNC_BEFORE: "begin in order",
+    Kind.PREPARED: "prepared",
+}
+
+
+def describe_payload(payload: Any) -> MessageText:
+    """What a member hands to its group."""
+    if payload.kind == Kind.TRANSACTION:
+        return MessageText("transaction", who(payload))
+    return MessageText(_PAYLOADS[payload.kind])
 
 
 class _WatchedFlowControl(FlowControl):

@@ -9,12 +9,13 @@ from simpy.events import Event
 
 from simrep.errors import ScenarioError
 from simrep.experiment.cluster import Cluster
+from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
 from simrep.workload.transaction import Transaction
 
 from .asynchronous_options import AsynchronousCosts, AsynchronousOptions
 from .asynchronous_replica import Replica
-from .mysql_server import BinlogHooks, MysqlServer
+from .mysql_server import BinlogHooks, BinlogTransaction, MysqlServer
 
 __all__ = ["SOURCE", "SourceAndReplicas"]
 
@@ -82,6 +83,15 @@ class SourceAndReplicas:
                 f"let it write on the source, {source!r}",
             )
         return server.sessions.transact(transaction)
+
+    @staticmethod
+    def describe(message: Any) -> MessageText:
+        """What a message is: events of the binary log, or the reply of a replica."""
+        first = message[0] if isinstance(message, tuple) else message
+        if isinstance(first, BinlogTransaction):
+            return MessageText(f"events {first.seqno}", (first.transaction,), first.seqno)
+        _, position = message
+        return MessageText(f"reply {position}", (), position)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every server, and of replication on the replicas."""

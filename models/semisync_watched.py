@@ -28,7 +28,10 @@ class WatchedAcknowledgements(Acknowledgements):
 
     def __init__(self, watch: Watch, cluster: Cluster, source: int, **how: Any) -> None:
         super().__init__(watch.clock, **how)
-        self._names = [name for node, name in enumerate(cluster.names) if node != source]
+        self._watch = watch
+        self._source = cluster.names[source]
+        self._replicas = [node for node in range(cluster.size) if node != source]
+        self._names = [cluster.names[node] for node in self._replicas]
         self._waited_for: dict[int, Any] = {}
         self._line = Line(
             watch,
@@ -52,6 +55,12 @@ class WatchedAcknowledgements(Acknowledgements):
             self._line.wait(argument)
             self._waited_for[position] = argument[0][argument[1] - 1]
         return waits
+
+    def report(self, replica: int, position: int) -> None:
+        """See ``Acknowledgements.report``."""
+        self._watch.handles(self._source, (self._replicas[replica], position))
+        super().report(replica, position)
+        self._watch.handles(self._source, None)
 
     def _over(self, wait: tuple[int, Call, Any]) -> None:
         position, call, argument = wait

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from simrep.experiment.cluster import Cluster
 from simrep.experiment.plan import Plan
+from simrep.kernel.chronicle import Chronicle
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.network.network import Network, Relay
+from simrep.network.recorded import RecordedNetwork
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.host import Host
@@ -71,10 +76,13 @@ def build_cluster(
     client_hosts = hosts
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
+    make_network: Callable[..., Network] = Network
+    if isinstance(watch, Chronicle):
+        make_network = partial(RecordedNetwork, watch)
     return Cluster(
         clock=clock,
         streams=streams,
-        network=Network(clock, streams, names, plan.paths, _relay(plan, hosts[0])),
+        network=make_network(clock, streams, names, plan.paths, _relay(plan, hosts[0])),
         names=names,
         hosts=hosts,
         segments=[node.segment for node in scenario.node_tables()],

@@ -57,7 +57,9 @@ class Model(Protocol):
     A model is built for one replication of one run. Clients drive it through ``transact``.
 
     It may also have a static method ``analytic(plan)`` that returns what it knows in closed form
-    (``simrep.whatif.analytic.journey.ClosedForm``), for a second opinion.
+    (``simrep.whatif.analytic.journey.ClosedForm``), for a second opinion, and a method
+    ``describe(message)`` that tells what a message on its network is
+    (``simrep.kernel.chronicle.MessageText``), for explanations.
     """
 
     name: ClassVar[str]

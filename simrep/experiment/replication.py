@@ -12,6 +12,7 @@ from simrep.experiment.build import build_cluster
 from simrep.experiment.plan import Plan, plan
 from simrep.experiment.result import RunRecord
 from simrep.experiment.scheduled import ScheduledRecord
+from simrep.experiment.story import Follow, Story, followed
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace, TraceEvent
@@ -56,12 +57,15 @@ class Replication(RunRecord):
         Equal only if the traces are equal bit for bit.
     waited : tuple of Waited or None
         What was blocked; only when it was asked for.
+    story : Story or None
+        What happened to transactions and messages; only when it was asked for.
     """
 
     traffic: Traffic
     trace: tuple[TraceEvent, ...] | None = None
     trace_digest: str | None = None
     waited: tuple[Waited, ...] | None = None
+    story: Story | None = None
 
 
 def simulate(
@@ -70,6 +74,7 @@ def simulate(
     replication: int = 0,
     trace: bool = False,
     watch_s: float | None = None,
+    follow: Follow | None = None,
 ) -> Replication:
     """Simulate one replication.
 
@@ -83,6 +88,8 @@ def simulate(
         Keep a trace of what the model did.
     watch_s : float, optional
         Keep what was blocked for at least so long, in seconds; nothing if not given.
+    follow : Follow, optional
+        Keep what happened to transactions and messages; nothing if not given.
 
     Raises
     ------
@@ -100,6 +107,9 @@ def simulate(
     meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
     clock.laps = meter.laps
     blocked = Watch(clock, watch_s) if watch_s is not None else None
+    journeys = None
+    if follow is not None:
+        blocked, journeys = followed(clock, planned.scenario.node_names, follow, meter)
     cluster = build_cluster(planned, clock, streams, tracer, blocked)
     model = planned.model(cluster, planned.options, planned.costs)
     hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
@@ -136,6 +146,7 @@ def simulate(
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         waited=None if blocked is None else tuple(blocked.waited),
+        story=None if journeys is None else Story.of(journeys, model),
     )
 
 

@@ -120,7 +120,7 @@ class Mesh:
 
     def on_message(self, handle: Callable[[Any], object]) -> None:
         """Received messages are handed to ``handle(message)`` on the thread."""
-        self._handle = handle
+        self._handle = self._network.handler(self.me, handle)
 
     def broadcast(self, message: Any, size_bytes: int) -> None:
         """Send ``message`` to every other member."""

@@ -40,13 +40,15 @@ from simrep.groupcomm.total_order import Deliver
 from simrep.kernel.clock import Clock
 from simrep.server.routine import Routine
 
-__all__ = ["Xcom", "XcomOptions"]
+__all__ = ["KINDS", "Xcom", "XcomOptions"]
 
 _MESSAGE_BYTES = 200  # pax_msg without its payload, TLS record, TCP/IP
 _SWEEP_AGAIN_S = 0.010  # a sweeper that is stopped by the event horizon looks again
 _ASK_AGAIN_S = 0.1  # a proposer without a slot of the leader's asks again
 
 _ACCEPT, _ACK, _LEARN, _SKIP, _ASK, _GRANT = range(6)
+KINDS = ("accept", "ack", "learn", "skip", "ask", "grant")
+"""Names of the messages by ``kind``."""
 
 Batch = tuple[list[Any], int]
 

@@ -97,13 +97,25 @@ class Watch:
         self._blocked: dict[Line, None] = {}
         self._doing: dict[Key, list[tuple[float, str]]] = {}
 
-    def doing(self, node: str, who: Hashable, what: str) -> None:
-        """From now on somebody does this."""
+    def doing(self, node: str, who: Hashable, what: str, station: str = "") -> None:
+        """From now on somebody does this, at a station if one is given."""
         self._doing.setdefault((node, who), []).append((self.clock._now, what))
 
     def forget(self, node: str, who: Hashable) -> None:
         """Somebody has ended."""
         self._doing.pop((node, who), None)
+
+    def waits(self, line: Line, one: Hashable) -> None:
+        """Somebody begins to wait; of use to those who keep more than blockages."""
+
+    def goes_on(self, line: Line, one: Hashable) -> None:
+        """Somebody no longer waits."""
+
+    def served(self, line: Line, one: Hashable) -> None:
+        """Somebody leaves a station that serves groups."""
+
+    def handles(self, node: str, message: object) -> None:
+        """A node has got round to a message of another; None: it is done with it."""
 
     def finish(self) -> None:
         """The run has ended: what is still blocked is recorded as such."""
@@ -191,6 +203,7 @@ class Line:
             self._watch._blocked[self] = None
         for one in self._who(item):
             self._waiting[one] = None
+            self._watch.waits(self, one)
 
     def go(self, item: Any) -> None:
         """Somebody no longer waits; it is not an error if it did not."""
@@ -203,6 +216,7 @@ class Line:
             del self._watch._blocked[self]
         for one in gone:
             del waiting[one]
+            self._watch.goes_on(self, one)
 
     def cut(self, *, ended: bool = True) -> None:
         """What is waited for ends now; whoever waits on does so for something else."""
@@ -222,11 +236,13 @@ class Line:
             for item in items:
                 for one in self._who(item):
                     if one is not item:  # a thing of the station stands for nobody else
-                        self._watch.doing(self.node, one, self.doing)
+                        self._watch.doing(self.node, one, self.doing, self.station)
 
     def leave(self) -> None:
-        """The group in service leaves; somebody waits."""
+        """The group in service leaves."""
         self.cut()
+        for one in self.serving:
+            self._watch.served(self, one)
         self.serving = ()
 
     def _record(self, now: float, *, ended: bool) -> None:

@@ -103,6 +103,10 @@ class Network:
         """Messages for ``node`` are handed to ``receive(message)``."""
         self._receive[node] = receive
 
+    def handler(self, _node: int, handle: Receive) -> Receive:
+        """What a node that queues its messages calls when it gets round to one of them."""
+        return handle
+
     def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
         """Send a message that leaves ``source`` at time ``at`` (now or later)."""
         link = self._links[source][target]

@@ -106,11 +106,11 @@ class Stage(Generic[Item]):
     def leave(self) -> None:
         """The group in service leaves; the next one starts."""
         self.busy_s += self._clock._now - self._since
+        if self._line is not None:
+            self._line.leave()
         if not self._queue:
             self._taken = False
             return
-        if self._line is not None:
-            self._line.leave()
         if self._wake is None:
             self._open()
         else:

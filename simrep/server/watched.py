@@ -152,7 +152,7 @@ class WatchedAppliers(Appliers):
         self._relay_line.go(change)
         self._changes[change.seqno] = change
         for one in self._who(change):
-            self._watch.doing(self._node, one, "being applied")
+            self._watch.doing(self._node, one, "being applied", "applier")
         super()._hand_over(change)
 
     def _start(self, change: Change) -> None:

@@ -8,6 +8,7 @@ too few moves time from one stage to the next, but loses none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from simrep.kernel.clock import Clock
 
@@ -60,6 +61,10 @@ class LapClock(Clock):
     ----------
     laps : callable or None
         Who is told of every transaction that commits; set before the model is made.
+    stopwatch : callable or None
+        ``stopwatch(transaction)``: a list for its seconds per stage that knows what is added when;
+        set before the model is made.
     """
 
     laps: LapRecorder | None = None
+    stopwatch: Callable[[Any], list[float]] | None = None

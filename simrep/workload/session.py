@@ -148,6 +148,7 @@ class Sessions(Generic[T]):
         self._requests_cost = bool(costs.client_s or delay_s)
         self._one_core = client_host is host and not delay_s
         self._laps = clock.laps if isinstance(clock, LapClock) else None
+        self._stopwatch = clock.stopwatch if isinstance(clock, LapClock) else None
         self.victims = 0
         self.rollbacks = 0
         self.wasted_rows = 0
@@ -168,6 +169,8 @@ class Sessions(Generic[T]):
         while True:
             owner = self._begin(self._clock)
             owner.transaction = transaction
+            if self._stopwatch is not None:
+                owner.seconds = self._stopwatch(transaction)
             began_s = owner.marked_s
             if began_s != transaction.started_s:  # it waited in line, or there were attempts before
                 owner.seconds[_CLIENT] = transaction.queued_s

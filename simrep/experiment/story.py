@@ -1,0 +1,84 @@
+"""What happened in a run, for those who explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from simrep.kernel.chronicle import Chronicle, MessageText, Sent, Span
+from simrep.kernel.watch import Waited
+from simrep.measure.meter import Meter
+from simrep.workload.journeys import Journey, Journeys
+from simrep.workload.laps import LapClock
+
+__all__ = ["Follow", "Story", "followed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """What of a run is kept.
+
+    Parameters
+    ----------
+    since_s, until_s : float
+        Waits and messages outside of this are not, in simulated seconds.
+    messages : bool
+        Whether messages are.
+    """
+
+    since_s: float = 0.0
+    until_s: float = inf
+    messages: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened in a run.
+
+    Attributes
+    ----------
+    journeys : list of Journey
+        Of all transactions that committed while it was measured, in that order.
+    spans : list of Span
+        Waits and services at the stations of all nodes.
+    waited : list of Waited
+        What stations waited for.
+    sent : list of Sent
+        Messages.
+    describe : callable
+        ``describe(message)``: what it is.
+    """
+
+    journeys: list[Journey]
+    spans: list[Span]
+    waited: list[Waited]
+    sent: list[Sent]
+    describe: Callable[[Any], MessageText]
+
+    @classmethod
+    def of(cls, journeys: Journeys, model: Any) -> Story:
+        """The story of a run that has ended; a model without ``describe`` sends just messages."""
+        chronicle = journeys.chronicle
+        return cls(
+            journeys.ended,
+            chronicle.spans,
+            chronicle.waited,
+            chronicle.sent,
+            getattr(model, "describe", _message),
+        )
+
+
+def _message(_: Any) -> MessageText:
+    return MessageText("message")
+
+
+def followed(
+    clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter
+) -> tuple[Chronicle, Journeys]:
+    """What keeps it, in a run that is about to begin."""
+    chronicle = Chronicle(clock, names, follow.since_s, follow.until_s, messages=follow.messages)
+    journeys = Journeys(chronicle, names, meter.start_s, meter.laps)
+    clock.laps, clock.stopwatch = journeys.laps, journeys.begin
+    return chronicle, journeys
