@@ -214,6 +214,8 @@ class WatchedNode(GaleraNode):
 
     def _who_applies(self) -> Holder:
         in_hand = list(self._in_hand)
+        if not in_hand:
+            return Holder("an applier to wake")
         if len(in_hand) == 1:
             return self._holder(in_hand[0], "waited {} for", "being applied")
         return Holder(
@@ -297,7 +299,8 @@ class WatchedNode(GaleraNode):
 
     def _certifies(self, ordered: Ordered) -> None:
         keys = ordered.writeset.key_count
-        self._does(ordered.writeset, f"certifying {amount(keys)} {'key' if keys == 1 else 'keys'}", _LOCAL_MONITOR)
+        what = f"certifying {amount(keys)} {'key' if keys == 1 else 'keys'}"
+        self._does(ordered.writeset, what, _LOCAL_MONITOR)
 
     # -- the appliers --------------------------------------------------------------------------
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from simrep.experiment.curves import CurveDataset
     from simrep.experiment.dataset import Dataset, datasets, load_dataset
     from simrep.experiment.explain import StallExplanation, explain_stall
+    from simrep.experiment.explained import explain
+    from simrep.experiment.explanation import Explanation
     from simrep.experiment.fragment_sizes import fragment_sizes
     from simrep.experiment.model import Model, find_model, model_names
     from simrep.experiment.model_card import model_card
@@ -51,6 +53,7 @@ __all__ = [
     "Dataset",
     "DatasetResult",
     "DatasetWarning",
+    "Explanation",
     "ExtrapolationWarning",
     "FitResult",
     "Model",
@@ -68,6 +71,7 @@ __all__ = [
     "analytic",
     "compare",
     "datasets",
+    "explain",
     "explain_stall",
     "find_model",
     "fit",
@@ -104,6 +108,8 @@ _HOMES = {
     "simrep.experiment.curves": ("CurveDataset",),
     "simrep.experiment.dataset": ("Dataset", "datasets", "load_dataset"),
     "simrep.experiment.explain": ("StallExplanation", "explain_stall"),
+    "simrep.experiment.explained": ("explain",),
+    "simrep.experiment.explanation": ("Explanation",),
     "simrep.experiment.fragment_sizes": ("fragment_sizes",),
     "simrep.experiment.model": ("Model", "find_model", "model_names"),
     "simrep.experiment.model_card": ("model_card",),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from simrep.cli.arguments import Json, Plot, Seed, assignments
+from simrep.cli.arguments import Json, Plot, Seed, assignments, share
 from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
 from simrep.cli.run import Scenario, Set
 from simrep.errors import ScenarioError
@@ -20,46 +21,95 @@ _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 def explain(
     scenario: Scenario,
+    txn: Annotated[
+        str | None,
+        typer.Option(
+            metavar="slowest|p95|ID",
+            help="Which transaction: the slowest (default), the one at a percentile, or its number.",
+        ),
+    ] = None,
+    tail: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Explain what the slowest waited for: 5% or 0.05."),
+    ] = None,
     stall: Annotated[
         bool, typer.Option("--stall", help="Explain the longest time without a commit.")
     ] = False,
     longer_than: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--longer-than", metavar="DURATION", help="Leave shorter blockages out: 20ms, 1s."
+            "--longer-than",
+            metavar="DURATION",
+            help="Of --stall: leave shorter blockages out (20ms, 1s); default: 100ms.",
         ),
-    ] = "100ms",
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json", help="Save what happened meanwhile as a trace for Perfetto."
+        ),
+    ] = None,
     set_: Set = None,
     seed: Seed = None,
     json: Json = False,
     plot: Plot = None,
 ) -> None:
-    """Simulate a scenario once and print what blocked whom, when and for how long.
+    """Simulate a scenario once and say why: one commit, the slowest ones, or a stall.
 
     [bold]Examples[/bold]
 
-      simrep explain cluster.toml --stall
-      simrep explain cluster.toml --stall --set cluster.options.wsrep_slave_threads=8
-      simrep explain cluster.toml --stall --longer-than 20ms --plot stall.png
-      simrep explain cluster.toml --stall --json | jq .causes
+      simrep explain cluster.toml
+      simrep explain cluster.toml --txn p95 --plot commit.png
+      simrep explain cluster.toml --txn 1234 --trace commit.json
+      simrep explain cluster.toml --tail 5%
+      simrep explain cluster.toml --stall --longer-than 20ms --plot stall.svg
+      simrep explain cluster.toml --json | jq .stages
     """
-    if not stall:
-        raise ScenarioError("simrep explain", "there is nothing to explain", "give --stall")
-    longer_than_s = _seconds(longer_than)
+    _check_together(txn=txn, tail=tail, stall=stall, longer_than=longer_than, trace=trace)
     check_writable("--plot", plot, plot=True)
+    check_writable("--trace", trace)
+    longest_s = 0.1 if longer_than is None else _seconds(longer_than)
+    slowest = None if tail is None else share("--tail", tail)
 
-    from simrep.experiment.explain import explain_stall
     from simrep.scenario import load, with_values
 
     chosen = with_values(load(scenario), assignments(set_ or []))
+    found: Any
     with progress_bar(scenario.name, quiet=json):
-        found = explain_stall(chosen, seed=seed, longer_than_s=longer_than_s)
+        if stall:
+            from simrep.experiment.explain import explain_stall
+
+            found = explain_stall(chosen, seed=seed, longer_than_s=longest_s)
+        elif slowest is not None:
+            from simrep.experiment.tail import explain_tail
+
+            found = explain_tail(chosen, share=slowest, seed=seed)
+        else:
+            from simrep.experiment.explained import explain as explain_one
+
+            found = explain_one(chosen, txn=txn or "slowest", seed=seed)
     if plot is not None:
         write_whole(plot, found.plot)
+    if trace is not None:
+        write_whole(trace, found.trace)
     if json:
         print_json(found.to_dict())
     else:
-        show(found.summary())
+        show(found.tables())
+
+
+def _check_together(
+    *, txn: str | None, tail: str | None, stall: bool, longer_than: str | None, trace: Path | None
+) -> None:
+    """Refuse what does not go together."""
+    asked = {"--txn": txn is not None, "--tail": tail is not None, "--stall": stall}
+    given = [name for name, is_given in asked.items() if is_given]
+    if len(given) > 1:
+        raise ScenarioError("simrep explain", f"{given[0]} and {given[1]} are two questions")
+    if longer_than is not None and not stall:
+        raise ScenarioError("--longer-than", "belongs to --stall")
+    if trace is not None and (stall or tail is not None):
+        raise ScenarioError("--trace", f"is of one transaction, not of {given[0]}")
 
 
 def _seconds(text: str) -> float:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
 
+    from simrep.experiment.explanation import Explanation
+
 __all__ = ["FIGURES", "Result", "RunRecord"]
 
 Counters = Mapping[str, Mapping[str, float]]
@@ -227,6 +229,20 @@ class Result(Shown):
             latency.sum_s,
             latency.count,
         )
+
+    def explain(self, txn: str | int = "slowest", *, replication: int = 0) -> Explanation:
+        """Why one transaction of a replication took as long as it did (see ``simrep.explain``).
+
+        Parameters
+        ----------
+        txn : str or int
+            ``"slowest"``, a percentile (``"p95"``), or the number of the transaction.
+        replication : int
+            From 0.
+        """
+        from simrep.experiment.explained import explain
+
+        return explain(self.scenario, txn=txn, seed=self.seed, replication=replication)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""

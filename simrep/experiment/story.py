@@ -49,6 +49,8 @@ class Story:
         Messages.
     describe : callable
         ``describe(message)``: what it is.
+    names : tuple of str
+        Of the nodes, by position.
     """
 
     journeys: list[Journey]
@@ -56,6 +58,7 @@ class Story:
     waited: list[Waited]
     sent: list[Sent]
     describe: Callable[[Any], MessageText]
+    names: tuple[str, ...]
 
     @classmethod
     def of(cls, journeys: Journeys, model: Any) -> Story:
@@ -67,6 +70,7 @@ class Story:
             chronicle.waited,
             chronicle.sent,
             getattr(model, "describe", _message),
+            chronicle.names,
         )
 
 

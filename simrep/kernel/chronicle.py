@@ -129,6 +129,7 @@ class Chronicle(Watch):
     sent : list of Sent
     spans : list of Span
         In the order in which they ended.
+    names : tuple of str
     """
 
     def __init__(
@@ -146,6 +147,7 @@ class Chronicle(Watch):
         self._since_s = since_s
         self._until_s = until_s
         self._messages = messages
+        self.names = tuple(names)
         self._places = {name: place for place, name in enumerate(names)}
         self._handling: list[Sent | None] = [None] * len(names)
         self._parts: dict[tuple[int, int], Sent] = {}  # by receiver and identity of a part

@@ -40,7 +40,7 @@ class RecordedNetwork(Network):
         """See ``Network.send``."""
         sent = self._chronicle.sends(source, target, size_bytes, message, at)
         receive = self._receive[target]
-        if sent is None:
+        if sent is None or receive is None:
             super().send(source, target, size_bytes, message, at)
         else:
             self._receive[target] = partial(self._arrived, sent, receive)

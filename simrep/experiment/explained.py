@@ -1,0 +1,254 @@
+"""Explaining one transaction: it is found in one run, and looked at in a second, equal one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import ceil, isnan
+from pathlib import Path
+from typing import Any
+
+from simrep.errors import ScenarioError, SimrepError
+from simrep.experiment.critical_path import Causes
+from simrep.experiment.explanation import Activity, Explanation, Message, Stage
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.reasons import Reasons
+from simrep.experiment.replication import simulate
+from simrep.experiment.story import Follow, Story
+from simrep.kernel.chronicle import Sent, Span
+from simrep.measure.units import amount
+from simrep.scenario.load import load
+from simrep.scenario.schema import Scenario
+from simrep.workload.journeys import Journey
+from simrep.workload.laps import LAPS
+from simrep.workload.transaction import Transaction
+
+__all__ = ["explain", "explain_planned"]
+
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_LEAST_AFTER_S = 1e-3  # what other nodes do with it is shown for at least so long
+
+
+def explain(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    txn: str | int = "slowest",
+    seed: int | None = None,
+    replication: int = 0,
+) -> Explanation:
+    """Simulate one replication and tell why one of its transactions took as long as it did.
+
+    Parameters
+    ----------
+    scenario : str, Path, mapping or Scenario
+        What :func:`simrep.run` takes.
+    txn : str or int
+        Which transaction: ``"slowest"``, a percentile (``"p50"``, ``"p95"``, ``"p99.9"``: the one
+        whose latency that is), or its number, from 1, in the order in which those of the measured
+        time committed.
+    seed, replication : int
+        Together they choose the random numbers; default: ``run.seed`` of the scenario and its
+        first replication. The run is that of :func:`simrep.run`, bit for bit.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario or an argument is not valid.
+    SimrepError
+        If no transaction committed while it was measured.
+
+    Notes
+    -----
+    The run is simulated twice: once to find the transaction, and once more, with the same random
+    numbers, to keep what happened while it was under way.
+    """
+    loaded = load(scenario)
+    if seed is None:
+        seed = loaded.run.seed
+    elif seed < 0:
+        raise ScenarioError("seed", f"must not be negative, given {seed}")
+    if replication < 0:
+        raise ScenarioError("replication", f"must not be negative, given {replication}")
+    return explain_planned(plan(loaded), txn, seed, replication)
+
+
+def explain_planned(planned: Plan, txn: str | int, seed: int, replication: int) -> Explanation:
+    """See ``explain``; the arguments are valid."""
+    pick = _pick(txn)
+    story = _story(planned, seed, replication, Follow(messages=False, until_s=0.0))
+    if not story.journeys:
+        raise SimrepError("no transaction committed while it was measured: lengthen the run")
+    number, rank = pick(story.journeys)
+    found = story.journeys[number]
+    latency_s = found.latency_s
+    began_s, ended_s = found.transaction.started_s, found.ended_s
+    until_s = ended_s + max(latency_s, _LEAST_AFTER_S)
+    story = _story(planned, seed, replication, Follow(max(0.0, began_s - latency_s), until_s))
+    journey = story.journeys[number]
+    assert journey.ended_s == ended_s
+    return _explanation(planned, story, journey, number + 1, rank, seed, replication)
+
+
+def _story(planned: Plan, seed: int, replication: int, follow: Follow) -> Story:
+    story = simulate(planned, seed, replication, follow=follow).story
+    assert story is not None
+    return story
+
+
+def _pick(txn: str | int) -> Any:
+    """Finds the position of a transaction among the journeys, and says which one it is."""
+    allowed = "slowest, a percentile as p95, or a number from 1"
+    if isinstance(txn, str) and txn.isdecimal():
+        txn = int(txn)
+    if isinstance(txn, bool) or (isinstance(txn, int) and txn < 1):
+        raise ScenarioError("txn", f"{txn!r} is no transaction", allowed)
+    if isinstance(txn, int):
+        number = txn
+
+        def numbered(journeys: list[Journey]) -> tuple[int, str]:
+            if number > len(journeys):
+                raise ScenarioError(
+                    "txn", f"{number:,} is too high", f"{len(journeys):,} transactions committed"
+                )
+            return number - 1, f"one of {amount(len(journeys))}"
+
+        return numbered
+    match = _PERCENTILE.fullmatch(txn)
+    if txn != "slowest" and match is None:
+        raise ScenarioError("txn", f"{txn!r} is no transaction", allowed)
+    share = 1.0 if match is None else float(match[1]) / 100.0
+
+    def ranked(journeys: list[Journey]) -> tuple[int, str]:
+        order = sorted(range(len(journeys)), key=lambda n: journeys[n].latency_s)
+        place = max(0, ceil(share * len(order)) - 1)
+        which = "the slowest" if match is None else f"the {txn}"
+        return order[place], f"{which} of {amount(len(order))}"
+
+    return ranked
+
+
+def _explanation(
+    planned: Plan,
+    story: Story,
+    journey: Journey,
+    number: int,
+    rank: str,
+    seed: int,
+    replication: int,
+) -> Explanation:
+    transaction, nodes = journey.transaction, tuple(planned.scenario.node_names)
+    began_s, ended_s = transaction.started_s, journey.ended_s
+    causes = Causes(story, journey, nodes[transaction.node])
+    reasons = Reasons(story, nodes)
+    stages = _stages(journey, causes, reasons, nodes[transaction.node])
+    own_ends_s = [s.ended_s for s in story.spans if s.who is transaction]
+    own_ends_s += [s.arrived_s for s in story.sent if s in causes.own and not isnan(s.arrived_s)]
+    latest_s = ended_s + max(ended_s - began_s, _LEAST_AFTER_S)
+    until_s = min(max([ended_s, *own_ends_s]), latest_s)
+    return Explanation(
+        number=number,
+        rank=rank,
+        kind=transaction.kind,
+        client=transaction.client,
+        node=transaction.node,
+        rows=transaction.rows,
+        size_bytes=transaction.size_bytes,
+        started_s=began_s,
+        ended_s=ended_s,
+        nodes=nodes,
+        stages=stages,
+        activities=_activities(story, transaction, reasons, nodes, began_s, until_s),
+        messages=_messages(story, causes, began_s, until_s),
+        until_s=until_s,
+        model=planned.model.name,
+        seed=seed,
+        replication=replication,
+        scenario=planned.scenario.to_dict(),
+        versions=planned.versions,
+    )
+
+
+def _stages(journey: Journey, causes: Causes, reasons: Reasons, node: str) -> tuple[Stage, ...]:
+    """Legs as stages; neighbours of one name are one, and what is left is ``other``."""
+    names: list[str] = []
+    ends_s: list[float] = []
+    at_s = journey.transaction.started_s
+    for leg in journey.legs:
+        if leg.seconds <= 0.0:
+            continue
+        at_s += leg.seconds
+        if names and names[-1] == LAPS[leg.lap]:
+            ends_s[-1] = at_s
+        else:
+            names.append(LAPS[leg.lap])
+            ends_s.append(at_s)
+    if ends_s and abs(ends_s[-1] - journey.ended_s) < 1e-9:
+        ends_s[-1] = journey.ended_s  # rounding
+    else:
+        names.append("other")
+        ends_s.append(journey.ended_s)
+    stages = []
+    at_s = journey.transaction.started_s
+    for name, end_s in zip(names, ends_s, strict=True):
+        reason = reasons.of(node, journey.transaction, name, at_s, end_s)
+        stages.append(Stage(name, at_s, end_s, reason or causes.reason(name, at_s, end_s)))
+        at_s = end_s
+    return tuple(stages)
+
+
+def _activities(
+    story: Story,
+    transaction: Transaction,
+    reasons: Reasons,
+    nodes: tuple[str, ...],
+    began_s: float,
+    until_s: float,
+) -> tuple[Activity, ...]:
+    places = {name: place for place, name in enumerate(nodes)}
+
+    def activity(span: Span) -> Activity:
+        return Activity(
+            node=places[span.node],
+            station=f"row {span.detail}" if span.detail else span.station or "server",
+            what=span.what or reasons.of_span(span),
+            of=_named(span.who),
+            own=span.who is transaction,
+            waits=not span.what,
+            began_s=max(span.began_s, began_s),
+            ended_s=min(span.ended_s, until_s),
+        )
+
+    shown = [activity(s) for s in story.spans if s.ended_s > began_s and s.began_s < until_s]
+    return tuple(sorted(shown, key=lambda one: (one.began_s, one.ended_s, one.node, one.station)))
+
+
+def _named(who: Any) -> str:
+    return f"{who.kind} of client {who.client}" if isinstance(who, Transaction) else ""
+
+
+def _messages(story: Story, causes: Causes, began_s: float, until_s: float) -> tuple[Message, ...]:
+    def shown(sent: Sent) -> bool:
+        return sent.sent_s < until_s and not sent.arrived_s <= began_s
+
+    kept = [sent for sent in story.sent if shown(sent)]
+    numbers = {sent.number: number for number, sent in enumerate(kept)}
+    return tuple(
+        Message(
+            number=number,
+            source=sent.source,
+            target=sent.target,
+            label=causes.label(sent),
+            size_bytes=sent.size_bytes,
+            sent_s=sent.sent_s,
+            arrived_s=sent.arrived_s,
+            handled_s=sent.handled_s,
+            cause=_number(causes.cause(sent), numbers),
+            own=sent in causes.own,
+            critical=sent in causes.critical,
+        )
+        for number, sent in enumerate(kept)
+    )
+
+
+def _number(cause: Sent | None, numbers: Mapping[int, int]) -> int | None:
+    return None if cause is None else numbers.get(cause.number)

@@ -1,0 +1,113 @@
+"""Whom a transaction waited for, in words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+
+from simrep.experiment.story import Story
+from simrep.kernel.chronicle import Span
+from simrep.kernel.watch import Key, Waited
+from simrep.workload.laps import LAPS
+
+__all__ = ["Reasons"]
+
+_STATIONS = {
+    "queue": ("send monitor", "flow control quota"),
+    "certification": (
+        "local monitor (certification)", "applier module (certification)", "delivery",
+    ),
+    "commit order": ("commit order", "binlog commit", "LOCK_commit_ordered"),
+    "lock wait": ("row locks",),
+    "consistency": ("consistency AFTER", "consistency at begin"),
+    "flush": (
+        "redo log", "binlog flush", "binlog sync", "LOCK_log", "LOCK_after_binlog_sync",
+        "prepare_commit_mutex",
+    ),
+}  # fmt: skip
+"""Stations in front of which a stage waits; for the others the message that ended it says more."""
+
+
+class Reasons:
+    """What stations waited for, by station.
+
+    Parameters
+    ----------
+    story : Story
+    nodes : sequence of str
+        Names by position.
+    """
+
+    def __init__(self, story: Story, nodes: Sequence[str]) -> None:
+        self._nodes = nodes
+        self._by_node: dict[tuple[str, Hashable], list[Waited]] = defaultdict(list)
+        self._journeys = {id(one.transaction): one for one in story.journeys}
+        for one in story.waited:
+            for key in one.waiters:
+                self._by_node[key].append(one)
+
+    def waits(
+        self, node: str, who: Hashable, stage: str, began_s: float, ended_s: float
+    ) -> list[tuple[float, Waited]]:
+        """What somebody waited for in a stage, and for how long, the longest first."""
+        stations = _STATIONS.get(stage, ())
+        found = []
+        for one in self._by_node.get((node, who), ()):
+            if one.station in stations:
+                seconds = min(one.ended_s, ended_s) - max(one.began_s, began_s)
+                if seconds > 0.0:
+                    found.append((seconds, one))
+        found.sort(key=lambda pair: -pair[0])
+        return found
+
+    def of(self, node: str, who: Hashable, stage: str, began_s: float, ended_s: float) -> str:
+        """Whom somebody waited for in a stage; empty if that is not known."""
+        found = self.waits(node, who, stage, began_s, ended_s)
+        if not found:
+            return ""
+        others = len({id(one.holder) for _, one in found[1:]})
+        text = self._sentence(found[0][1], began_s, ended_s)
+        return f"{text}, and {others} more before or after" if others else text
+
+    def of_span(self, span: Span) -> str:
+        """What a wait was for."""
+        longest_s, text = 0.0, "waits"
+        for one in self._by_node.get((span.node, span.who), ()):
+            if one.station == span.station and one.detail == span.detail:
+                seconds = min(one.ended_s, span.ended_s) - max(one.began_s, span.began_s)
+                if seconds > longest_s:
+                    longest_s, text = seconds, f"waits for {one.holder.text}"
+        return text
+
+    def _sentence(self, one: Waited, began_s: float, ended_s: float) -> str:
+        """A blockage without its duration."""
+        station = f"row {one.detail}" if one.detail else one.station
+        verb = " ".join(one.holder.verb.replace("{}", "").split())
+        text = f"{station} {verb} {one.holder.text}"
+        began_s, ended_s = max(began_s, one.began_s), min(ended_s, one.ended_s)
+        for key in one.holder.keys:
+            stage = self.stage_of(key, began_s, ended_s)
+            if stage:
+                return f"{text}, then in its stage {stage}"
+        return f"{text}, which was {one.doing}" if one.doing else text
+
+    def stage_of(self, key: Key, began_s: float, ended_s: float) -> str:
+        """The stage in which somebody was longest; empty if it is no transaction of that node."""
+        shares = self.stages_of(key, began_s, ended_s)
+        return max(shares, key=lambda name: shares[name]) if shares else ""
+
+    def stages_of(self, key: Key, began_s: float, ended_s: float) -> dict[str, float]:
+        """How long a transaction was in each of its stages between two times, in seconds."""
+        node, who = key
+        journey = self._journeys.get(id(who))
+        if journey is None or self._nodes[journey.transaction.node] != node:
+            return {}
+        shares: dict[str, float] = {}
+        at_s = journey.transaction.started_s
+        for leg in journey.legs:
+            leg_began_s, at_s = at_s, at_s + leg.seconds
+            seconds = min(at_s, ended_s) - max(leg_began_s, began_s)
+            if seconds > 0.0:
+                name = LAPS[leg.lap]
+                shares[name] = shares.get(name, 0.0) + seconds
+        return shares
