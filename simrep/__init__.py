@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from simrep.experiment.result import Result
     from simrep.experiment.run import run
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
+    from simrep.experiment.tail import explain_tail
+    from simrep.experiment.tail_explanation import TailExplanation
     from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.whatif.analytic.opinion import analytic
@@ -65,6 +67,7 @@ __all__ = [
     "StallExplanation",
     "SustainedRate",
     "Sweep",
+    "TailExplanation",
     "Transaction",
     "Validation",
     "__version__",
@@ -73,6 +76,7 @@ __all__ = [
     "datasets",
     "explain",
     "explain_stall",
+    "explain_tail",
     "find_model",
     "fit",
     "fragment_sizes",
@@ -117,6 +121,8 @@ _HOMES = {
     "simrep.experiment.result": ("Result",),
     "simrep.experiment.run": ("run",),
     "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
+    "simrep.experiment.tail": ("explain_tail",),
+    "simrep.experiment.tail_explanation": ("TailExplanation",),
     "simrep.experiment.validation": ("Validation", "validate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.whatif.compare": ("compare",),

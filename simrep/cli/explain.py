@@ -25,7 +25,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="slowest|p95|ID",
-            help="Which transaction: the slowest (default), the one at a percentile, or its number.",
+            help="Which transaction: the slowest (default), that at a percentile, or a number.",
         ),
     ] = None,
     tail: Annotated[

@@ -24,13 +24,13 @@ class Follow:
     ----------
     since_s, until_s : float
         Waits and messages outside of this are not, in simulated seconds.
-    messages : bool
-        Whether messages are.
+    details : bool
+        Whether messages and every wait and service are, besides what stations waited for.
     """
 
     since_s: float = 0.0
     until_s: float = inf
-    messages: bool = True
+    details: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def followed(
     clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter
 ) -> tuple[Chronicle, Journeys]:
     """What keeps it, in a run that is about to begin."""
-    chronicle = Chronicle(clock, names, follow.since_s, follow.until_s, messages=follow.messages)
+    chronicle = Chronicle(clock, names, follow.since_s, follow.until_s, details=follow.details)
     journeys = Journeys(chronicle, names, meter.start_s, meter.laps)
     clock.laps, clock.stopwatch = journeys.laps, journeys.begin
     return chronicle, journeys

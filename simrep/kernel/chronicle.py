@@ -121,8 +121,8 @@ class Chronicle(Watch):
         Of the nodes.
     since_s, until_s : float
         What lies outside is not kept, in simulated seconds.
-    messages : bool
-        Whether messages are kept, too.
+    details : bool
+        Whether messages and spans are kept, besides what stations waited for (``waited``).
 
     Attributes
     ----------
@@ -139,14 +139,14 @@ class Chronicle(Watch):
         since_s: float = 0.0,
         until_s: float = inf,
         *,
-        messages: bool = True,
+        details: bool = True,
     ) -> None:
         super().__init__(clock, _ANY if since_s <= 0.0 else inf)
         self.sent: list[Sent] = []
         self.spans: list[Span] = []
         self._since_s = since_s
         self._until_s = until_s
-        self._messages = messages
+        self._details = details
         self.names = tuple(names)
         self._places = {name: place for place, name in enumerate(names)}
         self._handling: list[Sent | None] = [None] * len(names)
@@ -210,6 +210,8 @@ class Chronicle(Watch):
         self, node: str, station: str, detail: str, who: Hashable, what: str, began_s: float
     ) -> None:
         now = self.clock._now
+        if not self._details:
+            return
         if now > began_s and now >= self._since_s and began_s <= self._until_s:
             cause = self.handled_by(node)
             self.spans.append(Span(node, station, detail, who, what, began_s, now, cause))
@@ -220,7 +222,7 @@ class Chronicle(Watch):
         self, source: int, target: int, size_bytes: int, message: Any, at: float
     ) -> Sent | None:
         """A message leaves its node; None if it is not kept."""
-        if not self._messages or not self._since_s <= self.clock._now <= self._until_s:
+        if not self._details or not self._since_s <= self.clock._now <= self._until_s:
             return None
         cause = self._handling[source] or self._received(source, message)
         sent = Sent(len(self.sent), source, target, size_bytes, message, at, cause)

@@ -1,0 +1,228 @@
+"""What the slowest transactions of a run waited for, and for whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from simrep.errors import ScenarioError, SimrepError
+from simrep.experiment.critical_path import Causes
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.reasons import Reasons
+from simrep.experiment.replication import simulate, with_run_settings
+from simrep.experiment.story import Follow, Story
+from simrep.experiment.tail_explanation import Blocker, TailExplanation, TailStage
+from simrep.kernel.watch import Key, Waited
+from simrep.scenario.load import load
+from simrep.scenario.schema import Scenario
+from simrep.workload.clients import Think
+from simrep.workload.journeys import Journey
+from simrep.workload.laps import LAPS
+from simrep.workload.transaction import Transaction
+
+__all__ = ["explain_tail"]
+
+_ALONE = 30  # transactions that tell what the network alone takes
+_CLIENT = "client"
+
+
+def explain_tail(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    share: float = 0.05,
+    seed: int | None = None,
+    replication: int = 0,
+) -> TailExplanation:
+    """Simulate one replication and tell what its slowest transactions waited for.
+
+    Parameters
+    ----------
+    scenario : str, Path, mapping or Scenario
+        What :func:`simrep.run` takes.
+    share : float
+        Of all committed transactions, the slowest; above 0, at most 1.
+    seed, replication : int
+        Together they choose the random numbers; default: ``run.seed`` of the scenario and its
+        first replication. The run is that of :func:`simrep.run`, bit for bit.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario or an argument is not valid.
+    SimrepError
+        If no transaction committed while it was measured.
+
+    Notes
+    -----
+    The network floor is what the same transactions spend on messages when nobody else is there: of
+    30 transactions of one lone client of the same node, the median time in which messages that
+    the commit waited for were on the wire, and the time between client and server.
+    """
+    if not 0.0 < share <= 1.0:
+        raise ScenarioError("share", f"must be above 0 and at most 1, given {share}")
+    loaded = load(scenario)
+    if seed is None:
+        seed = loaded.run.seed
+    elif seed < 0:
+        raise ScenarioError("seed", f"must not be negative, given {seed}")
+    if replication < 0:
+        raise ScenarioError("replication", f"must not be negative, given {replication}")
+    planned = plan(loaded)
+    story = _story(planned, seed, replication, Follow(details=False))
+    if not story.journeys:
+        raise SimrepError("no transaction committed while it was measured: lengthen the run")
+    order = sorted(story.journeys, key=lambda journey: -journey.latency_s)
+    slow = order[: max(1, ceil(share * len(order)))]
+    rest = order[len(slow) :] or slow
+    floors = {
+        node: _floor(planned, node, seed)
+        for node in sorted({journey.transaction.node for journey in slow})
+    }
+    own = [floors[j.transaction.node] for j in slow]
+    floor = {name: fmean(one.get(name, 0.0) for one in own) for name in LAPS}
+    return TailExplanation(
+        share=share,
+        transactions=len(slow),
+        committed=len(order),
+        from_s=slow[-1].latency_s,
+        latency_s=fmean(j.latency_s for j in slow),
+        rest_s=fmean(j.latency_s for j in rest),
+        floor_s=sum(floor.values()),
+        stages=_stages(story, slow, rest, floor),
+        model=planned.model.name,
+        seed=seed,
+        replication=replication,
+        scenario=planned.scenario.to_dict(),
+        versions=planned.versions,
+    )
+
+
+def _story(planned: Plan, seed: int, replication: int, follow: Follow) -> Story:
+    story = simulate(planned, seed, replication, follow=follow).story
+    assert story is not None
+    return story
+
+
+def _floor(planned: Plan, node: int, seed: int) -> dict[str, float]:
+    """By stage, what the network takes of a transaction that is alone, in seconds."""
+    workload = replace(
+        planned.workload,
+        nodes=(node,),
+        arrivals=(),
+        scheduled=(),
+        think=Think(),
+        per_client=_ALONE,
+    )
+    quiet = {"duration_s": None, "settle_s": None, "warmup": None, "warmup_s": 0.0, "log": False}
+    alone = with_run_settings(replace(planned, workload=workload, changes=()), quiet)
+    story = _story(alone, seed, 0, Follow())
+    name = story.names[node]
+    wire = [Causes(story, journey, name).wire_s() for journey in story.journeys]
+    floor = {stage: median([one.get(stage, 0.0) for one in wire]) for stage in LAPS}
+    if planned.scenario.workload.client_rtt_ms:
+        floor[_CLIENT] = median([_seconds(journey)[_CLIENT] for journey in story.journeys])
+    return floor
+
+
+def _seconds(journey: Journey) -> dict[str, float]:
+    """How long a transaction was in every stage."""
+    seconds = dict.fromkeys(LAPS, 0.0)
+    for leg in journey.legs:
+        seconds[LAPS[leg.lap]] += leg.seconds
+    return seconds
+
+
+def _stages(
+    story: Story, slow: Sequence[Journey], rest: Sequence[Journey], floor: Mapping[str, float]
+) -> tuple[TailStage, ...]:
+    """The stages, those first that took longest above the floor."""
+    of_slow, of_rest = [_seconds(j) for j in slow], [_seconds(j) for j in rest]
+    means = {name: fmean(one[name] for one in of_slow) for name in LAPS}
+    above = _above(means, floor, _in_order(slow))
+    total = sum(above.values())
+    blockers = _blockers(story, slow)
+    stages = [
+        TailStage(
+            name=name,
+            slow_s=means[name],
+            rest_s=fmean(one[name] for one in of_rest),
+            floor_s=floor[name],
+            above_s=above[name],
+            share=above[name] / total if total else 0.0,
+            blockers=blockers.get(name, ()),
+        )
+        for name in LAPS
+        if means[name] > 0.0
+    ]
+    return tuple(sorted(stages, key=lambda stage: -stage.above_s))
+
+
+def _in_order(journeys: Sequence[Journey]) -> list[str]:
+    """The stages in the order in which most transactions came to them."""
+    places: dict[str, list[int]] = {name: [] for name in LAPS}
+    for journey in journeys:
+        for place, leg in enumerate(journey.legs):
+            places[LAPS[leg.lap]].append(place)
+    return sorted((n for n in LAPS if places[n]), key=lambda name: fmean(places[name]))
+
+
+def _above(
+    means: Mapping[str, float], floor: Mapping[str, float], order: Sequence[str]
+) -> dict[str, float]:
+    """Time above the floor; what of a floor its stage has not needed, earlier stages have."""
+    above = {name: max(0.0, means[name] - floor[name]) for name in LAPS}
+    for place, name in enumerate(order):
+        left = max(0.0, floor[name] - means[name])
+        for earlier in reversed(order[:place]):
+            taken = min(left, above[earlier])
+            above[earlier] -= taken
+            left -= taken
+    return above
+
+
+def _blockers(story: Story, slow: Sequence[Journey]) -> dict[str, tuple[Blocker, ...]]:
+    """By stage, for whom the slow ones waited there, and what those were doing."""
+    reasons = Reasons(story, story.names)
+    seconds: dict[str, dict[tuple[str, str], float]] = defaultdict(lambda: defaultdict(float))
+    for journey in slow:
+        node = story.names[journey.transaction.node]
+        at_s = journey.transaction.started_s
+        for leg in journey.legs:
+            name, began_s = LAPS[leg.lap], at_s
+            at_s += leg.seconds
+            for _, one in reasons.waits(node, journey.transaction, name, began_s, at_s):
+                since_s, until_s = max(began_s, one.began_s), min(at_s, one.ended_s)
+                for who, doing, part_s in _blamed(reasons, one, since_s, until_s):
+                    seconds[name][who, doing] += part_s / len(slow)
+    return {
+        name: tuple(
+            Blocker(who, doing, part_s)
+            for (who, doing), part_s in sorted(of.items(), key=lambda item: -item[1])
+        )
+        for name, of in seconds.items()
+    }
+
+
+def _blamed(
+    reasons: Reasons, one: Waited, since_s: float, until_s: float
+) -> Iterator[tuple[str, str, float]]:
+    """Who was waited for, what that was doing, and for how long."""
+    for key in one.holder.keys:
+        stages = reasons.stages_of(key, since_s, until_s)
+        if stages:
+            for stage, part_s in stages.items():
+                yield _name(key), f"stage {stage}", part_s
+            return
+    who = _name(one.holder.keys[0]) if one.holder.keys else one.holder.text
+    yield who, one.doing, until_s - since_s
+
+
+def _name(key: Key) -> str:
+    """Who that is, without what differs between two of a kind."""
+    node, who = key
+    return f"{who.kind} on {node}" if isinstance(who, Transaction) else f"{who} of {node}"

@@ -1,0 +1,225 @@
+"""What the slowest transactions of a run waited for: the answer, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simrep.experiment.shown import Shown
+from simrep.measure.units import amount, duration
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Group
+
+__all__ = ["Blocker", "TailExplanation", "TailStage"]
+
+_WAITING = {
+    "client": "between the client and its server",
+    "execute": "executing statements",
+    "lock wait": "waiting for row locks",
+    "queue": "waiting for the turn to send, or for flow control",
+    "consistency": "waiting for what the consistency level asks for",
+    "send window": "waiting for the send window",
+    "order": "waiting for the total order beyond the way of the messages",
+    "certification": "waiting to be certified",
+    "flush": "writing and syncing logs, and waiting to do so",
+    "acknowledgement": "waiting for an acknowledgement beyond the way of the messages",
+    "commit order": "waiting for earlier transactions to commit",
+    "commit": "committing in the engine",
+    "retries": "in attempts that failed",
+}
+_WORTH = 0.05
+"""Share of a stage that deserves a sentence, and of its blockers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """For whom the slowest waited in one stage.
+
+    Attributes
+    ----------
+    who : str
+        Transactions of a class, or a queue of a node.
+    doing : str
+        What those were doing, ``stage order`` for example; empty if it is not known.
+    seconds : float
+        Mean time per slow transaction.
+    """
+
+    who: str
+    doing: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TailStage:
+    """One stage of the slowest transactions; means in seconds.
+
+    Attributes
+    ----------
+    name : str
+        One of ``simrep.workload.laps.LAPS``.
+    slow_s, rest_s : float
+        Of the slowest, and of all others.
+    floor_s : float
+        What the network alone takes in this stage.
+    above_s : float
+        Of the slowest, above the floor. Where a stage is shorter than its floor, the messages have
+        travelled during the stages before it, and the rest of the floor is taken off those.
+    share : float
+        Of all time above the network floor.
+    blockers : tuple of Blocker
+        For whom they waited, the longest first; empty where that is not known.
+    """
+
+    name: str
+    slow_s: float
+    rest_s: float
+    floor_s: float
+    above_s: float
+    share: float
+    blockers: tuple[Blocker, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class TailExplanation(Shown):
+    """Where the time of the slowest transactions of a run went.
+
+    Attributes
+    ----------
+    share : float
+        Of all transactions, that counted as the slowest.
+    transactions, committed : int
+        How many those are, and all.
+    from_s : float
+        Latency of the fastest of them in seconds.
+    latency_s, rest_s : float
+        Their mean latency, and that of all others, in seconds.
+    floor_s : float
+        The network floor: what messages alone take of them, in seconds.
+    stages : tuple of TailStage
+        Those first that took longest above the network floor.
+    model : str
+    seed, replication : int
+    scenario : mapping
+        The scenario that was run, with its defaults filled in.
+    versions : mapping of str to str
+        What computed it.
+    """
+
+    share: float
+    transactions: int
+    committed: int
+    from_s: float
+    latency_s: float
+    rest_s: float
+    floor_s: float
+    stages: tuple[TailStage, ...]
+    model: str
+    seed: int
+    replication: int
+    scenario: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    @property
+    def above_s(self) -> float:
+        """Mean time of the slowest above the network floor, in seconds."""
+        return sum(stage.above_s for stage in self.stages)
+
+    def sentences(self) -> list[str]:
+        """The answer in words; what explains a sentence is indented below it."""
+        first = (
+            f"The slowest {100 * self.share:.3g} % ({amount(self.transactions)} of "
+            f"{amount(self.committed)}, from {duration(self.from_s)} on) took "
+            f"{duration(self.latency_s)} on average, the others {duration(self.rest_s)}; the "
+            f"network alone needs {duration(self.floor_s)}."
+        )
+        said = [first]
+        for stage in self.stages:
+            if stage.share < _WORTH:
+                break
+            said.append(
+                f"{100 * stage.share:.0f} % of the time above the network floor was "
+                f"{_WAITING.get(stage.name, stage.name)}."
+            )
+            for one in stage.blockers[:3]:
+                part = one.seconds / stage.slow_s
+                if part >= _WORTH:
+                    doing = f", then {_doing(one.doing)}" if one.doing else ""
+                    said.append(f"  {100 * part:.0f} % of that for {one.who}{doing}.")
+        return said
+
+    def tables(self) -> Group:
+        """Sentences and a table of the stages, for a terminal."""
+        from rich import box
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.table import Table
+        from rich.text import Text
+
+        parts: list[Any] = []
+        for text in self.sentences():
+            words = text.lstrip(" ")
+            parts.append(Padding(Text(words), (0, 0, 0, len(text) - len(words)), expand=False))
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("stage", no_wrap=True)
+        for name in ("slowest", "others", "network floor", "above the floor", "share"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for one in self.stages:
+            table.add_row(
+                one.name,
+                duration(one.slow_s),
+                duration(one.rest_s),
+                duration(one.floor_s) if one.floor_s else "-",
+                duration(one.above_s),
+                f"{one.share:.1%}",
+            )
+        table.add_section()
+        table.add_row(
+            "latency",
+            duration(self.latency_s),
+            duration(self.rest_s),
+            duration(self.floor_s),
+            duration(self.above_s),
+            "100.0%",
+        )
+        return Group(*parts, Text(""), table)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The time above the network floor by stages; saved when a path is given."""
+        from simrep.plot.tail import plot_tail
+
+        return plot_tail(self, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON can hold it."""
+        left_out = {"stages", "scenario", "versions"}
+        content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
+        return {
+            **content,
+            "above_s": self.above_s,
+            "sentences": self.sentences(),
+            "stages": [asdict(stage) for stage in self.stages],
+            "scenario": dict(self.scenario),
+            "versions": dict(self.versions),
+        }
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per stage."""
+        return [
+            {name: value for name, value in asdict(stage).items() if name != "blockers"}
+            for stage in self.stages
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"<TailExplanation of {self.transactions:,} of {self.committed:,} transactions, "
+            f"{duration(self.above_s)} above the network floor>"
+        )
+
+
+def _doing(text: str) -> str:
+    return f"in its {text}" if text.startswith("stage ") else text
