@@ -26,7 +26,7 @@ from simrep.workload.transaction import Transaction
 __all__ = ["explain", "explain_planned"]
 
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
-_LEAST_AFTER_S = 1e-3  # what other nodes do with it is shown for at least so long
+_AFTER_HOPS = 2  # what other nodes do with it is shown for at least so long
 
 
 def explain(
@@ -82,11 +82,15 @@ def explain_planned(planned: Plan, txn: str | int, seed: int, replication: int) 
     found = story.journeys[number]
     latency_s = found.latency_s
     began_s, ended_s = found.transaction.started_s, found.ended_s
-    until_s = ended_s + max(latency_s, _LEAST_AFTER_S)
+    until_s = ended_s + max(latency_s, _AFTER_HOPS * _longest_hop_s(planned))
     story = _story(planned, seed, replication, Follow(max(0.0, began_s - latency_s), until_s))
     journey = story.journeys[number]
     assert journey.ended_s == ended_s
-    return _explanation(planned, story, journey, number + 1, rank, seed, replication)
+    return _explanation(planned, story, journey, number + 1, rank, until_s, seed, replication)
+
+
+def _longest_hop_s(planned: Plan) -> float:
+    return max((path.latency.base_s for path in planned.paths.values()), default=0.0)
 
 
 def _story(planned: Plan, seed: int, replication: int, follow: Follow) -> Story:
@@ -133,6 +137,7 @@ def _explanation(
     journey: Journey,
     number: int,
     rank: str,
+    latest_s: float,
     seed: int,
     replication: int,
 ) -> Explanation:
@@ -143,7 +148,6 @@ def _explanation(
     stages = _stages(journey, causes, reasons, nodes[transaction.node])
     own_ends_s = [s.ended_s for s in story.spans if s.who is transaction]
     own_ends_s += [s.arrived_s for s in story.sent if s in causes.own and not isnan(s.arrived_s)]
-    latest_s = ended_s + max(ended_s - began_s, _LEAST_AFTER_S)
     until_s = min(max([ended_s, *own_ends_s]), latest_s)
     return Explanation(
         number=number,

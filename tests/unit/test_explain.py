@@ -130,7 +130,6 @@ def test_the_command_takes_changes(command) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "give --stall"),
         (("--stall", "--longer-than", "5"), "'5' is no duration"),
         (("--stall", "--longer-than", "0s"), "'0s' is no duration"),
         (("--stall", "--set", "cluster.modle=x"), "modle"),
