@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from math import isnan
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from simrep.experiment.plain import plain
 from simrep.experiment.shown import Shown
 
 if TYPE_CHECKING:
@@ -208,21 +208,14 @@ class Explanation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it."""
-        left_out = {"stages", "activities", "messages", "scenario", "versions", "nodes"}
-        content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
-        return {
-            **content,
-            "latency_s": self.latency_s,
-            "nodes": list(self.nodes),
-            "stages": [
-                {"name": s.name, "began_s": s.began_s, "seconds": s.seconds, "reason": s.reason}
-                for s in self.stages
-            ],
-            "activities": [asdict(one) for one in self.activities],
-            "messages": [_without_nan(asdict(one)) for one in self.messages],
-            "scenario": dict(self.scenario),
-            "versions": dict(self.versions),
-        }
+        stages = [
+            {"name": s.name, "began_s": s.began_s, "seconds": s.seconds, "reason": s.reason}
+            for s in self.stages
+        ]
+        content = {f.name: getattr(self, f.name) for f in fields(self)}
+        return cast(
+            dict[str, Any], plain(content | {"latency_s": self.latency_s, "stages": stages})
+        )
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per stage."""
@@ -233,10 +226,3 @@ class Explanation(Shown):
 
     def __repr__(self) -> str:
         return f"<Explanation {self.title}: {1e3 * self.latency_s:.3f} ms>"
-
-
-def _without_nan(content: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and isnan(value) else value
-        for name, value in content.items()
-    }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from simrep.experiment.plain import plain
 from simrep.experiment.prediction import Prediction
 from simrep.experiment.scheduled import ScheduledRecord
 from simrep.experiment.shown import Shown
@@ -263,7 +264,7 @@ class Result(Shown):
         if self.scheduled:
             content["scheduled"] = {name: one.to_dict() for name, one in self.scheduled.items()}
         content["breakdown"] = self.breakdown().to_dict()
-        return cast(dict[str, Any], _plain(content))
+        return cast(dict[str, Any], plain(content))
 
     def digest(self) -> str:
         """SHA-256 of what was simulated: equal for equal runs, on any machine and version.
@@ -278,7 +279,7 @@ class Result(Shown):
         content.pop("prediction", None)
         for of_class in content.get("classes", {}).values():
             del of_class["breakdown"]
-        content["buckets"] = [_plain(run.measurement.latency.buckets()) for run in self.runs]
+        content["buckets"] = [plain(run.measurement.latency.buckets()) for run in self.runs]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -392,20 +393,3 @@ def _intervals(measured: Sequence[Measurement]) -> dict[str, tuple[float, float]
             interval = mean_interval(values, CONFIDENCE)
             intervals[name] = (interval.low, interval.high)
     return intervals
-
-
-def _plain(value: Any) -> Any:
-    """The same in what JSON knows: dict, list, str, int, float, bool and None."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    return value

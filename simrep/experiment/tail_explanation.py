@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from simrep.experiment.plain import plain
 from simrep.experiment.shown import Shown
 from simrep.measure.units import amount, duration
 
@@ -196,16 +197,9 @@ class TailExplanation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it."""
-        left_out = {"stages", "scenario", "versions"}
-        content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
-        return {
-            **content,
-            "above_s": self.above_s,
-            "sentences": self.sentences(),
-            "stages": [asdict(stage) for stage in self.stages],
-            "scenario": dict(self.scenario),
-            "versions": dict(self.versions),
-        }
+        content = {f.name: getattr(self, f.name) for f in fields(self)}
+        more = {"above_s": self.above_s, "sentences": self.sentences()}
+        return cast(dict[str, Any], plain(content | more))
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per stage."""
