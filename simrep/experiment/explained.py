@@ -75,7 +75,7 @@ def explain(
 def explain_planned(planned: Plan, txn: str | int, seed: int, replication: int) -> Explanation:
     """See ``explain``; the arguments are valid."""
     pick = _pick(txn)
-    story = _story(planned, seed, replication, Follow(until_s=0.0, details=False))
+    story = _story(planned, seed, replication, Follow.stages())
     if not story.journeys:
         raise SimrepError("no transaction committed while it was measured: lengthen the run")
     number, rank = pick(story.journeys)

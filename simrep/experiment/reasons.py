@@ -65,9 +65,10 @@ class Reasons:
         found = self.waits(node, who, stage, began_s, ended_s)
         if not found:
             return ""
-        others = len({id(one.holder) for _, one in found[1:]})
+        holders = {one.holder.keys or one.holder.text for _, one in found}
+        others = len(holders) - 1
         text = self._sentence(found[0][1], began_s, ended_s)
-        return f"{text}, and {others} more before or after" if others else text
+        return f"{text}; before or after it {others} more" if others else text
 
     def of_span(self, span: Span) -> str:
         """What a wait was for."""

@@ -32,6 +32,11 @@ class Follow:
     until_s: float = inf
     details: bool = True
 
+    @classmethod
+    def stages(cls) -> Follow:
+        """Nothing but the stages of transactions, which costs least."""
+        return cls(until_s=-inf, details=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Story:
@@ -80,9 +85,9 @@ def _message(_: Any) -> MessageText:
 
 def followed(
     clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter
-) -> tuple[Chronicle, Journeys]:
-    """What keeps it, in a run that is about to begin."""
+) -> tuple[Chronicle | None, Journeys]:
+    """What keeps it, in a run that is about to begin: for the cluster, and of transactions."""
     chronicle = Chronicle(clock, names, follow.since_s, follow.until_s, details=follow.details)
     journeys = Journeys(chronicle, names, meter.start_s, meter.laps)
     clock.laps, clock.stopwatch = journeys.laps, journeys.begin
-    return chronicle, journeys
+    return (chronicle if follow.until_s > follow.since_s else None), journeys

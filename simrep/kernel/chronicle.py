@@ -156,7 +156,7 @@ class Chronicle(Watch):
         self._tasks: dict[tuple[str, Hashable], _Doing] = {}
         if since_s > 0.0:
             clock.at(since_s, self._open)
-        if until_s < inf:
+        if since_s < until_s < inf:
             clock.at(until_s, self._close)
 
     def _open(self, _: None) -> None:
