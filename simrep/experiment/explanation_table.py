@@ -9,7 +9,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from simrep.experiment.explanation import Explanation, Message, Stage
+from simrep.experiment.explanation import Explanation, Message
+from simrep.experiment.stage_rows import StageRow, stage_rows
 from simrep.measure.units import duration, size
 
 __all__ = ["tables"]
@@ -47,28 +48,33 @@ def _waterfall(one: Explanation) -> Table:
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("why")
-    for stage in one.stages:
+    for row in stage_rows(one.stages):
         table.add_row(
-            stage.name,
-            duration(stage.began_s - one.started_s),
-            duration(stage.seconds),
-            f"{stage.seconds / one.latency_s:.1%}" if one.latency_s > 0.0 else "-",
-            _bar(one, stage),
-            stage.reason,
+            row.name,
+            duration(row.stages[0].began_s - one.started_s),
+            duration(row.seconds),
+            f"{row.seconds / one.latency_s:.1%}" if one.latency_s > 0.0 else "-",
+            _bar(one, row),
+            row.reason,
         )
     table.add_section()
     table.add_row("latency", "", duration(one.latency_s), "100.0%", "", "")
     return table
 
 
-def _bar(one: Explanation, stage: Stage) -> str:
-    """The place of a stage in the latency; at least a thin line."""
-    if not one.latency_s > 0.0:
-        return ""
-    first = int(_BAR * (stage.began_s - one.started_s) / one.latency_s)
-    last = round(_BAR * (stage.ended_s - one.started_s) / one.latency_s)
-    first = min(first, _BAR - 1)
-    return " " * first + ("█" * (last - first) if last > first else "▏")
+def _bar(one: Explanation, row: StageRow) -> str:
+    """The places of its stages in the latency; at least a thin line each."""
+    cells = [" "] * _BAR
+    if one.latency_s > 0.0:
+        for stage in row.stages:
+            first = int(_BAR * (stage.began_s - one.started_s) / one.latency_s)
+            last = round(_BAR * (stage.ended_s - one.started_s) / one.latency_s)
+            first = min(first, _BAR - 1)
+            if last > first:
+                cells[first:last] = "█" * (last - first)
+            elif cells[first] == " ":
+                cells[first] = "▏"
+    return "".join(cells).rstrip()
 
 
 def _messages(one: Explanation, critical: list[Message]) -> Table:
