@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from simrep.experiment.plain import plain
 from simrep.experiment.shown import Shown
@@ -148,6 +148,8 @@ class Explanation(Shown):
     versions : mapping of str to str
         What computed it.
     """
+
+    width: ClassVar[int] = 120
 
     number: int
     rank: str
