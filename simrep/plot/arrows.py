@@ -1,0 +1,149 @@
+"""Messages as slanted arrows between the lines of nodes, with labels that do not overlap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.transforms import Bbox
+
+from simrep.plot.node_lines import HALF
+from simrep.plot.since import Since
+from simrep.plot.style import INK, PALETTE
+
+if TYPE_CHECKING:
+    from simrep.experiment.explanation import Message
+
+__all__ = ["CRITICAL", "FOREIGN", "MOST_FOREIGN", "OWN", "draw_arrows", "label_arrows"]
+
+OWN, CRITICAL, FOREIGN = PALETTE[0], PALETTE[0], "#C3C8CF"
+MOST_FOREIGN = 60
+"""More messages of other transactions are left out: they would be a grey smear."""
+
+_MOST_OWN = 60  # more are drawn thin, and only critical ones are labelled
+_NEAR = 22.0  # points between arrows that share a label
+_SIZE = 8.5  # points
+_PLACES = (0.5, 0.36, 0.64)  # of the way from one line to the next
+
+Lines = Mapping[int, float]  # height by node
+
+
+def draw_arrows(axes: Axes, messages: Sequence[Message], lines: Lines, since: Since) -> bool:
+    """Draw the messages; False if those of others were left out because they are too many."""
+    shown = [one for one in messages if one.own or one.critical]
+    foreign = [one for one in messages if not (one.own or one.critical)]
+    thin = 0.6 if len(shown) > _MOST_OWN else 1.3
+    for one in shown:
+        if one.critical and one.handled_s > one.arrived_s:
+            axes.hlines(_ends(one, lines, since)[1][1], since(one.arrived_s), since(one.handled_s),
+                        colors=CRITICAL, linewidth=2.8, zorder=5)  # fmt: skip
+        axes.add_patch(
+            FancyArrowPatch(
+                *_ends(one, lines, since), arrowstyle="-|>", shrinkA=0, shrinkB=0,
+                mutation_scale=13 if one.critical else 9, color=CRITICAL if one.critical else OWN,
+                linewidth=2.8 if one.critical else thin, zorder=5 if one.critical else 4,
+            )
+        )  # fmt: skip
+    if len(foreign) <= MOST_FOREIGN:
+        ends = [_ends(one, lines, since) for one in foreign]
+        axes.add_collection(
+            LineCollection(ends, colors=FOREIGN, linewidths=0.8, zorder=2), autolim=False
+        )
+    return len(foreign) <= MOST_FOREIGN
+
+
+def _ends(message: Message, lines: Lines, since: Since) -> list[tuple[float, float]]:
+    """On the lines of the nodes, but at the edge of what is shaded on that of the origin."""
+    return [
+        (since(time_s), lines[node] or HALF)
+        for time_s, node in (
+            (message.sent_s, message.source),
+            (message.arrived_s, message.target),
+        )
+    ]
+
+
+def label_arrows(
+    axes: Axes, messages: Sequence[Message], lines: Lines, since: Since, taken: list[Bbox]
+) -> None:
+    """Name the messages of the transaction and the critical ones.
+
+    Parameters
+    ----------
+    axes : Axes
+        Its limits and its place in the figure are final.
+    messages : sequence of Message
+    lines : mapping of int to float
+        Height of the line of each node.
+    since : Since
+        Places on the time axis.
+    taken : list of Bbox
+        Where no label may stand, in pixels; those of the labels are added.
+    """
+    shown = [one for one in messages if one.own or one.critical]
+    if len(shown) > _MOST_OWN:
+        shown = [one for one in shown if one.critical]
+    for group in _together(axes, shown, lines, since):
+        critical = any(one.critical for one in group)
+        text = axes.text(
+            0, 0, _joined(group), fontsize=_SIZE, color=CRITICAL if critical else INK, zorder=7,
+            fontweight="bold" if critical else "normal", ha="center", va="center", in_layout=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6},
+            clip_on=True,
+        )  # fmt: skip
+        for x, y in _candidates(
+            axes, _ends(group[0], lines, since), text.get_window_extent().width
+        ):
+            text.set_position((x, y))
+            extent = text.get_window_extent()
+            inside = axes.bbox.x0 <= extent.x0 and extent.x1 <= axes.bbox.x1
+            if inside and not any(extent.overlaps(one) for one in taken):
+                taken.append(extent)
+                break
+        else:
+            text.remove()
+
+
+def _together(
+    axes: Axes, messages: Sequence[Message], lines: Lines, since: Since
+) -> list[list[Message]]:
+    """Messages whose arrows lie so near that one label names all; critical ones first."""
+    near = _NEAR * axes.figure.dpi / 72.0
+    groups: list[tuple[list[float], list[Message]]] = []
+    for one in sorted(messages, key=lambda one: not one.critical):
+        ends = axes.transData.transform(_ends(one, lines, since))
+        place = [float(ends[0][0]), float(ends[1][0])]
+        for other, group in groups:
+            if (group[0].source, group[0].target) == (one.source, one.target) and all(
+                abs(a - b) < near for a, b in zip(place, other, strict=True)
+            ):
+                group.append(one)
+                break
+        else:
+            groups.append((place, [one]))
+    return [group for _, group in groups]
+
+
+def _joined(messages: Sequence[Message]) -> str:
+    """Labels with how often each comes, three at most."""
+    found = Counter(one.label for one in messages)
+    texts = [label if times == 1 else f"{label} ({times})" for label, times in found.items()]
+    return ", ".join(texts[:3]) + (" ..." if len(texts) > 3 else "")
+
+
+def _candidates(
+    axes: Axes, ends: Sequence[tuple[float, float]], width_px: float
+) -> list[tuple[float, float]]:
+    """Places for a label on an arrow and beside it, the best ones first."""
+    (x0, y0), (x1, y1) = ends
+    rows = max(1, round(abs(y1 - y0)))
+    ways = [(row + place) / rows for place in _PLACES for row in range(rows)]
+    middle = [(x0 + way * (x1 - x0), y0 + way * (y1 - y0)) for way in ways]
+    low, high = axes.get_xlim()
+    pixel = (high - low) / axes.bbox.width
+    aside = (0.5 * width_px + 6.0) * pixel
+    return [(x + shift * aside, y) for shift in (0, 1, -1) for x, y in middle]
