@@ -1,0 +1,196 @@
+"""One transaction as a Chrome trace, which Perfetto and chrome://tracing open.
+
+The format is the JSON object format of the Trace Event Format document: a process for each node, a
+thread for each station, a complete event for whatever lasts, and a flow arrow for each message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simrep.plot.lanes import in_lanes
+
+if TYPE_CHECKING:
+    from simrep.experiment.explanation import Activity, Explanation, Message
+
+__all__ = ["chrome_trace"]
+
+_STEPS = 8
+"""Times are whole eighths of a microsecond: a double holds those exactly, so that no rounding in
+a reader makes slices overlap that follow each other."""
+
+_SENT, _RECEIVED = "sent", "received"
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Something that lasts, in steps; a message that leaves or arrives begins with it."""
+
+    name: str
+    category: str
+    began: int
+    ended: int
+    args: Mapping[str, Any]
+    message: Message | None = None
+
+
+_Thread = tuple[str, list[_Slice]]
+
+
+def chrome_trace(explanation: Explanation, path: str | Path | None = None) -> dict[str, Any]:
+    """What happened meanwhile, in the Trace Event Format.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of one transaction.
+    path : str or Path, optional
+        Where to save it, as JSON.
+
+    Returns
+    -------
+    dict
+        ``traceEvents``, and what the trace is of in ``otherData``. Times are simulated time in
+        microseconds.
+
+    Notes
+    -----
+    The origin has a thread for the transaction with its stages; every node has one per station,
+    several ("applier 2") where it does several things at a time, and two for its network.
+    """
+    slices: list[dict[str, Any]] = []
+    flows: list[dict[str, Any]] = []
+    thread = len(explanation.nodes) + 1  # no two threads of a trace have the same number
+    for node, name in enumerate(explanation.nodes):
+        slices += [
+            _metadata("process_name", {"name": name}, pid=node + 1),
+            _metadata("process_sort_index", {"sort_index": node}, pid=node + 1),
+        ]
+        threads = _threads(explanation, node)
+        for index, (title, content) in enumerate(threads):
+            place = {"pid": node + 1, "tid": thread + index}
+            slices += [
+                _metadata("thread_name", {"name": title}, **place),
+                _metadata("thread_sort_index", {"sort_index": index}, **place),
+                *(_complete(one) | place for one in content),
+            ]
+            flows += [_flow(one, one.message) | place for one in content if one.message]
+        thread += len(threads)
+    trace = {
+        "traceEvents": [*slices, *sorted(flows, key=lambda one: (one["ts"], one["ph"] == "f"))],
+        "displayTimeUnit": "ms",
+        "otherData": {
+            "transaction": explanation.title,
+            "latency_s": explanation.latency_s,
+            "model": explanation.model,
+            "seed": explanation.seed,
+            "replication": explanation.replication,
+            **explanation.versions,
+        },
+    }
+    if path is not None:
+        text = json.dumps(trace, allow_nan=False, separators=(",", ":"))
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    return trace
+
+
+def _metadata(what: str, args: Mapping[str, Any], **place: int) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "args": args, **place}
+
+
+def _complete(one: _Slice) -> dict[str, Any]:
+    return {
+        "ph": "X",
+        "name": one.name,
+        "cat": one.category,
+        "ts": one.began / _STEPS,
+        "dur": (one.ended - one.began) / _STEPS,
+        "args": one.args,
+    }
+
+
+def _flow(one: _Slice, message: Message) -> dict[str, Any]:
+    """The begin of an arrow, or its end, which belongs to the slice around it."""
+    end = {"ph": "f", "bp": "e"} if one.category == _RECEIVED else {"ph": "s"}
+    return {**end, "name": message.label, "cat": "message", "id": message.number,
+            "ts": one.began / _STEPS}  # fmt: skip
+
+
+def _threads(explanation: Explanation, node: int) -> list[_Thread]:
+    """Names and slices of the threads of a node."""
+    found: list[_Thread] = []
+    if node == explanation.node:
+        found.append((f"transaction of client {explanation.client}", _stages(explanation)))
+    own = [one for one in explanation.activities if one.node == node]
+    for station in dict.fromkeys(one.station for one in own):
+        found += _lanes(station, [_activity(one) for one in own if one.station == station])
+    sent = [_sent(one, explanation) for one in explanation.messages if one.source == node]
+    received = [_received(one, explanation) for one in explanation.messages if one.target == node]
+    return [*found, *_lanes("network out", sent), *_lanes("network in", received)]
+
+
+def _lanes(title: str, slices: list[_Slice]) -> list[_Thread]:
+    """As many threads as are needed for slices of one not to overlap."""
+    slices = sorted(slices, key=lambda one: (one.began, one.ended))
+    lanes = in_lanes([(one.began, one.ended) for one in slices])
+    return [
+        (
+            f"{title} {lane + 1}" if lane else title,
+            [one for one, own in zip(slices, lanes, strict=True) if own == lane],
+        )
+        for lane in range(1 + max(lanes, default=-1))
+    ]
+
+
+def _step(time_s: float) -> int:
+    return round(time_s * 1e6 * _STEPS)
+
+
+def _stages(explanation: Explanation) -> list[_Slice]:
+    """The whole transaction, and its stages inside of that."""
+    whole = _Slice(
+        explanation.title, "transaction", _step(explanation.started_s), _step(explanation.ended_s),
+        {"rows": explanation.rows, "size_bytes": explanation.size_bytes},
+    )  # fmt: skip
+    return [whole] + [
+        _Slice(one.name, "stage", _step(one.began_s), _step(one.ended_s), {"reason": one.reason})
+        for one in explanation.stages
+    ]
+
+
+def _activity(one: Activity) -> _Slice:
+    name = f"{one.of}: {one.what}" if one.of else one.what
+    return _Slice(
+        name, "wait" if one.waits else "work", _step(one.began_s), _step(one.ended_s),
+        {"of": one.of, "what": one.what, "waits": one.waits, "own": one.own},
+    )  # fmt: skip
+
+
+def _sent(message: Message, explanation: Explanation) -> _Slice:
+    began = _step(message.sent_s)
+    about = _about(message) | {"to": explanation.nodes[message.target]}
+    return _Slice(f"send {message.label}", _SENT, began, began + _STEPS, about, message)
+
+
+def _received(message: Message, explanation: Explanation) -> _Slice:
+    """From its arrival until it has been handled, if that is known; one microsecond at least."""
+    began = _step(message.arrived_s)
+    ended = began if isnan(message.handled_s) else _step(message.handled_s)
+    about = _about(message) | {"from": explanation.nodes[message.source]}
+    name = f"receive {message.label}"
+    return _Slice(name, _RECEIVED, began, max(ended, began + _STEPS), about, message)
+
+
+def _about(message: Message) -> dict[str, Any]:
+    return {
+        "number": message.number,
+        "size_bytes": message.size_bytes,
+        "cause": message.cause,
+        "own": message.own,
+        "critical": message.critical,
+    }
