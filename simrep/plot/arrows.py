@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
@@ -27,15 +28,16 @@ MOST_FOREIGN = 60
 _MOST_OWN = 60  # more are drawn thin, and only critical ones are labelled
 _NEAR = 22.0  # points between arrows that share a label
 _SIZE = 8.5  # points
-_PLACES = (0.5, 0.36, 0.64)  # of the way from one line to the next
+_PLACES = 24  # places on an arrow that are tried
 
 Lines = Mapping[int, float]  # height by node
 
 
 def draw_arrows(axes: Axes, messages: Sequence[Message], lines: Lines, since: Since) -> bool:
     """Draw the messages; False if those of others were left out because they are too many."""
-    shown = [one for one in messages if one.own or one.critical]
-    foreign = [one for one in messages if not (one.own or one.critical)]
+    arrived = [one for one in messages if isfinite(one.arrived_s)]
+    shown = [one for one in arrived if one.own or one.critical]
+    foreign = [one for one in arrived if not (one.own or one.critical)]
     thin = 0.6 if len(shown) > _MOST_OWN else 1.3
     for one in shown:
         if one.critical and one.handled_s > one.arrived_s:
@@ -84,7 +86,7 @@ def label_arrows(
     taken : list of Bbox
         Where no label may stand, in pixels; those of the labels are added.
     """
-    shown = [one for one in messages if one.own or one.critical]
+    shown = [m for m in messages if (m.own or m.critical) and isfinite(m.arrived_s)]
     if len(shown) > _MOST_OWN:
         shown = [one for one in shown if one.critical]
     for group in _together(axes, shown, lines, since):
@@ -129,21 +131,34 @@ def _together(
 
 
 def _joined(messages: Sequence[Message]) -> str:
-    """Labels with how often each comes, three at most."""
+    """Labels with how often each comes, three at most; numbers of one kind of thing together."""
     found = Counter(one.label for one in messages)
-    texts = [label if times == 1 else f"{label} ({times})" for label, times in found.items()]
-    return ", ".join(texts[:3]) + (" ..." if len(texts) > 3 else "")
+    texts: list[str] = []
+    last = ""
+    for label, times in list(found.items())[:3]:
+        kind, _, number = label.rpartition(" ")
+        text = number if kind and kind == last and number.isdecimal() else label
+        texts.append(text if times == 1 else f"{text} ({times})")
+        last = kind
+    return ", ".join(texts) + (" ..." if len(found) > 3 else "")
 
 
 def _candidates(
     axes: Axes, ends: Sequence[tuple[float, float]], width_px: float
 ) -> list[tuple[float, float]]:
-    """Places for a label on an arrow and beside it, the best ones first."""
+    """Places for a label on the visible part of an arrow and beside it, the best ones first.
+
+    The best are half-way between two lines, and near the middle of the arrow.
+    """
     (x0, y0), (x1, y1) = ends
-    rows = max(1, round(abs(y1 - y0)))
-    ways = [(row + place) / rows for place in _PLACES for row in range(rows)]
-    middle = [(x0 + way * (x1 - x0), y0 + way * (y1 - y0)) for way in ways]
     low, high = axes.get_xlim()
-    pixel = (high - low) / axes.bbox.width
-    aside = (0.5 * width_px + 6.0) * pixel
+    left, right = sorted((x0, x1))
+    ways = [0.0, 1.0]
+    if right > left:
+        ways = sorted((min(max(edge, left), right) - x0) / (x1 - x0) for edge in (low, high))
+    steps = [ways[0] + (ways[1] - ways[0]) * step / _PLACES for step in range(1, _PLACES)]
+    middle = [(x0 + way * (x1 - x0), y0 + way * (y1 - y0)) for way in steps]
+    centre = 0.5 * (y0 + y1)
+    middle.sort(key=lambda at: (round(abs(at[1] % 1.0 - 0.5), 1), abs(at[1] - centre)))
+    aside = (0.5 * width_px + 6.0) * (high - low) / axes.bbox.width
     return [(x + shift * aside, y) for shift in (0, 1, -1) for x, y in middle]

@@ -33,7 +33,7 @@ def film_times(explanation: Explanation, frames: int) -> NDArray[np.float64]:
     flights = [
         (max(one.sent_s, began_s), min(one.arrived_s, until_s), one.own or one.critical)
         for one in explanation.messages
-        if one.sent_s < until_s and one.arrived_s > began_s
+        if one.sent_s < until_s and one.arrived_s > began_s  # not what never arrives
     ]
     own = [(sent_s, arrived_s) for sent_s, arrived_s, shown in flights if shown]
     edges = np.unique([began_s, until_s, *(edge for flight in own for edge in flight)])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["plot_explanation"]
 
 _WIDTH = 13.3  # inches: that of a slide
-_NODE_HEIGHT, _ROW_HEIGHT = 0.85, 0.36
+_NODE_HEIGHT, _ROW_HEIGHT = 0.85, 0.41
+_LEGEND = 44  # characters of a line
 _APART = 4.0  # from so many times the latency on, the waterfall has a time axis of its own
 
 
@@ -98,7 +101,7 @@ def _mark_answer(
     for axes, at in ((above, end), (below, own(explanation.ended_s))):
         axes.axvline(at, color=INK, linewidth=1.1, linestyle=(0, (2, 2)), zorder=1)
     low, high = above.get_xlim()
-    right = end < low + 0.8 * (high - low)
+    right = end < low + 0.75 * (high - low)
     above.annotate(
         f"answer after {duration(explanation.latency_s)}", (end, 1.0),
         xycoords=("data", "axes fraction"), xytext=(4 if right else -4, -1),
@@ -131,14 +134,19 @@ def _draw_legend(axes: Axes, explanation: Explanation, bars: list[Bar], *, all_d
         entries.append(Line2D([], [], color=OWN, linewidth=1.3, label=label))
     if foreign and all_drawn:
         entries.append(Line2D([], [], color=FOREIGN, label="message of others"))
+    stations: dict[str, list[str]] = defaultdict(list)
     for label, stage in {one.label: one.stage for one in bars if one.elsewhere}.items():
-        entries.append(Patch(color=STAGE_COLOURS[stage], label=f"{label} of another node"))
+        stations[STAGE_COLOURS[stage]].append(label)
+    for colour, labels in stations.items():
+        names = fill(", ".join(labels), _LEGEND)
+        entries.append(Patch(color=colour, label=f"elsewhere: {names}"))
     if any(one.waits for one in bars):
-        entries.append(Patch(color=pale(GREY), label="pale: it waits there"))
+        entries.append(Patch(color=pale(GREY), label="elsewhere, pale: it waits"))
     axes.legend(handles=entries, loc="upper left", bbox_to_anchor=(-0.02, 1.0), borderaxespad=0.0)
     rows = "1 row" if explanation.rows == 1 else f"{explanation.rows:,} rows"
-    said = [f"{rows}, {size(explanation.size_bytes)}, {explanation.model}"]
+    written = f"{rows}, {size(explanation.size_bytes)}"
+    said = [f"{explanation.model}: {written} of client {explanation.client}"]
     if not all_drawn:
-        said.append(f"{foreign:,} messages of other transactions are not drawn")
+        said.append(f"{foreign:,} messages of others are not drawn")
     axes.text(0.0, 0.0, "\n".join(said), transform=axes.transAxes, va="bottom", color=GREY,
               fontsize=9, in_layout=False)  # fmt: skip

@@ -35,27 +35,25 @@ HATCHED = frozenset({"consistency", "commit order", "commit", "retries"})
 _LIGHT = frozenset({_SKY, _ORANGE, _PINK})
 
 _WORDS = (
-    ("lock", "lock wait"),
+    ("row", "lock wait"),
     ("send", "send window"),
     ("certif", "certification"),
     ("commit order", "commit order"),
-    ("commit monitor", "commit order"),
-    ("redo", "flush"),
-    ("log", "flush"),
-    ("flush", "flush"),
-    ("acknowledge", "acknowledgement"),
     ("commit", "commit"),
+    ("log", "flush"),
+    ("acknowledgement", "acknowledgement"),
+    ("order", "order"),
     ("appl", "execute"),
 )
 
 
 def activity_stage(station: str) -> str:
-    """The stage that is most like what happens at a station, for its colour.
+    """The stage that is most like what happens at a station, for its colour; client if none is.
 
-    >>> activity_stage("applier"), activity_stage("redo log"), activity_stage("commit order")
-    ('execute', 'flush', 'commit order')
+    >>> activity_stage("applier"), activity_stage("redo log"), activity_stage("io thread")
+    ('execute', 'flush', 'client')
     """
-    return next((stage for word, stage in _WORDS if word in station.lower()), "other")
+    return next((stage for word, stage in _WORDS if word in station.lower()), "client")
 
 
 def ink_on(stage: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Row", "draw_table", "draw_waterfall", "rows_of"]
 
 _MOST_ROWS = 12
-_LINE, _LINES = 41, 2  # characters and lines of a reason
+_LINE, _LINES = 44, 3  # characters and lines of a reason
 _TIME, _SHARE, _REASON = 0.14, 0.29, 0.33  # places of the columns
 _HALF = 0.31  # of the height of a bar
 
@@ -114,8 +114,8 @@ def draw_table(axes: Axes, rows: Sequence[Row], latency_s: float) -> None:
     for number, row in enumerate(rows):
         write(_TIME, number, duration(row.seconds), "right")
         write(_SHARE, number, _percent(row.seconds, latency_s), "right")
-        reason = shorten(row.reason, _LINES * _LINE - 8, placeholder=" ...")
-        write(_REASON, number, "\n".join(wrap(reason, _LINE)), "left", size=9)
+        reason = shorten(row.reason, _LINES * _LINE - 16, placeholder=" ...")
+        write(_REASON, number, "\n".join(wrap(reason, _LINE)), "left", size=8.5)
 
 
 def _percent(seconds: float, latency_s: float) -> str:

@@ -74,7 +74,7 @@ def test_arrows_that_lie_on_each_other_share_a_label() -> None:
     same = tuple(replace(messages[4], number=9 + number) for number in range(3))
     other = replace(messages[4], number=12, label="writeset 18")
     said = texts(explained(messages=(*messages, *same, other)).plot().axes[0])
-    assert "writeset 17 (4), writeset 18" in said
+    assert "writeset 17 (4), 18" in said
 
 
 def test_too_many_messages_of_others_are_left_out_and_counted() -> None:
@@ -82,7 +82,7 @@ def test_too_many_messages_of_others_are_left_out_and_counted() -> None:
     assert len(few.axes[0].collections[-1].get_segments()) == 60
     assert not arrows(many)
     said = "\n".join(text for axes in many.axes for text in texts(axes))
-    assert "61 messages of other transactions are not drawn" in said
+    assert "61 messages of others are not drawn" in said
     assert "not drawn" not in "\n".join(text for axes in few.axes for text in texts(axes))
 
 
@@ -106,7 +106,7 @@ def test_other_nodes_show_what_they_do_for_the_transaction() -> None:
     found = [one for one in bars(figure.axes[0]) if abs(one.get_y() - line) < 0.3]
     assert [one.get_x() for one in found] == pytest.approx([82.6, 91.0, 97.5])
     legend = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
-    assert "applier of another node" in legend
+    assert "elsewhere: applier" in legend
     assert not any("send monitor" in text for text in legend)  # the origin's are its stages
 
 
