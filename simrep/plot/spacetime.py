@@ -14,10 +14,11 @@ from matplotlib.patches import ConnectionPatch, Patch
 from simrep.measure.units import duration, size
 from simrep.plot.arrows import CRITICAL, FOREIGN, OWN, draw_arrows, label_arrows
 from simrep.plot.node_lines import Bar, bars_of, draw_bars, draw_lines, heights, name_bars
+from simrep.plot.row_table import TableRow, draw_row_table
 from simrep.plot.since import Since
 from simrep.plot.stages import STAGE_COLOURS, pale
 from simrep.plot.style import GREY, INK, PALETTE, Sheet, save, styled
-from simrep.plot.waterfall import draw_table, draw_waterfall, rows_of
+from simrep.plot.waterfall import draw_waterfall, rows_of
 
 if TYPE_CHECKING:
     from simrep.experiment.explanation import Explanation
@@ -67,7 +68,9 @@ def plot_explanation(explanation: Explanation, path: str | Path | None = None) -
         all_drawn = draw_arrows(above, explanation.messages, lines, since)
         draw_waterfall(below, rows, own)
         table.sharey(below)
-        draw_table(table, rows, explanation.latency_s)
+        total_s = explanation.latency_s or 1.0
+        beside_rows = [TableRow(one.seconds, one.seconds / total_s, one.reason) for one in rows]
+        draw_row_table(table, beside_rows, "waited for")
         _limits(above, since, until_s)
         if shared:
             above.tick_params(labelbottom=False)
