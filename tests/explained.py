@@ -155,11 +155,12 @@ def explanations(draw: st.DrawFn) -> Explanation:
     most = 15 if size > 1 else 0
     for number, (sent_s, arrived_s) in enumerate(draw(st.lists(spans, max_size=most))):
         source, target = draw(st.permutations(range(size)))[:2]
+        lost = draw(st.integers(0, 9)) == 0
         late_s = draw(st.sampled_from([nan, 0.0, 0.01, 0.3])) * latency_s
         messages.append(
             Message(
                 number, source, target, draw(st.sampled_from(["gap", "writeset 17"])),
-                110, sent_s, arrived_s, arrived_s + late_s,
+                110, sent_s, nan if lost else arrived_s, arrived_s + late_s,
                 draw(st.sampled_from([None, max(number - 1, 0)])), draw(st.booleans()),
                 draw(st.booleans()),
             )

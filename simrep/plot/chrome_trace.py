@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,8 @@ def chrome_trace(explanation: Explanation, path: str | Path | None = None) -> di
     Notes
     -----
     The origin has a thread for the transaction with its stages; every node has one per station,
-    several ("applier 2") where it does several things at a time, and two for its network.
+    several ("applier 2") where it does several things at a time, and two for its network. A
+    message that never arrives leaves its node and has no arrow.
     """
     slices: list[dict[str, Any]] = []
     flows: list[dict[str, Any]] = []
@@ -130,7 +131,11 @@ def _threads(explanation: Explanation, node: int) -> list[_Thread]:
     for station in dict.fromkeys(one.station for one in own):
         found += _lanes(station, [_activity(one) for one in own if one.station == station])
     sent = [_sent(one, explanation) for one in explanation.messages if one.source == node]
-    received = [_received(one, explanation) for one in explanation.messages if one.target == node]
+    received = [
+        _received(one, explanation)
+        for one in explanation.messages
+        if one.target == node and isfinite(one.arrived_s)
+    ]
     return [*found, *_lanes("network out", sent), *_lanes("network in", received)]
 
 
@@ -174,7 +179,8 @@ def _activity(one: Activity) -> _Slice:
 def _sent(message: Message, explanation: Explanation) -> _Slice:
     began = _step(message.sent_s)
     about = _about(message) | {"to": explanation.nodes[message.target]}
-    return _Slice(f"send {message.label}", _SENT, began, began + _STEPS, about, message)
+    arrow = message if isfinite(message.arrived_s) else None
+    return _Slice(f"send {message.label}", _SENT, began, began + _STEPS, about, arrow)
 
 
 def _received(message: Message, explanation: Explanation) -> _Slice:

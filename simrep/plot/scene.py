@@ -7,6 +7,7 @@ from math import cos, pi, sin
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from simrep.measure.units import duration
@@ -157,20 +158,19 @@ class Scene:
         return f"{found[-1].station}:\n{found[-1].what}" if found else ""
 
     def _move(self, time_s: float) -> None:
-        foreign, own, critical = [], [], []
+        moving: dict[Line2D, list[Place]] = {
+            line: [] for line in (self._foreign, self._own, self._critical)
+        }
         labels: dict[str, list[Place]] = defaultdict(list)
         for one in self._explanation.messages:
             if one.number in self._hidden or not one.sent_s <= time_s < one.arrived_s:
                 continue
             place = self._place(one, time_s)
-            (critical if one.critical else own if one.own else foreign).append(place)
-            if one.own or one.critical:
+            line = self._critical if one.critical else self._own if one.own else self._foreign
+            moving[line].append(place)
+            if line is not self._foreign:
                 labels[one.label].append(place)
-        for line, places in (
-            (self._foreign, foreign),
-            (self._own, own),
-            (self._critical, critical),
-        ):
+        for line, places in moving.items():
             line.set_data([x for x, _ in places], [y for _, y in places])
         named = [(label, place) for label, places in labels.items() for place in places]
         for text, (label, (x, y)) in zip(self._labels, named, strict=False):

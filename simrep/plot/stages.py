@@ -67,4 +67,5 @@ def pale(colour: str) -> str:
     >>> pale("#000000")
     '#999999'
     """
-    return to_hex([1.0 - 0.4 * (1.0 - part) for part in to_rgb(colour)])
+    red, green, blue = (1.0 - 0.4 * (1.0 - part) for part in to_rgb(colour))
+    return to_hex((red, green, blue))

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from math import nan
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,10 @@ def test_it_is_saved_as_strict_json(tmp_path: Path) -> None:
 @given(explanations())
 def test_the_trace_of_anything_keeps_to_the_format(explanation: Explanation) -> None:
     events = events_of(explanation)
-    assert sum(one["ph"] == "s" for one in events) == len(explanation.messages)
+    sent = [one for one in events if one["ph"] == "X" and one["cat"] == "sent"]
+    assert len(sent) == len(explanation.messages)
+    arrived = sum(isfinite(one.arrived_s) for one in explanation.messages)
+    assert sum(one["ph"] == "s" for one in events) == arrived
     work = [one for one in events if one["ph"] == "X" and one["cat"] in {"wait", "work"}]
     assert len(work) == len(explanation.activities)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -192,5 +193,5 @@ def test_it_is_saved_as_png_and_svg(tmp_path: Path) -> None:
 @given(explanations())
 def test_anything_can_be_drawn(explanation: Explanation) -> None:
     figure = explanation.plot()
-    own = [one for one in explanation.messages if one.own or one.critical]
+    own = [m for m in explanation.messages if (m.own or m.critical) and isfinite(m.arrived_s)]
     assert len(arrows(figure)) == len(own)
