@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from math import cos, pi, sin
+from math import cos, hypot, pi, sin
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["Scene"]
 
 _WIDE = 1.9  # the circle of the nodes is wider than it is high
-_KERB = 0.035  # messages keep so far to the right of the link
+_KERB = 0.05  # inches from the link to the messages on it
 _NODE = 30.0  # points
-_LEAST_WIDTH = 0.09  # of the bar, for a stage to hold its name
+_GLYPH = 0.0105  # of the bar: width of a character of a name in it
+_INCHES = (8.64 / 5.2, 3.12 / 2.84)  # of a unit of the axes, to the right and upwards
+_EDGE = 0.25  # inches from the middle of a node to where a message leaves it
+_NEAR = (0.7, 0.15)  # labels that are nearer than that stand above each other
 _MOST_LABELS = 8
 _REASON = 90  # characters
 
@@ -60,8 +63,9 @@ class Scene:
         (self._critical,) = self._axes.plot(
             [], [], color=CRITICAL, markersize=11, markeredgecolor=INK, zorder=5, **dots
         )
+        paper = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.4}
         self._labels = [
-            self._axes.text(0, 0, "", fontsize=9, ha="center", va="bottom", zorder=6)
+            self._axes.text(0, 0, "", fontsize=9, ha="center", va="bottom", zorder=9, bbox=paper)
             for _ in range(_MOST_LABELS)
         ]
         self._draw_bar(self._bar)
@@ -101,8 +105,8 @@ class Scene:
             began, width = since(stage.began_s), since(stage.ended_s) - since(stage.began_s)
             axes.barh(0, width, left=began, height=1.0, color=STAGE_COLOURS[stage.name],
                       edgecolor="white", linewidth=0.0,
-                      hatch="///" if stage.name in HATCHED else None)  # fmt: skip
-            if width > _LEAST_WIDTH * end:
+                      hatch=stage_hatch(stage.name))  # fmt: skip
+            if width > _GLYPH * len(stage.name) * end:
                 axes.text(began + width / 2, 0, stage.name, color=ink_on(stage.name), fontsize=9,
                           fontweight="bold", ha="center", va="center")  # fmt: skip
         axes.set_xlim(0.0, end)
@@ -173,16 +177,27 @@ class Scene:
         for line, places in moving.items():
             line.set_data([x for x, _ in places], [y for _, y in places])
         named = [(label, place) for label, places in labels.items() for place in places]
+        written: list[Place] = []
         for text, (label, (x, y)) in zip(self._labels, named, strict=False):
+            above = y + 0.09
+            while any(abs(x - u) < _NEAR[0] and abs(above - v) < _NEAR[1] for u, v in written):
+                above += _NEAR[1]
+            written.append((x, above))
             text.set_text(label)
-            text.set_position((x, y + 0.09))
+            text.set_position((x, above))
+            text.set_visible(True)
         for text in self._labels[len(named) :]:
-            text.set_text("")
+            text.set_visible(False)
 
     def _place(self, message: Message, time_s: float) -> Place:
-        """On the right-hand side of the link, as seen by the message."""
+        """Between the edges of two nodes, on the right-hand side as seen by the message."""
         (x, y), (u, v) = self._places[message.source], self._places[message.target]
+        right, up = (u - x) * _INCHES[0], (v - y) * _INCHES[1]
+        length = hypot(right, up)
         way = (time_s - message.sent_s) / (message.arrived_s - message.sent_s)
-        length = ((u - x) ** 2 + (v - y) ** 2) ** 0.5
-        right = ((v - y) / length, -(u - x) / length)
-        return x + way * (u - x) + _KERB * right[0], y + way * (v - y) + _KERB * right[1]
+        way = (_EDGE + way * (length - 2.0 * _EDGE)) / length
+        aside = _KERB / length
+        return (
+            x + way * (u - x) + aside * up / _INCHES[0],
+            y + way * (v - y) - aside * right / _INCHES[1],
+        )
