@@ -26,6 +26,7 @@ MOST_FOREIGN = 60
 """More messages of other transactions are left out: they would be a grey smear."""
 
 _MOST_OWN = 60  # more are drawn thin, and only critical ones are labelled
+_FEW = 12  # of more, what a node sends to several others is labelled once
 _NEAR = 22.0  # points between arrows that share a label
 _SIZE = 8.5  # points
 _PLACES = 24  # places on an arrow that are tried
@@ -72,7 +73,7 @@ def _ends(message: Message, lines: Lines, since: Since) -> list[tuple[float, flo
 def label_arrows(
     axes: Axes, messages: Sequence[Message], lines: Lines, since: Since, taken: list[Bbox]
 ) -> None:
-    """Name the messages of the transaction and the critical ones.
+    """Name the messages of the transaction and the critical ones; if many, a broadcast once.
 
     Parameters
     ----------
@@ -89,6 +90,8 @@ def label_arrows(
     shown = [m for m in messages if (m.own or m.critical) and isfinite(m.arrived_s)]
     if len(shown) > _MOST_OWN:
         shown = [one for one in shown if one.critical]
+    elif len(shown) > _FEW:
+        shown = _one_of_a_broadcast(axes, shown, since)
     for group in _together(axes, shown, lines, since):
         critical = any(one.critical for one in group)
         text = axes.text(
@@ -108,6 +111,21 @@ def label_arrows(
                 break
         else:
             text.remove()
+
+
+def _one_of_a_broadcast(axes: Axes, messages: Sequence[Message], since: Since) -> list[Message]:
+    """Critical messages, and one of those that a node sends at about the same time."""
+    low, high = axes.get_xlim()
+    near = _NEAR * axes.figure.dpi / 72.0 * (high - low) / axes.bbox.width
+    kept: list[Message] = []
+    for one in sorted(messages, key=lambda one: not one.critical):
+        if one.critical or not any(
+            (one.label, one.source) == (other.label, other.source)
+            and abs(since(one.sent_s) - since(other.sent_s)) < near
+            for other in kept
+        ):
+            kept.append(one)
+    return kept
 
 
 def _together(

@@ -13,7 +13,7 @@ from simrep.plot.style import GREY, INK
 
 __all__ = ["TableRow", "draw_row_table", "percent"]
 
-_LINE, _LINES = 44, 3  # characters and lines of the words
+_LINE, _LINES = 42, 3  # characters and lines of the words
 _TIME, _SHARE, _WORDS = 0.14, 0.29, 0.33  # places of the columns
 
 
@@ -45,7 +45,7 @@ def draw_row_table(axes: Axes, rows: Sequence[TableRow], words: str) -> None:
         axes.text(x, 1.0, heading, transform=axes.transAxes, ha=align, va="bottom", color=GREY,
                   fontsize=9, in_layout=False)  # fmt: skip
     for number, row in enumerate(rows):
-        text = shorten(row.words, _LINES * _LINE - 16, placeholder=" ...")
+        text = shorten(row.words, _LINES * _LINE - 12, placeholder=" ...")
         for x, cell, align, size in (
             (_TIME, duration(row.seconds), "right", 10.0),
             (_SHARE, "" if row.share is None else percent(row.share), "right", 10.0),

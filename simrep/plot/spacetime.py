@@ -27,6 +27,7 @@ __all__ = ["plot_explanation"]
 
 _WIDTH = 13.3  # inches: that of a slide
 _NODE_HEIGHT, _ROW_HEIGHT = 0.85, 0.41
+_MOST_HEIGHT = 5.0  # of all nodes together
 _LEGEND = 44  # characters of a line
 _APART = 4.0  # from so many times the latency on, the waterfall has a time axis of its own
 
@@ -52,7 +53,8 @@ def plot_explanation(explanation: Explanation, path: str | Path | None = None) -
     its own.
     """
     rows, lines = rows_of(explanation.stages), heights(explanation)
-    inches = [_NODE_HEIGHT * (len(lines) + 0.2), _ROW_HEIGHT * (len(rows) + 0.6)]
+    node_height = min(_NODE_HEIGHT, _MOST_HEIGHT / len(lines))
+    inches = [node_height * (len(lines) + 0.2), _ROW_HEIGHT * (len(rows) + 0.6)]
     began_s, ended_s, until_s = explanation.started_s, explanation.ended_s, explanation.until_s
     shared = until_s - began_s <= _APART * explanation.latency_s
     since = Since.fitting(began_s, until_s)

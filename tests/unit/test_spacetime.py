@@ -195,3 +195,21 @@ def test_anything_can_be_drawn(explanation: Explanation) -> None:
     figure = explanation.plot()
     own = [m for m in explanation.messages if (m.own or m.critical) and isfinite(m.arrived_s)]
     assert len(arrows(figure)) == len(own)
+
+
+def test_among_many_arrows_what_goes_to_all_is_named_once() -> None:
+    size = 5
+    sent = [
+        Message(
+            source * size + target, source, target, f"report {source}", 110,
+            BEGAN_S + 0.05, BEGAN_S + 0.09, BEGAN_S + 0.09, None, True, False,
+        )
+        for source in range(size)
+        for target in range(size)
+        if source != target
+    ]  # fmt: skip
+    nodes = tuple(f"n{number}" for number in range(size))
+    many = texts(explained(nodes=nodes, messages=tuple(sent), activities=()).plot().axes[0])
+    assert all(many.count(f"report {source}") == 1 for source in range(size))
+    few = texts(explained(nodes=nodes, messages=tuple(sent[:4]), activities=()).plot().axes[0])
+    assert few.count("report 0") == 4

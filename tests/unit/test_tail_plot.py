@@ -45,9 +45,9 @@ def test_a_bar_per_stage_above_the_floor_and_one_for_the_floor() -> None:
 
 
 def test_time_share_and_blockers_stand_beside_the_bars() -> None:
-    said = [one.get_text() for one in tail().plot().axes[1].texts]
+    said = [one.get_text().replace("\n", " ") for one in tail().plot().axes[1].texts]
     assert {"74 ms", "76 %", "23 ms", "24 %", "81 ms"} <= set(said)
-    assert "93 % update on n1 (order); 5 % update on n1\n(being executed)" in said
+    assert "93 % update on n1 (order); 5 % update on n1 (being executed)" in said
     assert not any("keepalive" in text for text in said)
 
 
