@@ -7,7 +7,7 @@ from pathlib import Path
 
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import duration
-from simrep.plot.stages import HATCHED, STAGE_COLOURS
+from simrep.plot.stages import STAGE_COLOURS, stage_hatch
 from simrep.plot.style import Sheet, save, styled
 
 __all__ = ["plot_breakdowns"]
@@ -50,7 +50,7 @@ def plot_breakdowns(breakdowns: Mapping[str, Breakdown], path: str | Path | None
             axes.barh(
                 range(len(drawn)), widths, left=ends,
                 height=0.62, label=stage, color=colour, edgecolor="white", linewidth=0.8,
-                hatch="///" if stage in HATCHED else None,
+                hatch=stage_hatch(stage),
             )  # fmt: skip
             for row, width in enumerate(widths):
                 if width >= _LEAST_WIDTH * longest_ms:

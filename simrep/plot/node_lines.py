@@ -12,7 +12,7 @@ from matplotlib.transforms import Bbox
 
 from simrep.plot.lanes import in_lanes
 from simrep.plot.since import Since
-from simrep.plot.stages import HATCHED, STAGE_COLOURS, activity_stage, ink_on, pale
+from simrep.plot.stages import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
 from simrep.plot.style import GREY, INK
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Bar:
     @property
     def hatch(self) -> str | None:
         """As in the waterfall."""
-        return "///" if self.stage in HATCHED and not self.elsewhere else None
+        return None if self.elsewhere else stage_hatch(self.stage)
 
 
 def heights(explanation: Explanation) -> dict[int, float]:

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from simrep.measure.units import duration
 from simrep.plot.arrows import CRITICAL, FOREIGN, MOST_FOREIGN, OWN
 from simrep.plot.since import Since
-from simrep.plot.stages import HATCHED, STAGE_COLOURS, ink_on
+from simrep.plot.stages import STAGE_COLOURS, ink_on, stage_hatch
 from simrep.plot.style import GREY, INK, Sheet
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _GLYPH = 0.0105  # of the bar: width of a character of a name in it
 _INCHES = (8.64 / 5.2, 3.12 / 2.84)  # of a unit of the axes, to the right and upwards
 _EDGE = 0.25  # inches from the middle of a node to where a message leaves it
 _NEAR = (0.7, 0.15)  # labels that are nearer than that stand above each other
+_DISC = 0.2  # labels are higher than that above the middle of a node
 _MOST_LABELS = 8
 _REASON = 90  # characters
 
@@ -180,8 +181,12 @@ class Scene:
         written: list[Place] = []
         for text, (label, (x, y)) in zip(self._labels, named, strict=False):
             above = y + 0.09
-            while any(abs(x - u) < _NEAR[0] and abs(above - v) < _NEAR[1] for u, v in written):
-                above += _NEAR[1]
+            while any(
+                abs(x - u) < _NEAR[0] and abs(above - v) < near
+                for places, near in ((written, _NEAR[1]), (self._places.values(), _DISC))
+                for u, v in places
+            ):
+                above += 0.1 * _NEAR[1]
             written.append((x, above))
             text.set_text(label)
             text.set_position((x, above))

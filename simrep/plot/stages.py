@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 from simrep.plot.style import GREY, INK, PALETTE
 
-__all__ = ["HATCHED", "STAGE_COLOURS", "activity_stage", "ink_on", "pale"]
+__all__ = ["STAGE_COLOURS", "activity_stage", "ink_on", "pale", "stage_hatch"]
 
 _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _BLACK = PALETTE
 # Two more of those that all kinds of colour vision tell apart (Paul Tol's muted scheme).
@@ -30,7 +30,7 @@ STAGE_COLOURS = {
 }
 """By name; what is related has the same colour and differs in its hatching."""
 
-HATCHED = frozenset({"consistency", "commit order", "commit", "retries"})
+_HATCHED = frozenset({"consistency", "commit order", "commit", "retries"})
 
 _LIGHT = frozenset({_SKY, _ORANGE, _PINK})
 
@@ -54,6 +54,11 @@ def activity_stage(station: str) -> str:
     ('execute', 'flush', 'client')
     """
     return next((stage for word, stage in _WORDS if word in station.lower()), "client")
+
+
+def stage_hatch(stage: str) -> str | None:
+    """How the bar of a stage is hatched; None if it is not."""
+    return "///" if stage in _HATCHED else None
 
 
 def ink_on(stage: str) -> str:

@@ -70,7 +70,7 @@ def draw_waterfall(axes: Axes, rows: Sequence[Row], since: Since) -> None:
             axes.barh(
                 number, since(stage.ended_s) - began, left=began, height=2 * _HALF, color=colour,
                 edgecolor="white", linewidth=0.0,
-                hatch="///" if stage.name in HATCHED else None,
+                hatch=stage_hatch(stage.name),
             )  # fmt: skip
             # As wide as a pen at least, so that the shortest stage is found.
             axes.vlines(
