@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from simrep.experiment.curve_dataset import CurveDatasetResult
     from simrep.experiment.curves import CurveDataset
     from simrep.experiment.dataset import Dataset, datasets, load_dataset
-    from simrep.experiment.explain import StallExplanation, explain_stall
-    from simrep.experiment.explained import explain
-    from simrep.experiment.explanation import Explanation
     from simrep.experiment.fragment_sizes import fragment_sizes
     from simrep.experiment.model import Model, find_model, model_names
     from simrep.experiment.model_card import model_card
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
     from simrep.experiment.result import Result
     from simrep.experiment.run import run
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
-    from simrep.experiment.tail import explain_tail
-    from simrep.experiment.tail_explanation import TailExplanation
     from simrep.experiment.validation import Validation, validate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.whatif.analytic.opinion import analytic
@@ -43,6 +38,11 @@ if TYPE_CHECKING:
     from simrep.whatif.sensitivity.ask import sensitivity
     from simrep.whatif.sweep import sweep
     from simrep.whatif.swept import Sweep
+    from simrep.why.commit import explain
+    from simrep.why.explanation import Explanation
+    from simrep.why.stall import StallExplanation, explain_stall
+    from simrep.why.tail import explain_tail
+    from simrep.why.tail_explanation import TailExplanation
     from simrep.workload.transaction import Transaction
 
     __version__: str
@@ -111,9 +111,9 @@ _HOMES = {
     "simrep.experiment.curve_dataset": ("CurveDatasetResult",),
     "simrep.experiment.curves": ("CurveDataset",),
     "simrep.experiment.dataset": ("Dataset", "datasets", "load_dataset"),
-    "simrep.experiment.explain": ("StallExplanation", "explain_stall"),
-    "simrep.experiment.explained": ("explain",),
-    "simrep.experiment.explanation": ("Explanation",),
+    "simrep.why.stall": ("StallExplanation", "explain_stall"),
+    "simrep.why.commit": ("explain",),
+    "simrep.why.explanation": ("Explanation",),
     "simrep.experiment.fragment_sizes": ("fragment_sizes",),
     "simrep.experiment.model": ("Model", "find_model", "model_names"),
     "simrep.experiment.model_card": ("model_card",),
@@ -121,8 +121,8 @@ _HOMES = {
     "simrep.experiment.result": ("Result",),
     "simrep.experiment.run": ("run",),
     "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
-    "simrep.experiment.tail": ("explain_tail",),
-    "simrep.experiment.tail_explanation": ("TailExplanation",),
+    "simrep.why.tail": ("explain_tail",),
+    "simrep.why.tail_explanation": ("TailExplanation",),
     "simrep.experiment.validation": ("Validation", "validate"),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.whatif.compare": ("compare",),

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from simrep.experiment.explanation import Activity, Explanation, Message, Stage
+from simrep.why.explanation import Activity, Explanation, Message, Stage
 
 __all__ = ["explained", "explanations", "scaled", "staged"]
 

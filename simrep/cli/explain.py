@@ -77,15 +77,15 @@ def explain(
     found: Any
     with progress_bar(scenario.name, quiet=json):
         if stall:
-            from simrep.experiment.explain import explain_stall
+            from simrep.why.stall import explain_stall
 
             found = explain_stall(chosen, seed=seed, longer_than_s=longest_s)
         elif slowest is not None:
-            from simrep.experiment.tail import explain_tail
+            from simrep.why.tail import explain_tail
 
             found = explain_tail(chosen, share=slowest, seed=seed)
         else:
-            from simrep.experiment.explained import explain as explain_one
+            from simrep.why.commit import explain as explain_one
 
             found = explain_one(chosen, txn=txn or "slowest", seed=seed)
     if plot is not None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
 
-    from simrep.experiment.explanation import Explanation
+    from simrep.why.explanation import Explanation
 
 __all__ = ["FIGURES", "Result", "RunRecord"]
 
@@ -241,7 +241,7 @@ class Result(Shown):
         replication : int
             From 0.
         """
-        from simrep.experiment.explained import explain
+        from simrep.why.commit import explain
 
         return explain(self.scenario, txn=txn, seed=self.seed, replication=replication)
 

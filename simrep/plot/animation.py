@@ -19,7 +19,7 @@ from simrep.plot.scene import Scene
 from simrep.plot.style import Sheet, styled
 
 if TYPE_CHECKING:
-    from simrep.experiment.explanation import Explanation
+    from simrep.why.explanation import Explanation
 
 __all__ = ["Film", "animate_explanation"]
 

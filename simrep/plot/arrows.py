@@ -17,7 +17,7 @@ from simrep.plot.since import Since
 from simrep.plot.style import INK, PALETTE
 
 if TYPE_CHECKING:
-    from simrep.experiment.explanation import Message
+    from simrep.why.explanation import Message
 
 __all__ = ["CRITICAL", "FOREIGN", "MOST_FOREIGN", "OWN", "draw_arrows", "label_arrows"]
 

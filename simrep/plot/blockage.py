@@ -11,7 +11,7 @@ from simrep.measure.units import duration
 from simrep.plot.style import GREY, PALETTE, Sheet, save, styled
 
 if TYPE_CHECKING:
-    from simrep.experiment.explain import StallExplanation
+    from simrep.why.stall import StallExplanation
 
 __all__ = ["plot_blockages"]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from simrep.plot.lanes import in_lanes
 
 if TYPE_CHECKING:
-    from simrep.experiment.explanation import Activity, Explanation, Message
+    from simrep.why.explanation import Activity, Explanation, Message
 
 __all__ = ["chrome_trace"]
 

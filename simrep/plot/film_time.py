@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from simrep.experiment.explanation import Explanation
+    from simrep.why.explanation import Explanation
 
 __all__ = ["film_times"]
 

@@ -16,7 +16,7 @@ from simrep.plot.stages import STAGE_COLOURS, activity_stage, ink_on, pale, stag
 from simrep.plot.style import GREY, INK
 
 if TYPE_CHECKING:
-    from simrep.experiment.explanation import Explanation
+    from simrep.why.explanation import Explanation
 
 __all__ = [
     "CLIENT",

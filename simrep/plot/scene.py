@@ -17,7 +17,7 @@ from simrep.plot.stages import STAGE_COLOURS, ink_on, stage_hatch
 from simrep.plot.style import GREY, INK, Sheet
 
 if TYPE_CHECKING:
-    from simrep.experiment.explanation import Explanation, Message, Stage
+    from simrep.why.explanation import Explanation, Message, Stage
 
 __all__ = ["Scene"]
 

@@ -18,10 +18,11 @@ from simrep.plot.row_table import TableRow, draw_row_table
 from simrep.plot.since import Since
 from simrep.plot.stages import STAGE_COLOURS, pale
 from simrep.plot.style import GREY, INK, PALETTE, Sheet, save, styled
-from simrep.plot.waterfall import draw_waterfall, rows_of
+from simrep.plot.waterfall import draw_waterfall
+from simrep.why.stage_rows import stage_rows
 
 if TYPE_CHECKING:
-    from simrep.experiment.explanation import Explanation
+    from simrep.why.explanation import Explanation
 
 __all__ = ["plot_explanation"]
 
@@ -52,7 +53,7 @@ def plot_explanation(explanation: Explanation, path: str | Path | None = None) -
     Where the time that is shown is much longer than the latency, the waterfall has a time axis of
     its own.
     """
-    rows, lines = rows_of(explanation.stages), heights(explanation)
+    rows, lines = stage_rows(explanation.stages), heights(explanation)
     node_height = min(_NODE_HEIGHT, _MOST_HEIGHT / len(lines))
     inches = [node_height * (len(lines) + 0.2), _ROW_HEIGHT * (len(rows) + 0.6)]
     began_s, ended_s, until_s = explanation.started_s, explanation.ended_s, explanation.until_s

@@ -12,7 +12,7 @@ from simrep.plot.stages import STAGE_COLOURS, stage_hatch
 from simrep.plot.style import GREY, Sheet, save, styled
 
 if TYPE_CHECKING:
-    from simrep.experiment.tail_explanation import TailExplanation, TailStage
+    from simrep.why.tail_explanation import TailExplanation, TailStage
 
 __all__ = ["plot_tail"]
 

@@ -11,8 +11,8 @@ from time import process_time
 import pytest
 
 import simrep
-from simrep.experiment.explained import explain
-from simrep.experiment.tail import explain_tail
+from simrep.why.commit import explain
+from simrep.why.tail import explain_tail
 
 SCENARIO = {
     "cluster": {"model": "galera", "nodes": 3},

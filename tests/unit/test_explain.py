@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import simrep
 from simrep.cli import app
-from simrep.experiment.explain import StallExplanation, explain_stall
+from simrep.why.stall import StallExplanation, explain_stall
 from tests.blocked_clusters import SMALL, scenario
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simrep.experiment.explain import StallExplanation, explain_stall
 from simrep.experiment.run import simulate
 from simrep.kernel.watch import Watch
 from simrep.scenario import load
+from simrep.why.stall import StallExplanation, explain_stall
 from tests.blocked_clusters import SMALL, scenario
 
 MODELS = ["standalone", "asynchronous", "semisync", "galera", "group_replication"]

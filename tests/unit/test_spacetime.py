@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from simrep.experiment.explanation import Explanation, Message
 from simrep.plot.stages import STAGE_COLOURS
+from simrep.why.explanation import Explanation, Message
 from simrep.workload.laps import LAPS
 from tests.explained import BEGAN_S, explained, explanations, scaled, staged
 

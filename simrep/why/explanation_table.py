@@ -9,9 +9,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from simrep.experiment.explanation import Explanation, Message
-from simrep.experiment.stage_rows import StageRow, stage_rows
 from simrep.measure.units import duration, size
+from simrep.why.explanation import Explanation, Message
+from simrep.why.stage_rows import StageRow, stage_rows
 
 __all__ = ["tables"]
 

@@ -11,15 +11,15 @@ from statistics import fmean, median
 from typing import Any
 
 from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.critical_path import Causes
 from simrep.experiment.plan import Plan, plan
-from simrep.experiment.reasons import Reasons
 from simrep.experiment.replication import simulate, with_run_settings
 from simrep.experiment.story import Follow, Story
-from simrep.experiment.tail_explanation import Blocker, TailExplanation, TailStage
 from simrep.kernel.watch import Key, Waited
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
+from simrep.why.critical_path import Causes
+from simrep.why.reasons import Reasons
+from simrep.why.tail_explanation import Blocker, TailExplanation, TailStage
 from simrep.workload.clients import Think
 from simrep.workload.journeys import Journey
 from simrep.workload.laps import LAPS

@@ -204,7 +204,7 @@ class Explanation(Shown):
 
     def tables(self) -> Group:
         """The stages as bars, what they waited for, and the critical path, for a terminal."""
-        from simrep.experiment.explanation_table import tables
+        from simrep.why.explanation_table import tables
 
         return tables(self)
 

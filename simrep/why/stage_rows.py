@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simrep.experiment.explanation import Stage
+from simrep.why.explanation import Stage
 
 __all__ = ["StageRow", "stage_rows"]
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.critical_path import Causes
-from simrep.experiment.explanation import Activity, Explanation, Message, Stage
 from simrep.experiment.plan import Plan, plan
-from simrep.experiment.reasons import Reasons
 from simrep.experiment.replication import simulate
 from simrep.experiment.story import Follow, Story
 from simrep.kernel.chronicle import Sent, Span
 from simrep.measure.units import amount
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
+from simrep.why.critical_path import Causes
+from simrep.why.explanation import Activity, Explanation, Message, Stage
+from simrep.why.reasons import Reasons
 from simrep.workload.journeys import Journey
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction

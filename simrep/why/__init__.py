@@ -1,0 +1,1 @@
+"""Why a run went as it did: one transaction, the slowest ones, a stall."""
