@@ -89,8 +89,8 @@ class Message:
         What it is: ``writeset 17``, ``gap``, ``accept``, ``reply``.
     size_bytes : int
     sent_s, arrived_s, handled_s : float
-        It begins to leave its node, its last byte arrives, the receiver has handled it (NaN if
-        that is not known), in simulated seconds.
+        It begins to leave its node, its last byte arrives, the receiver has handled it; NaN for
+        what has not happened in the run or is not known, in simulated seconds.
     cause : int or None
         The message which the sender had just handled when it sent this one; None if none did.
     own : bool
