@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from matplotlib.axes import Axes
+
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import duration
 from simrep.plot.stages import STAGE_COLOURS, stage_hatch
 from simrep.plot.style import Sheet, save, styled
 
-__all__ = ["plot_breakdowns"]
+__all__ = ["draw_breakdowns", "plot_breakdowns"]
 
 _LEAST_WIDTH = 0.075  # of the axis, for a bar to hold its number
 
@@ -38,33 +40,37 @@ def plot_breakdowns(breakdowns: Mapping[str, Breakdown], path: str | Path | None
     drawn = {label: one for label, one in breakdowns.items() if one.stages}
     if not drawn:
         raise ValueError("no transactions whose latency could be drawn by stages")
-    longest_ms = 1e3 * max(one.latency_s for one in drawn.values())
     with styled():
         figure = Sheet(11.0, 1.9 + 0.62 * len(drawn))
-        axes = figure.subplots()
-        ends = [0.0] * len(drawn)
-        for stage, colour in STAGE_COLOURS.items():
-            if not any(stage in one.stages for one in drawn.values()):
-                continue
-            widths = [1e3 * one.stages.get(stage, 0.0) for one in drawn.values()]
-            axes.barh(
-                range(len(drawn)), widths, left=ends,
-                height=0.62, label=stage, color=colour, edgecolor="white", linewidth=0.8,
-                hatch=stage_hatch(stage),
-            )  # fmt: skip
-            for row, width in enumerate(widths):
-                if width >= _LEAST_WIDTH * longest_ms:
-                    axes.text(ends[row] + width / 2, row, duration(width / 1e3), color="white",
-                              fontsize=10, fontweight="bold", ha="center", va="center")  # fmt: skip
-                ends[row] += width
-        for row, one in enumerate(drawn.values()):
-            axes.text(ends[row] + 0.008 * longest_ms, row, duration(one.latency_s),
-                      ha="left", va="center")  # fmt: skip
-        axes.set_yticks(range(len(drawn)), labels=list(drawn))
-        axes.set_ylim(len(drawn) - 0.5, -0.5)
-        axes.set_xlim(0, 1.1 * longest_ms)
-        axes.set_xlabel("mean latency of a committed transaction (ms)")
-        axes.grid(visible=False, axis="y")
+        draw_breakdowns(figure.subplots(), drawn)
         figure.legend(loc="outside lower center", ncols=6)
         save(figure, path)
     return figure
+
+
+def draw_breakdowns(axes: Axes, drawn: Mapping[str, Breakdown]) -> None:
+    """A bar per breakdown, from top to bottom; all of them have stages."""
+    longest_ms = 1e3 * max(one.latency_s for one in drawn.values())
+    ends = [0.0] * len(drawn)
+    for stage, colour in _COLOURS.items():
+        if not any(stage in one.stages for one in drawn.values()):
+            continue
+        widths = [1e3 * one.stages.get(stage, 0.0) for one in drawn.values()]
+        axes.barh(
+            range(len(drawn)), widths, left=ends,
+            height=0.62, label=stage, color=colour, edgecolor="white", linewidth=0.8,
+            hatch="///" if stage in _HATCHED else None,
+        )  # fmt: skip
+        for row, width in enumerate(widths):
+            if width >= _LEAST_WIDTH * longest_ms:
+                axes.text(ends[row] + width / 2, row, duration(width / 1e3), color="white",
+                          fontsize=10, fontweight="bold", ha="center", va="center")  # fmt: skip
+            ends[row] += width
+    for row, one in enumerate(drawn.values()):
+        axes.text(ends[row] + 0.008 * longest_ms, row, duration(one.latency_s),
+                  ha="left", va="center")  # fmt: skip
+    axes.set_yticks(range(len(drawn)), labels=list(drawn))
+    axes.set_ylim(len(drawn) - 0.5, -0.5)
+    axes.set_xlim(0, 1.1 * longest_ms)
+    axes.set_xlabel("mean latency of a committed transaction (ms)")
+    axes.grid(visible=False, axis="y")

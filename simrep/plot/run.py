@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter
 
 from simrep.measure.units import duration, number
+from simrep.plot.latency_axis import latency_axis
 from simrep.plot.marks import draw_marks, marks_of
 from simrep.plot.style import GREY, PALETTE, Sheet, save, styled
 
@@ -20,7 +21,6 @@ __all__ = ["plot_result"]
 
 _SHOWN_STALL = 2  # a silence of this many intervals is shaded
 _PANEL = (4.3, 3.5)  # inches, about: what the texts around the axes leave of a half of the figure
-_STEPS: tuple[tuple[float, ...], ...] = ((1, 2, 5), (1, 3), (1,))  # ticks per decade, fewer if many
 
 
 def plot_result(result: Result, path: str | Path | None = None) -> Sheet:
@@ -60,19 +60,7 @@ def _latency(axes: Axes, result: Result) -> None:
         return
     axes.plot(seconds, 100 * fraction, color=PALETTE[0], zorder=3)
     axes.fill_between(seconds, 100 * fraction, color=PALETTE[0], alpha=0.10, linewidth=0)
-    low, high = max(result.histogram.percentile(0.1), 1e-6), result.histogram.max_s
-    if high > 20 * low:
-        axes.set_xscale("log")
-        axes.set_xlim(low / 1.1, high * 1.1)
-        steps = _STEPS[sum(high > ratio * low for ratio in (100, 3000))]
-        axes.xaxis.set_major_locator(LogLocator(subs=steps))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_minor_formatter(NullFormatter())
-    else:
-        margin = 0.06 * (high - low) or 0.5 * high
-        axes.set_xlim(max(0.0, low - margin), high + margin)
-        axes.xaxis.set_major_locator(MaxNLocator(6))
-    axes.xaxis.set_major_formatter(FuncFormatter(_tick_text))
+    latency_axis(axes, result.histogram.percentile(0.1), result.histogram.max_s)
     for name, percent in (("p50", 50), ("p95", 95), ("p99", 99)):
         value = result.latency_s[name]
         axes.plot([value], [percent], "o", color=PALETTE[1], markeredgecolor="white", zorder=4)
@@ -129,15 +117,6 @@ def _mark(axes: Axes, result: Result) -> None:
         for what, at in marks_of(record).items()
     ]
     draw_marks(axes, marks, width_in=_PANEL[0], height_in=_PANEL[1], top=0.84)
-
-
-def _tick_text(seconds: float, _: object = None) -> str:
-    """Tick labels without trailing zeros: 5 ms, 0.2 s."""
-    if seconds == 0:
-        return "0"
-    if seconds >= 0.999:
-        return f"{seconds:.4g} s"
-    return f"{seconds * 1e3:.4g} ms" if seconds >= 0.999e-3 else f"{seconds * 1e6:.4g} us"
 
 
 def _nothing(axes: Axes) -> None:
