@@ -48,8 +48,18 @@ def plot_breakdowns(breakdowns: Mapping[str, Breakdown], path: str | Path | None
     return figure
 
 
-def draw_breakdowns(axes: Axes, drawn: Mapping[str, Breakdown]) -> None:
-    """A bar per breakdown, from top to bottom; all of them have stages."""
+def draw_breakdowns(
+    axes: Axes, drawn: Mapping[str, Breakdown], *, least_width: float = _LEAST_WIDTH
+) -> None:
+    """A bar per breakdown, from top to bottom; all of them have stages.
+
+    Parameters
+    ----------
+    axes : Axes
+    drawn : mapping of str to Breakdown
+    least_width : float
+        Share of the axis that a stage needs to have its duration written into it.
+    """
     longest_ms = 1e3 * max(one.latency_s for one in drawn.values())
     ends = [0.0] * len(drawn)
     for stage, colour in _COLOURS.items():
@@ -62,7 +72,7 @@ def draw_breakdowns(axes: Axes, drawn: Mapping[str, Breakdown]) -> None:
             hatch="///" if stage in _HATCHED else None,
         )  # fmt: skip
         for row, width in enumerate(widths):
-            if width >= _LEAST_WIDTH * longest_ms:
+            if width >= least_width * longest_ms:
                 axes.text(ends[row] + width / 2, row, duration(width / 1e3), color="white",
                           fontsize=10, fontweight="bold", ha="center", va="center")  # fmt: skip
             ends[row] += width
