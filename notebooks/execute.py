@@ -72,11 +72,12 @@ def execute(source: Path) -> Executed:
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
         store_widget_state=False,
+        extra_arguments=["--log-level=40"],
     )
     try:
         client.execute(env=_environment())
     except CellExecutionError as failed:
-        error = str(failed)
+        error = f"{failed.ename}: {failed.evalue}\nin the cell\n{_cell_of(notebook)}"
     seconds = perf_counter() - began
     _keep_pictures(notebook)
     if not error:
@@ -101,6 +102,17 @@ def _environment() -> dict[str, str]:
     """That of the kernel: the interpreter's own kernel, and the package of this repository."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _cell_of(notebook: nbformat.NotebookNode) -> str:
+    """The source of the cell that failed."""
+    failed = (
+        cell.source
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.output_type == "error"
+    )
+    return next(failed, "")
 
 
 def _keep_pictures(notebook: nbformat.NotebookNode) -> None:

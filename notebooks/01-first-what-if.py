@@ -1,0 +1,126 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 1. A first what-if
+#
+# Three database servers replicate synchronously. One of them is to move to another region. What will
+# a commit cost, and how much will the cluster still commit?
+#
+# You need no cluster for that: simrep simulates one, message by message. Run the cells from top to
+# bottom (Shift+Enter), then move the sliders.
+
+# %%
+import simrep
+
+scenario = simrep.load("""
+name = "Third node in another region"
+
+[cluster]
+model = "galera"
+version = "mariadb-11.8"
+nodes = ["n1", "n2", "n3"]
+
+[network]
+rtt_ms = 0.5
+
+[[network.path]]
+from = "*"
+to = "n3"
+rtt_ms = 20
+
+[workload]
+preset = "sysbench-oltp-update-index"
+threads = 16
+nodes = ["n1"]
+queries = 500
+
+[run]
+interval_s = 0.1
+""")
+
+# %% [markdown]
+# Four tables: the product and its nodes, the network, the load. `n1` and `n2` are 0.5 ms apart, `n3` has
+# a round trip of 20 ms. Sixteen clients write at `n1`, 500 transactions in all, as sysbench does it.
+
+# %%
+result = simrep.run(scenario)
+print(
+    f"{result.throughput_tps:.0f} transactions/s; half of them take up to "
+    f"{1e3 * result.latency_s['p50']:.1f} ms, 95 % up to {1e3 * result.latency_s['p95']:.1f} ms"
+)
+result.plot()
+
+# %% [markdown]
+# **What you see.** No commit is faster than the round trip to the far node: Galera commits when *all* nodes
+# are known to have the transaction. Some take two round trips. Where does the time go?
+
+# %%
+print(result.breakdown())
+
+# %% [markdown]
+# Not to processors, not to disks: all but a rest is `order` and what belongs to it, which is waiting for
+# the network. Better machines would change little. Is that so?
+
+# %%
+faster = scenario.replace(
+    {
+        "cluster.machine.cores": 16,  # instead of 4
+        "cluster.costs.statement_us": 45,  # instead of 90
+        "cluster.costs.fsync_us": 15,  # instead of 150
+    }
+)
+change = simrep.compare(
+    scenario,
+    faster,
+    figures=["throughput_tps", "latency_s.mean"],
+    labels=("today", "better machines"),
+    replications=6,
+)
+print(change.verdict)
+change.plot()
+
+# %% [markdown]
+# ## Now you
+#
+# Move the round trip to 100 ms and watch the curve move to the right. Then add threads: which of the two
+# figures, latency or throughput, can you buy back? Then the send window (notebook 3 explains it).
+
+# %%
+simrep.explore(
+    scenario,
+    sliders={
+        "network.path.0.rtt_ms": (1, 200),
+        "workload.threads": [1, 4, 16, 64],
+        "send window": {
+            "Galera's default": {
+                "cluster.options.evs.send_window": 4,
+                "cluster.options.evs.user_send_window": 2,
+            },
+            "no limit": {
+                "cluster.options.evs.send_window": 512,
+                "cluster.options.evs.user_send_window": 512,
+            },
+        },
+    },
+)
+
+# %% [markdown]
+# ## What you have learned
+#
+# - The round trip to the farthest node is the floor of every commit.
+# - Throughput is clients divided by latency: more clients make up for the distance, faster machines do
+#   not.
+#
+# **Try yourself.** Change the scenario: `model = "group_replication"` with `version = "mysql-8.4"`, and
+# `model = "semisync"`. Who waits for the far node, and who does not? Then describe
+# [your own cluster](../docs/howto/describe-your-cluster.md).

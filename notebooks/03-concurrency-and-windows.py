@@ -1,0 +1,129 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 3. Why concurrency hides latency, and what the EVS window does
+#
+# A commit over a WAN takes a round trip, 80 ms here. So a cluster does a dozen commits per second? One client
+# does. This notebook shows why a hundred clients do more than a thousand, and which limit they meet.
+
+# %%
+import simrep
+
+scenario = simrep.load("""
+name = "Galera, third node 80 ms away"
+
+[cluster]
+model = "galera"
+version = "mariadb-11.8"
+nodes = ["n1", "n2", "n3"]
+
+[cluster.options]
+wsrep_slave_threads = 16
+
+[network]
+rtt_ms = 0.5
+
+[[network.path]]
+from = "*"
+to = "n3"
+rtt_ms = 80
+
+[workload]
+preset = "sysbench-oltp-insert"
+nodes = ["n1"]
+threads = 1
+
+[run]
+duration_s = 4
+warmup_s = 1
+""")
+SEND, USER = "cluster.options.evs.send_window", "cluster.options.evs.user_send_window"
+windows = {
+    "4/2, the default": {SEND: 4, USER: 2},
+    "512/512": {SEND: 512, USER: 512},
+}
+
+# %% [markdown]
+# ## Threads and windows
+#
+# Transactions do not have to wait for each other: while one is on its way, others can be as well. The EVS
+# window limits how many sequence numbers may be under way in the whole cluster: by default 4, and 2 for a message
+# that meets an empty queue.
+
+# %%
+found = simrep.sweep(scenario, {"workload.threads": [1, 4, 16, 64], "window": windows}, seed=2)
+found.plot(of="throughput_tps")
+
+# %% [markdown]
+# Almost a straight line: throughput = clients / latency (Little's law). Twice the clients, twice the
+# throughput, as long as the latency stays.
+
+# %%
+for point in found.points:
+    threads = point.labels["workload.threads"]
+    by_law = threads / point.mean("latency_s.mean")
+    print(
+        f"{threads:3} threads, window {point.labels['window']:17} "
+        f"{point.mean('throughput_tps'):6.0f}/s, threads / latency {by_law:6.0f}/s"
+    )
+    assert abs(by_law / point.mean("throughput_tps") - 1) < 0.1
+
+# %% [markdown]
+# ## What the window costs
+#
+# Latency does *not* stay. With the small window some transactions take two round trips: they come
+# while the window is used up, wait until an answer arrives, and only then set out on their own round trip.
+
+# %%
+found.plot(of="latency_s.p95")
+
+# %%
+busy = scenario.replace({"workload.threads": 16})
+small = simrep.run(busy, seed=2)
+large = simrep.run(busy.replace(windows["512/512"]), seed=2)
+assert large.latency_s["p95"] < small.latency_s["p95"]
+print(
+    f"p95 {1e3 * small.latency_s['p95']:.0f} ms with the default window, "
+    f"{1e3 * large.latency_s['p95']:.0f} ms with 512/512"
+)
+small.plot()
+
+# %% [markdown]
+# ## One slow commit, seen from within
+#
+# Time runs to the right, each line is a node, each arrow a message. Look where the transaction waits before its
+# own message leaves.
+
+# %%
+slow = simrep.explain(busy, txn="p95", seed=2)
+slow.plot()
+
+# %%
+print(slow)
+
+# %% [markdown]
+# The same as a film, slowed down:
+
+# %%
+slow.animate(seconds=8)
+
+# %% [markdown]
+# ## What you have learned
+#
+# - Concurrency hides latency: throughput grows with the clients, and nobody's commit gets faster.
+# - The window decides who takes one round trip and who takes two. Larger windows take away the second one.
+#
+# **Try yourself.** How large does the window have to be for 16 threads? Try 8/4, 16/8, 32/16. Then let the
+# clients insert 1,000 rows each (`"workload.class": [{"rows": 1000}]`): large writesets travel in pieces, and
+# the window bites again. [Plan threads and windows](../docs/howto/plan-threads-and-windows.md) has
+# the recipe.
