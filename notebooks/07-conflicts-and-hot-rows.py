@@ -1,0 +1,153 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 7. Conflicts and hot rows
+#
+# Everybody may write everywhere, says the brochure. What happens when two nodes write the same row at
+# the same time? And why does a counter that everybody increments get slower with distance, even with one writer?
+
+# %%
+import simrep
+
+scenario = simrep.load("""
+name = "Two writers, three nodes"
+
+[cluster]
+model = "galera"
+version = "mariadb-11.8"
+nodes = ["n1", "n2", "n3"]
+
+[cluster.options]
+wsrep_slave_threads = 8
+wsrep_retry_autocommit = 0
+
+[network]
+rtt_ms = 20
+
+[workload]
+threads = 8
+nodes = ["n1", "n2"]
+
+[[workload.class]]
+name = "update"
+table = "stock"
+row_bytes = 60
+keys = { distribution = "uniform", rows = 1000 }
+
+[run]
+duration_s = 5
+warmup_s = 1
+""")
+ROWS = "workload.class.0.keys.rows"
+
+# %% [markdown]
+# Four clients at each of two nodes, 20 ms apart, update one row per transaction. How many rows there are
+# decides how often two of them meet.
+
+# %%
+found = simrep.sweep(scenario, {ROWS: [10, 30, 100, 1000, 10000]}, seed=1, replications=2)
+for point in found.points:
+    done, failed = point.mean("throughput_tps"), point.mean("aborted") / 5
+    print(
+        f"{point.labels[ROWS]:6,} rows: {done:5.0f} commits/s, {failed:5.1f} aborts/s, "
+        f"{100 * failed / (done + failed):4.1f} % fail"
+    )
+found.plot(of="aborted")
+
+# %%
+failed = {point.labels[ROWS]: point.mean("aborted") for point in found.points}
+assert failed[10] > 10 * failed[1000]
+
+# %% [markdown]
+# **First ordered wins.** Both transactions execute without knowing of each other. At their commit the group orders
+# them, and all nodes find alike that the second one has read what the first one changed: it fails, and its client
+# sees a deadlock error.
+#
+# ## One writer only
+#
+# The same clients, all at `n1`. Nobody fails now; clients wait for the row lock instead, and a lock is held
+# until the commit, for a round trip at least.
+
+# %%
+from simrep.plot.breakdown import plot_breakdowns
+
+few = scenario.replace({ROWS: 10})
+places = {
+    "two writers, 10 rows": few,
+    "one writer, 10 rows": few.replace({"workload.nodes": ["n1"]}),
+    "one writer, 10,000 rows": few.replace({ROWS: 10_000, "workload.nodes": ["n1"]}),
+}
+results = {name: simrep.run(one, seed=1) for name, one in places.items()}
+for name, result in results.items():
+    print(f"{name:24} {result.throughput_tps:5.0f} commits/s, {result.aborted:5.0f} aborts in all")
+assert results["one writer, 10 rows"].aborted == 0
+plot_breakdowns({name: result.breakdown() for name, result in results.items()})
+
+# %% [markdown]
+# ## The hot row
+#
+# One row for all: it is updated once per commit latency, whatever the number of clients, and no setting of the
+# group communication helps. Among three nodes that are equally far from each other a commit of Galera takes one and
+# a half round trips ([why](../docs/explanation/group-communication.md)).
+
+# %%
+hot = few.replace({ROWS: 1, "workload.nodes": ["n1"]})
+THREADS = "workload.threads"
+counter = simrep.sweep(hot, {"network.rtt_ms": [5, 20, 80], THREADS: [1, 4, 16]}, seed=1)
+counter.plot(of="throughput_tps")
+
+# %%
+for point in counter.points:
+    if point.labels[THREADS] == 16:
+        bound = 1e3 / (1.5 * point.labels["network.rtt_ms"])
+        rate = point.mean("throughput_tps")
+        print(f"{point.labels['network.rtt_ms']:3} ms: {rate:5.1f}/s, at most {bound:5.1f}/s")
+        assert rate <= 1.02 * bound
+
+# %% [markdown]
+# ## Retries, and another product
+#
+# Galera's server repeats a statement that commits by itself (`wsrep_retry_autocommit`), so the client sees fewer
+# errors. Group Replication in multi-primary mode finds conflicts in the same way.
+
+# %%
+writers = {
+    "Galera, no retry": few,
+    "Galera, 4 retries": few.replace({"cluster.options.wsrep_retry_autocommit": 4}),
+    "Group Replication": few.replace(
+        {
+            "cluster": {
+                "model": "group_replication",
+                "version": "mysql-8.4",
+                "nodes": 3,
+                "options": {"group_replication_single_primary_mode": False},
+            }
+        }
+    ),
+}
+for name, one in writers.items():
+    result = simrep.run(one, seed=1)
+    tried = result.committed + result.aborted
+    print(
+        f"{name:18} {result.throughput_tps:5.0f} commits/s, {100 * result.aborted / tried:4.1f} % fail"
+    )
+
+# %% [markdown]
+# ## What you have learned
+#
+# - Writers on several nodes: conflicts become errors. One writer: they become waits.
+# - The distance lengthens the time in which two transactions can meet, so it makes both worse.
+# - A hot row is updated once per commit latency. Move the counter out of the database, or split it.
+#
+# **Try yourself.** Send clients of the same rows to the same node (`[[workload.group]]` and classes with tables of
+# their own): what remains of the conflicts? How many rows does it take at 80 ms until less than 1 % fail?
