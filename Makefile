@@ -4,10 +4,13 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+LABS   := $(patsubst %.py,%.ipynb,$(wildcard notebooks/[0-9]*.py))
+FIRST  := $(firstword $(LABS))
 WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset["cells"], "no cells"
 
 .NOTPARALLEL:
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
+.PHONY: lab notebooks browser-test
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -47,6 +50,25 @@ format: $(VENV)/tested
 benchmark: $(VENV)/tested
 	$(BIN)/pytest tests/benchmarks --benchmark-enable -s
 
+# JupyterLab on the notebooks, as copies that git does not know: change in them what you like
+# (make lab LAB="--no-browser --allow-root").
+lab: $(VENV)/lab $(LABS)
+	$(BIN)/jupyter-lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) $(LAB)
+
+notebooks/%.ipynb: notebooks/%.py | $(VENV)/lab
+	$(BIN)/jupytext --quiet --to ipynb --output $@ $<
+
+# Executes the notebooks that have changed, two at a time: build/notebooks/.
+notebooks: $(VENV)/tested
+	$(BIN)/python notebooks/execute.py
+
+# A notebook in a real browser: JupyterLab in Debian's Chromium, which is installed if it is missing.
+browser-test: $(VENV)/browser
+	command -v chromium > /dev/null || { \
+	  test "$$(id -u)" = 0 || { echo "install Chromium: apt-get install chromium"; exit 1; }; \
+	  apt-get update -q && apt-get install -q --yes chromium; }
+	SIMREP_BROWSER=needed $(BIN)/pytest tests/browser
+
 # Predicts every dataset again, with two processes (make scoreboard JOBS=8): docs/validation/.
 scoreboard: $(VENV)/installed
 	$(BIN)/python docs/generate_scoreboard.py --jobs $(or $(JOBS),2)
@@ -59,6 +81,7 @@ rig-smoke: $(VENV)/rigged
 	$(BIN)/simrep rig measure smoke --out build/rig-smoke $(or $(RIG),--engine netns)
 
 clean:
+	rm -rf $(LABS)
 	rm -rf $(VENV) build dist *.egg-info htmlcov .coverage
 	rm -rf .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -77,3 +100,11 @@ $(VENV)/tested: pyproject.toml | $(VENV)/bin/python
 $(VENV)/rigged: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[rig]'
 	touch $@ $(VENV)/installed
+
+$(VENV)/lab: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
+	touch $@ $(VENV)/installed
+
+$(VENV)/browser: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	touch $@ $(VENV)/tested $(VENV)/installed

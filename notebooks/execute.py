@@ -1,7 +1,8 @@
 """Execute the notebooks: ``python notebooks/execute.py [NAME...] [--jobs 2]``.
 
 Writes them with their outputs into build/notebooks/ and prints how long each took. One that was
-executed before is left alone until its source or the package changes.
+executed before is left alone until its source or the package changes. The pages of the
+documentation are made from there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ SOURCES = sorted((ROOT / "notebooks").glob("[0-9]*.py"))
 BUILT = ROOT / "build" / "notebooks"
 
 _CELL_LIMIT_S = 120
+_LINK = "](../"
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _READ = (".py", ".toml", ".csv")
 
@@ -63,14 +65,13 @@ def execute(source: Path) -> Executed:
         if before.get("digest") == digest:
             return Executed(source.stem, target, before["seconds"], fresh=False)
     notebook = jupytext.read(source)
-    folder = target.parent / source.stem
-    folder.mkdir(parents=True, exist_ok=True)
+    BUILT.mkdir(parents=True, exist_ok=True)
     began, error = perf_counter(), ""
     client = NotebookClient(
         notebook,
         timeout=_CELL_LIMIT_S,
         kernel_name="python3",
-        resources={"metadata": {"path": str(folder)}},
+        resources={"metadata": {"path": str(BUILT)}},
         store_widget_state=False,
         extra_arguments=["--log-level=40"],
     )
@@ -80,6 +81,7 @@ def execute(source: Path) -> Executed:
         error = f"{failed.ename}: {failed.evalue}\nin the cell\n{_cell_of(notebook)}"
     seconds = perf_counter() - began
     _keep_pictures(notebook)
+    _move_links(notebook)
     if not error:
         notebook.metadata["simrep"] = {"digest": digest, "seconds": round(seconds, 1)}
     nbformat.write(notebook, target)
@@ -122,6 +124,13 @@ def _keep_pictures(notebook: nbformat.NotebookNode) -> None:
             data = output.get("data", {})
             if "image/png" in data:
                 data.pop(_WIDGET, None)
+
+
+def _move_links(notebook: nbformat.NotebookNode) -> None:
+    """Links lead to the same places from the folder of the executed notebooks."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = cell.source.replace(_LINK, f"{_LINK}../")
 
 
 def _digest(source: Path) -> str:
