@@ -68,8 +68,8 @@ result.plot()
 print(result.breakdown())
 
 # %% [markdown]
-# Not to processors, not to disks: all but a rest is `order` and what belongs to it, which is waiting for
-# the network. Better machines would change little. Is that so?
+# Not to processors, not to disks: `order` and `send window` are waiting for the network, and whoever waits for a row
+# lock waits for another one's commit. Better machines would change little. Is that so?
 
 # %%
 faster = scenario.replace(

@@ -74,7 +74,8 @@ def draw_breakdowns(
         for row, width in enumerate(widths):
             if width >= least_width * longest_ms:
                 axes.text(ends[row] + width / 2, row, duration(width / 1e3), color="white",
-                          fontsize=10, fontweight="bold", ha="center", va="center")  # fmt: skip
+                          fontsize=10, fontweight="bold", ha="center", va="center",
+                          bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5})  # fmt: skip
             ends[row] += width
     for row, one in enumerate(drawn.values()):
         axes.text(ends[row] + 0.008 * longest_ms, row, duration(one.latency_s),
