@@ -65,8 +65,8 @@ found = simrep.sweep(scenario, {"workload.threads": [1, 4, 16, 64], "window": wi
 found.plot(of="throughput_tps")
 
 # %% [markdown]
-# Almost a straight line: throughput = clients / latency (Little's law). Twice the clients, twice the
-# throughput, as long as the latency stays.
+# Four times the threads, nearly four times the throughput (the axis of the threads grows by factors): throughput =
+# clients / latency, which is Little's law.
 
 # %%
 for point in found.points:

@@ -56,7 +56,7 @@ answer = simrep.plan(
     regions=["us-east-1", "us-west-2", "eu-west-1"],
     writes="us-east-1",
     objective=OBJECTIVE,
-    replications=2,
+    replications=4,
 )
 answer
 

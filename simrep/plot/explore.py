@@ -17,6 +17,7 @@ from simrep.experiment.result import Result
 from simrep.experiment.run import run
 from simrep.measure.units import duration, number
 from simrep.plot.explore_sliders import Given, Slider, sliders_of
+from simrep.plot.path_label import path_label
 from simrep.scenario import Scenario, load, with_values
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class Exploration:
             (_text(slider.levels[position].label), self._result((position, *self._at[1:])))
             for position in positions
         ]
-        return plot_overview(self._beside(), slider.label, levels, path)
+        return plot_overview(self._beside(), path_label(slider.name, self._sliders), levels, path)
 
     def widget(self) -> Any:
         """The sliders and the picture, as an ipywidget."""
@@ -197,7 +198,7 @@ class _Panel:
                     (_text(one.label), position) for position, one in enumerate(slider.levels)
                 ],
                 value=slider.first,
-                description=slider.label,
+                description=path_label(slider.name, exploration._sliders),
                 continuous_update=False,
                 style={"description_width": "16em"},
                 layout={"width": "38em"},

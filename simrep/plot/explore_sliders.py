@@ -9,7 +9,6 @@ from typing import Any
 
 from simrep.errors import ScenarioError
 from simrep.experiment.plan import Plan, plan
-from simrep.measure.units import describe
 from simrep.scenario import Scenario, with_values
 from simrep.scenario.options import by_spelling
 from simrep.whatif.factors import Given as GivenLevels
@@ -27,7 +26,6 @@ _STEPS = 20
 _ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _CLIENTS = "workload.threads"
 _ALONE = "standalone"  # no commit of it sees the network
-_SAID = {"rtt_ms": "round trip (ms)", "rate_tps": "arrivals per second"}
 
 _RTTS_MS = (0.2, 1, 2, 5, 10, 20, 30, 50, 80, 100, 150, 200, 300)
 _THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -58,8 +56,6 @@ class Slider:
     ----------
     name : str
         Path of a value of the scenario, or a name for levels that change several.
-    label : str
-        What stands beside it.
     levels : tuple of Level
         What it can be set to.
     first : int
@@ -67,7 +63,6 @@ class Slider:
     """
 
     name: str
-    label: str
     levels: tuple[Level, ...]
     first: int
 
@@ -104,7 +99,7 @@ def _slider(scenario: Scenario, planned: Plan, name: str, given: Any, *, lenient
         else:
             allowed.append(level)
     levels, first = _with_the_first(scenario, planned, name, allowed, labelled=labelled)
-    return Slider(name, _label(name), tuple(levels), first)
+    return Slider(name, tuple(levels), first)
 
 
 def _levels(scenario: Scenario, name: str, given: Any) -> Sequence[Level]:
@@ -178,14 +173,6 @@ def _round_values(low: float, high: float, *, whole: bool) -> list[float]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _label(name: str) -> str:
-    for table in ("cluster.options.", "cluster.costs."):
-        if name.startswith(table):
-            return name.removeprefix(table).strip("\"'")
-    last = name.rpartition(".")[2]
-    return _SAID.get(last, describe(last))
 
 
 def _usual(planned: Plan) -> Iterator[tuple[str, Any]]:

@@ -14,6 +14,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.figures import unit_of
 from simrep.measure.units import describe, duration, number
+from simrep.plot.path_label import path_label
 from simrep.plot.style import MARKERS, Sheet, colour, save, styled, value_ticks
 
 if TYPE_CHECKING:
@@ -122,11 +123,11 @@ def _lines(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
             _line(axes, _matching(points, chosen), across, figure, index, one)
         _across(axes, points, across)
         if facet is not None:
-            axes.set_title(f"{describe(facet)} {value}")
+            axes.set_title(f"{path_label(facet, sweep.factors)} {value}")
     axes_of[0].set_ylim(bottom=0)  # shared, and fixed from now on
     axes_of[0].set_ylabel(_label(figure))
     if by is not None:
-        axes_of[-1].legend(title=describe(by), loc="best")
+        axes_of[-1].legend(title=path_label(by, sweep.factors), loc="best")
     return sheet
 
 
@@ -157,7 +158,7 @@ def _line(
 
 def _across(axes: Axes, points: Sequence[SweepPoint], factor: str) -> None:
     """The axis of a factor: ticks at its levels, logarithmic if they are far apart."""
-    axes.set_xlabel(describe(factor))
+    axes.set_xlabel(path_label(factor, points[0].labels))
     levels = _levels(points, factor)
     if not all(map(_is_number, levels)):
         return
@@ -193,7 +194,7 @@ def _heat(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
         axis.set_major_locator(FixedLocator(range(len(levels))))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FixedFormatter([str(level) for level in levels]))
-        axis.set_label_text(describe(factor))
+        axis.set_label_text(path_label(factor, sweep.factors))
     sheet.colorbar(image, ax=axes, label=_label(figure))
     return sheet
 
@@ -215,7 +216,7 @@ def _scatter(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
         axes.plot(x, means, "o", color=colour(0), markeredgecolor="white", alpha=0.8)
         if numeric and levels[0] > 0 and levels[-1] > _FAR_APART * levels[0]:
             axes.set_xscale("log")
-        axes.set_xlabel(describe(factor))
+        axes.set_xlabel(path_label(factor, sweep.factors))
     for axes in panels[count:]:
         axes.set_visible(False)
     panels[0].set_ylim(bottom=0)

@@ -329,7 +329,7 @@ def test_lines_have_bands_and_their_factors(found: Sweep, tmp_path) -> None:
     [axes] = figure.axes
     assert len(axes.lines) == 2
     assert len(axes.collections) == 2  # the bands
-    assert axes.get_xlabel() == "workload.threads"
+    assert axes.get_xlabel() == "threads"
     assert axes.get_ylabel() == "throughput (transactions/s)"
     assert axes.lines[0].get_xdata().tolist() == [1, 2, 4]
     assert (tmp_path / "lines.png").stat().st_size > 10_000
