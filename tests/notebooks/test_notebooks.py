@@ -1,6 +1,5 @@
 """Every notebook is executed; none fails, each shows a picture, and links lead somewhere."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -8,14 +7,12 @@ import jupytext
 import nbformat
 import pytest
 
+from notebooks import execute as runner
+
 ROOT = Path(__file__).parents[2]
 JOBS = 2
 
 LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)")
-
-spec = importlib.util.spec_from_file_location("execute", ROOT / "notebooks" / "execute.py")
-runner = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(runner)
 
 NAMES = [source.stem for source in runner.SOURCES]
 
