@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 2. Five published experiments, measured and simulated
 #
-# A simulation is worth what its predictions are worth. Five experiments that others have published ship
-# with simrep: what they measured stands beside what the simulation says.
+# Does the simulation predict what others have measured? A simulation is worth what its predictions are worth. Five
+# experiments that others have published ship with simrep: what they measured stands beside what the simulation says.
 
 # %%
 import json

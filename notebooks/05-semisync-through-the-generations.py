@@ -15,7 +15,7 @@
 #
 # "A commit waits until a replica has received it." Every generation of MySQL and MariaDB has
 # done that, and 32 clients over the same line commit ten times a second with one of them and three hundred times
-# with another. What has changed is who waits behind whom.
+# with another. How can that be? What has changed is who waits behind whom.
 
 # %%
 import simrep

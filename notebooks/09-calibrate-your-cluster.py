@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 9. Calibrate on your own cluster
 #
-# Where the network decides, defaults are good enough. Where processors and disks do, the simulation has
-# to know yours. Two ways: read what your server says of itself, and fit costs to a few measurements without a WAN.
+# How does the simulation know your machines? Where the network decides, defaults are good enough. Where processors and
+# disks do, it has to be told. Two ways: read what your server says of itself, and fit costs to a few measurements without a WAN.
 #
 # ## From `my.cnf` and counters
 #
