@@ -56,7 +56,7 @@ answer = simrep.plan(
     regions=["us-east-1", "us-west-2", "eu-west-1"],
     writes="us-east-1",
     objective=OBJECTIVE,
-    replications=4,
+    replications=3,
 )
 answer
 
@@ -99,11 +99,10 @@ regions = scenario.replace(
         },
         "network.preset": "aws-2017",
         "workload.nodes": ["n1"],
-        "run.duration_s": 2,
     }
 )
 connections = simrep.plan(
-    regions, "clients", objective="tps>=300", within=(8, 128), precision=0.1, replications=6
+    regions, "clients", objective="tps>=300", within=(8, 64), precision=0.2, replications=6
 )
 print(connections.sentence)
 connections.plot()
@@ -114,13 +113,12 @@ connections.plot()
 # With that many connections, and all regions equally far from each other:
 
 # %%
-threads = int(connections.value or 128)
+threads = int(connections.value or 64)
 far = regions.replace(
     {
         "workload.threads": threads,
         "node": [{"name": "n1"}, {"name": "n2"}, {"name": "n3"}],
         "network": {"rtt_ms": 50},
-        "run.duration_s": 1,
     }
 )
 distance = simrep.plan(
@@ -136,7 +134,7 @@ distance.plot()
 
 # %%
 matters = simrep.sensitivity(
-    regions.replace({"run.duration_s": 1, "workload.threads": threads}),
+    regions.replace({"workload.threads": threads}),
     of="latency_s.p95",
     over={
         "network.delays": (0.8, 1.25),
