@@ -68,7 +68,8 @@ answer.plot()
 
 # %% [markdown]
 # Read the reasons, and not only the order: the fastest one may lose orders when Virginia is lost. Who meets the
-# objective, goes on without Virginia, and loses nothing that was answered?
+# objective, goes on without Virginia, and loses nothing that was answered? (`open` is too close to call with so few
+# replications.)
 
 # %%
 safe = [one for one in answer.ranked if "go on, nothing answered is lost" in one.reason]

@@ -130,10 +130,6 @@ def test_a_slider_that_is_moved_changes_the_picture(tmp_path):
             page = browser.new_page(viewport={"width": 1300, "height": 1500})
             page.set_default_timeout(RUN_MS)
             page.goto(address)
-            page.add_locator_handler(
-                page.locator(".jp-Dialog").get_by_text("Select kernel for"),
-                lambda: page.locator(".jp-Dialog button.jp-mod-accept").click(),
-            )
             page.wait_for_selector(".jp-Notebook .jp-CodeCell")
             expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle", timeout=RUN_MS)
             page.get_by_role("menuitem", name="Run", exact=True).click()
