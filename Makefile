@@ -4,8 +4,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-LABS   := $(patsubst %.py,%.ipynb,$(wildcard notebooks/[0-9]*.py))
-FIRST  := $(firstword $(LABS))
+BOOKS  := $(wildcard notebooks/[0-9]*.py)
 WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset["cells"], "no cells"
 
 .NOTPARALLEL:
@@ -52,11 +51,14 @@ benchmark: $(VENV)/tested
 
 # JupyterLab on the notebooks, as copies that git does not know: change in them what you like
 # (make lab LAB="--no-browser --allow-root").
-lab: $(VENV)/lab $(LABS)
-	$(BIN)/jupyter-lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) $(LAB)
+lab: build/copied
+	$(BIN)/jupyter-lab --ServerApp.root_dir=. \
+	  --LabApp.default_url=/lab/tree/$(patsubst %.py,%.ipynb,$(firstword $(BOOKS))) $(LAB)
 
-notebooks/%.ipynb: notebooks/%.py | $(VENV)/lab
-	$(BIN)/jupytext --quiet --to ipynb --output $@ $<
+build/copied: $(BOOKS) | $(VENV)/lab
+	$(BIN)/jupytext --quiet --to ipynb $?
+	mkdir -p build
+	touch $@
 
 # Executes the notebooks that have changed, two at a time: build/notebooks/.
 notebooks: $(VENV)/tested
@@ -67,7 +69,7 @@ browser-test: $(VENV)/browser
 	command -v chromium > /dev/null || { \
 	  test "$$(id -u)" = 0 || { echo "install Chromium: apt-get install chromium"; exit 1; }; \
 	  apt-get update -q && apt-get install -q --yes chromium; }
-	SIMREP_BROWSER=needed $(BIN)/pytest tests/browser
+	SIMREP_BROWSER=needed $(BIN)/pytest -rP tests/browser
 
 # Predicts every dataset again, with two processes (make scoreboard JOBS=8): docs/validation/.
 scoreboard: $(VENV)/installed
@@ -81,7 +83,7 @@ rig-smoke: $(VENV)/rigged
 	$(BIN)/simrep rig measure smoke --out build/rig-smoke $(or $(RIG),--engine netns)
 
 clean:
-	rm -rf $(LABS)
+	rm -f $(BOOKS:.py=.ipynb)
 	rm -rf $(VENV) build dist *.egg-info htmlcov .coverage
 	rm -rf .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
