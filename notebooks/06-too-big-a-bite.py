@@ -67,8 +67,7 @@ assert bite.stall_s >= 0.2
 
 # %%
 stall = simrep.explain_stall(scenario, seed=1)
-for sentence in stall.sentences():
-    print("-", sentence)
+print(*stall.sentences(), sep="\n")
 stall.plot()
 
 # %% [markdown]

@@ -59,6 +59,7 @@ def test_a_notebook_runs_and_shows_a_picture(name, executed):
     assert "\x1b[" not in printed
     assert "Traceback" not in printed
     assert not [output for output in found if output.get("name") == "stderr"], printed
+    assert not [output for output in found if output.output_type == "display_data"]
 
 
 @pytest.mark.slow
