@@ -104,9 +104,8 @@ met = sum(row["distance"] == 0.0 for row in found)
 print(
     f"{met} of {len(found)} ratios and differences that were not fitted lie in the published range"
 )
-pd.DataFrame(found)[
-    ["factors", "quantity", "low", "high", "predicted", "distance_unit", "distance"]
-]
+columns = ["workload", "mode", "members", "quantity", "low", "high", "predicted"]
+pd.DataFrame([row | row["factors"] for row in found]).reindex(columns=columns)
 
 # %% [markdown]
 # The last one is the weak spot: what a server with forty clients does on twenty cores rests on costs that

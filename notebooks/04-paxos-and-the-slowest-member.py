@@ -114,11 +114,14 @@ plot_breakdowns({name: result.breakdown() for name, result in led.items()})
 # are equally far.
 
 # %%
+equal = {"name": "All members 20 ms apart", "network.path": [], "network.rtt_ms": 20}
 sizes = simrep.sweep(
-    scenario.replace({"network.path": [], "network.rtt_ms": 20, "cluster.nodes": 3}),
+    scenario.replace({**equal, "cluster.nodes": 3}),
     {"cluster.nodes": [3, 5, 7, 9], LEADER: [False, True]},
     seed=1,
 )
+median_s = {tuple(one.labels.values()): one.mean("latency_s.p50") for one in sizes.points}
+assert median_s[9, True] < 1.1 * median_s[3, True]
 sizes.plot(of="latency_s.p50")
 
 # %% [markdown]

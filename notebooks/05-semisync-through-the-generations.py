@@ -60,8 +60,8 @@ assert rate["mysql-8.4", 32] > 20 * rate["mysql-8.4", 1]  # clients share round 
 # - **MySQL 5.5 and 5.6**: the thread that sends also reads the reply, before it sends the next transaction. One
 #   transaction per round trip, however many clients there are.
 # - **From MySQL 5.7 on** a thread of its own reads replies, and those who commit together wait together.
-# - **MariaDB** does the same; the group after the next waits under a lock, which costs some clients a second round
-#   trip.
+# - **MariaDB** does it in its own way: a group that waits holds up the one after the next, for up to a second round
+#   trip. Clients that come together, as here, do not notice.
 #
 # ## Where the time goes
 

@@ -93,7 +93,9 @@ simrep.run(mine.replace({"network.rtt_ms": 10})).plot()
 folder = work / "galera-rig"
 shutil.copytree(simrep.load_dataset("galera-rig").folder, folder)
 measured = simrep.load_dataset(folder).cells["galera"]
-print(f"{len(measured)} cells, such as {measured[0]}")
+for cell in measured[:4]:
+    print(cell.factors["threads"], "threads:", cell.values["seconds"], "s")
+print(f"... {len(measured)} cells in all")
 
 # %% [markdown]
 # Costs are fitted to the cells *without* a delay. (Two costs and one replication, to be quick; the fit that ships has
