@@ -118,6 +118,15 @@ print(slow)
 slow.animate(seconds=8)
 
 # %% [markdown]
+# Was that one an exception? Here are the slowest twentieth of all, and what they waited for beyond the floor of
+# the network:
+
+# %%
+tail = simrep.explain_tail(busy, share=0.05, seed=2)
+print(*tail.sentences(), sep="\n")
+tail.plot()
+
+# %% [markdown]
 # ## What you have learned
 #
 # - Concurrency hides latency: throughput grows with the clients, and nobody's commit gets faster.

@@ -94,7 +94,8 @@ folder = work / "galera-rig"
 shutil.copytree(simrep.load_dataset("galera-rig").folder, folder)
 measured = simrep.load_dataset(folder).cells["galera"]
 for cell in measured[:4]:
-    print(cell.factors["threads"], "threads:", cell.values["seconds"], "s")
+    threads, delay_ms = cell.factors["threads"], cell.factors["egress_delay_ms"]
+    print(f"{threads} threads, delay {delay_ms:g} ms: {cell.values['seconds']:.3f} s")
 print(f"... {len(measured)} cells in all")
 
 # %% [markdown]
