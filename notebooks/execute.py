@@ -20,7 +20,7 @@ from time import perf_counter
 import jupytext
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "notebooks").glob("[0-9]*.py"))
@@ -79,6 +79,8 @@ def execute(source: Path) -> Executed:
         client.execute(env=_environment())
     except CellExecutionError as failed:
         error = f"{failed.ename}: {failed.evalue}\nin the cell\n{_cell_of(notebook)}"
+    except (CellTimeoutError, DeadKernelError) as failed:
+        error = f"{type(failed).__name__}: {failed}"
     seconds = perf_counter() - began
     _keep_pictures(notebook)
     _move_links(notebook)
