@@ -27,7 +27,6 @@ SOURCES = sorted((ROOT / "notebooks").glob("[0-9]*.py"))
 BUILT = ROOT / "build" / "notebooks"
 
 _CELL_LIMIT_S = 120
-_LINK = "](../"
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _READ = (".py", ".toml", ".csv")
 
@@ -83,7 +82,6 @@ def execute(source: Path) -> Executed:
         error = f"{type(failed).__name__}: {failed}"
     seconds = perf_counter() - began
     _keep_pictures(notebook)
-    _move_links(notebook)
     if not error:
         notebook.metadata["simrep"] = {"digest": digest, "seconds": round(seconds, 1)}
     nbformat.write(notebook, target)
@@ -126,13 +124,6 @@ def _keep_pictures(notebook: nbformat.NotebookNode) -> None:
             data = output.get("data", {})
             if "image/png" in data:
                 data.pop(_WIDGET, None)
-
-
-def _move_links(notebook: nbformat.NotebookNode) -> None:
-    """Links lead to the same places from the folder of the executed notebooks."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = cell.source.replace(_LINK, f"{_LINK}../")
 
 
 def _digest(source: Path) -> str:

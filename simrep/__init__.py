@@ -77,6 +77,7 @@ __all__ = [
     "datasets",
     "explain",
     "explain_stall",
+    "explain_tail",
     "explore",
     "find_model",
     "fit",

@@ -20,7 +20,9 @@ def as_text(tables: RenderableType, width: int) -> str:
     """The tables in so many columns, without colours and without spaces at the end of lines."""
     from rich.console import Console
 
-    console = Console(width=width, no_color=True, highlight=False)
+    console = Console(
+        width=width, no_color=True, highlight=False, force_terminal=False, force_jupyter=False
+    )
     with console.capture() as capture:
         console.print(tables)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
@@ -30,6 +32,8 @@ def as_html(tables: RenderableType, width: int) -> str:
     """The same for a notebook, with bold titles."""
     from rich.console import Console
 
-    console = Console(width=width, highlight=False, record=True, file=StringIO())
+    console = Console(
+        width=width, highlight=False, record=True, file=StringIO(), force_jupyter=False
+    )
     console.print(tables)
     return console.export_html(inline_styles=True, code_format=_HTML)

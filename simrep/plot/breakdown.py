@@ -62,14 +62,14 @@ def draw_breakdowns(
     """
     longest_ms = 1e3 * max(one.latency_s for one in drawn.values())
     ends = [0.0] * len(drawn)
-    for stage, colour in _COLOURS.items():
+    for stage, colour in STAGE_COLOURS.items():
         if not any(stage in one.stages for one in drawn.values()):
             continue
         widths = [1e3 * one.stages.get(stage, 0.0) for one in drawn.values()]
         axes.barh(
             range(len(drawn)), widths, left=ends,
             height=0.62, label=stage, color=colour, edgecolor="white", linewidth=0.8,
-            hatch="///" if stage in _HATCHED else None,
+            hatch=stage_hatch(stage),
         )  # fmt: skip
         for row, width in enumerate(widths):
             if width >= least_width * longest_ms:
