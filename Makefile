@@ -8,13 +8,12 @@ BOOKS  := $(wildcard notebooks/[0-9]*.py)
 WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset["cells"], "no cells"
 
 .NOTPARALLEL:
-.PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: lab notebooks browser-test
+.PHONY: demo test lint types layers unit docs wheel format benchmark scoreboard rig-smoke clean
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
 
-test: lint types layers unit wheel
+test: lint types layers unit docs wheel
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
@@ -28,6 +27,10 @@ layers: $(VENV)/tested
 
 unit: $(VENV)/tested
 	$(BIN)/pytest
+
+# The pages as HTML, build/docs/index.html. A warning is an error: a link that leads nowhere is one.
+docs: $(VENV)/tested
+	$(BIN)/sphinx-build -q -W --keep-going -n -c docs . build/docs
 
 # The wheel is built from the sdist and must work alone, in a folder that knows nothing of this one.
 wheel: $(VENV)/tested

@@ -1,6 +1,10 @@
 """What the documentation says is run, checked against the schemas, or looked up."""
 
+import contextlib
+import doctest
+import importlib
 import importlib.util
+import io
 import re
 import shlex
 import sys
@@ -8,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
@@ -23,7 +28,15 @@ FILES += sorted((ROOT / "docs").rglob("*.md"))
 FILES += sorted((ROOT / "models" / "packs").glob("*.md"))
 PAGES = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
 
+WITH_EXAMPLES = [
+    ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    for file in sorted((ROOT / "simrep").rglob("*.py"))
+    if ">>>" in file.read_text(encoding="utf-8")
+]
+
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# A Python block; the block of text right behind it, if there is one, shows what it prints.
+PYTHON = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# (\S+\.(?:toml|py))\n")
 TABLE = re.compile(r"`(\w+\.csv)`:\n\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -85,9 +98,14 @@ def test_python_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
     names = {"__name__": "documentation"}
     before = set(sys.modules)
     try:
-        for number, text in enumerate(blocks(page, "python"), start=1):
-            if not NAMED.match(text):
+        for number, (text, shown) in enumerate(PYTHON.findall(PAGES[page]), start=1):
+            if NAMED.match(text):
+                continue
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
                 exec(compile(text, f"{page}, block {number}", "exec"), names)
+            missing = set(WORD.findall(shown)) - set(WORD.findall(printed.getvalue()))
+            assert not missing, f"block {number} no longer prints {sorted(missing)}"
     finally:
         for name in set(sys.modules) - before:
             if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
@@ -122,6 +140,38 @@ def test_toml_blocks_are_valid(page, tmp_path, monkeypatch):
         if not timed:
             workload = BASE["workload"] | workload
         simrep.load({**content, "cluster": cluster, "workload": workload})
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
+def test_examples_in_docstrings_print_what_they_show(module):
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted
+    assert not result.failed
+
+
+def command_lines(page: str) -> list[str]:
+    """Every ``simrep ...`` that a page tells to type, up to a pipe."""
+    found = []
+    for language in ("console", "text"):
+        for text in blocks(page, language):
+            for line in text.replace("\\\n", " ").splitlines():
+                words = line.removeprefix("$ ").removeprefix("sudo ")
+                if words.startswith("simrep ") and (language == "text" or line.startswith("$ ")):
+                    found.append(words.partition(" | ")[0])
+    return found
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if command_lines(page)])
+def test_commands_of_pages_are_understood(page):
+    """Names, options and the number of arguments; nothing is run."""
+    for line in command_lines(page):
+        command = typer.main.get_command(app)
+        context = command.make_context("simrep", shlex.split(line, comments=True)[1:])
+        while hasattr(command, "resolve_command"):
+            name, command, rest = command.resolve_command(
+                context, [*context._protected_args, *context.args]
+            )
+            context = command.make_context(name, rest, parent=context)
 
 
 def commands(page: str) -> list[tuple[str, str]]:
