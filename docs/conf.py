@@ -48,6 +48,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_default_options = {"members": True, "exclude-members": "__init__, __new__"}
 napoleon_google_docstring = False
+napoleon_custom_sections = [("Attributes", "params_style")]
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages: their pages are not at hand
 
 html_theme = "furo"

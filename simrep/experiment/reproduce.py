@@ -77,7 +77,7 @@ class DatasetResult(Reproduced):
 
     @property
     def tolerated(self) -> dict[str, tuple[int, int]]:
-        """For each metric with a tolerance: cells within it, and all; without those of a fit."""
+        """Cells within the tolerance, and all, by metric that has one; without those of a fit."""
         counts = {}
         for metric in self.dataset.definition.metrics:
             own = [c for c in self.cells if c.metric == metric.column and not c.used_in_fit]
