@@ -54,8 +54,11 @@ def refreshed(page: str, folder: Path) -> str:
     return COMMAND.sub(run, page)
 
 
-def printed(page: str) -> str:
-    """A page with what its Python blocks print now, each run after the ones before it."""
+def printed(page: str, stem: str) -> str:
+    """A page with what its Python blocks print now, each run after the ones before it.
+
+    Pictures that they save and the page shows are kept.
+    """
     names: dict[str, object] = {"__name__": "documentation"}
 
     def run(match: re.Match[str]) -> str:
@@ -67,6 +70,9 @@ def printed(page: str) -> str:
             contextlib.redirect_stdout(output),
         ):
             exec(compile(code, "documentation", "exec"), names)  # noqa: S102 - our own pages
+            for figure in Path().glob("*.png"):
+                if f"images/{stem}-{figure.name}" in page:
+                    shutil.copyfile(figure, DOCS / "images" / f"{stem}-{figure.name}")
         block = f"```python\n{code}```"
         return f"{block}\n\n```text\n{output.getvalue()}```" if shown else block
 
@@ -84,7 +90,7 @@ def refresh_printed(files: Iterable[Path]) -> None:
     for file in files:
         text = file.read_text(encoding="utf-8")
         if any(shown for _, shown in PYTHON.findall(text)):
-            file.write_text(printed(text), encoding="utf-8")
+            file.write_text(printed(text, file.stem), encoding="utf-8")
 
 
 def refresh_tutorials() -> None:

@@ -1,0 +1,63 @@
+"""Draw the messages of one commit, for the page of each protocol.
+
+``python docs/generate_diagrams.py`` draws all of them into ``docs/images/``; names of pages as
+arguments draw those only. Transactions come one by one, so that only the protocol is to be seen.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import simrep
+
+__all__ = ["draw"]
+
+IMAGES = Path(__file__).parent / "images"
+NETWORK = {
+    "rtt_ms": 10,
+    "path": [{"from": "n1", "to": "n3", "rtt_ms": 40}, {"from": "n2", "to": "n3", "rtt_ms": 30}],
+}
+NEAR = {
+    "rtt_ms": 0.5,
+    "path": [{"from": "n1", "to": "n3", "rtt_ms": 1.6}, {"from": "n2", "to": "n3", "rtt_ms": 1.2}],
+}
+LOAD = {"rate_tps": 5, "nodes": ["n1"], "preset": "sysbench-oltp-insert"}
+FRAGMENTS = {"wsrep_trx_fragment_unit": "rows", "wsrep_trx_fragment_size": 1}
+DIAGRAMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "galera": ("Galera", {}),
+    "group-replication": ("Group Replication", {"cluster": {"model": "group_replication"}}),
+    "semi-synchronous": ("Semi-synchronous replication", {"cluster": {"model": "semisync"}}),
+    "asynchronous": (
+        "Asynchronous replication",
+        {"cluster": {"model": "asynchronous"}, "network": NEAR},
+    ),
+    "streaming-replication": (
+        "Streaming replication",
+        {
+            "cluster": {"model": "galera", "options": FRAGMENTS},
+            "workload": {"rate_tps": 2, "nodes": ["n1"], "class": [{"rows": 3}]},
+        },
+    ),
+}
+
+
+def draw(names: Iterable[str] = DIAGRAMS) -> None:
+    """Explain a usual transaction of each page's protocol, and draw it."""
+    for name in names:
+        title, tables = DIAGRAMS[name]
+        scenario = {
+            "name": title,
+            "cluster": {"model": "galera"},
+            "network": NETWORK,
+            "workload": LOAD,
+            "run": {"duration_s": 10},
+            **tables,
+        }
+        simrep.explain(scenario, txn="p50").plot(IMAGES / f"messages-{name}.png")
+
+
+if __name__ == "__main__":
+    draw(sys.argv[1:] or DIAGRAMS)
