@@ -53,6 +53,8 @@ nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages: their pages
 
 html_theme = "furo"
 html_title = "simrep"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"

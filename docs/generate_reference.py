@@ -276,14 +276,14 @@ def _models() -> Iterator[str]:
         yield f"### Assumptions of {name}\n"
         yield from _assumptions(model)
         yield f"### Options of {name}\n"
-        yield "| option | default | in versions | allowed | meaning |"
+        yield "| option | meaning | default | in versions | allowed |"
         yield "|---|---|---|---|---|"
         for option, facts in card["options"].items():
             also = ", ".join(f"`{other}`" for other in facts["also_spelled"])
             meaning = facts["description"] + (f" (also spelled {also})" if also else "")
             yield (
-                f"| `{option}` | {_value(facts['default'])} | {_versions(facts)} "
-                f"| {_cell(facts['allowed'])} | {_cell(meaning)} |"
+                f"| `{option}` | {_cell(meaning)} | {_value(facts['default'])} "
+                f"| {_versions(facts)} | {_cell(facts['allowed'])} |"
             )
         yield f"\n### Costs of {name}\n"
         yield "| cost | default | usual | unit | meaning |"
