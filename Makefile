@@ -8,7 +8,7 @@ BOOKS  := $(wildcard notebooks/[0-9]*.py)
 WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset["cells"], "no cells"
 
 .NOTPARALLEL:
-.PHONY: demo test lint types layers unit docs wheel format benchmark scoreboard rig-smoke clean
+.PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -28,6 +28,7 @@ layers: $(VENV)/tested
 unit: $(VENV)/tested
 	$(BIN)/pytest
 
+.PHONY: docs
 # The pages as HTML, build/docs/index.html. A warning is an error: a link that leads nowhere is one.
 docs: $(VENV)/tested
 	$(BIN)/sphinx-build -q -W --keep-going -n -c docs . build/docs
