@@ -87,9 +87,11 @@ def executed(link: re.Match[str]) -> str:
     return f"]({up}build/notebooks/{name}.ipynb)" if there else link[0]
 
 
-def read(app: Sphinx, name: str, source: list[str]) -> None:
-    """Markdown as Sphinx is to see it."""
-    if app.env.doc2path(name).suffix == ".md":
+def read(_: Sphinx, name: str, source: list[str]) -> None:
+    """Pages as Sphinx is to see them; executed notebooks lie one folder deeper than as written."""
+    if name.startswith("build/notebooks/"):
+        source[0] = source[0].replace("](../", "](../../")
+    else:
         text = _NOTEBOOK.sub(executed, _ANCHOR.sub(r"(\1)=", source[0]))
         source[0] = text + contents(name, text)
 
