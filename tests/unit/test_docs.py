@@ -10,6 +10,7 @@ import shlex
 import sys
 import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import typer
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 FILES += sorted((ROOT / "docs").rglob("*.md"))
 FILES += sorted((ROOT / "models" / "packs").glob("*.md"))
+FILES += sorted((ROOT / "validation").rglob("README.md"))
 PAGES = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
 
 WITH_EXAMPLES = [
@@ -40,6 +42,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MU
 NAMED = re.compile(r"# (\S+\.(?:toml|py))\n")
 TABLE = re.compile(r"`(\w+\.csv)`:\n\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+ADDRESS = re.compile(r"\w+://[^\s)>`;]+")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 ANCHOR = re.compile(r'<a id="([^"]+)">')
 WORD = re.compile(r"[A-Za-z_][A-Za-z_/]+")
@@ -224,6 +227,15 @@ def test_links_lead_somewhere(page):
         assert target.exists(), f"{page}: {link}"
         if anchor:
             assert anchor in anchors(target.read_text(encoding="utf-8")), f"{page}: {link}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_addresses_have_the_form_of_one(page):
+    """Nobody is asked whether they answer: tests need no network."""
+    for address in ADDRESS.findall(re.sub(r"`[^`]*`", "", prose(PAGES[page]))):
+        parts = urlsplit(address)
+        assert parts.scheme == "https", address
+        assert re.fullmatch(r"(?:[a-z0-9-]+\.)+[a-z]{2,}", parts.netloc), address
 
 
 def test_every_page_is_in_the_index():
