@@ -30,7 +30,7 @@ unit: $(VENV)/tested
 
 .PHONY: docs
 # The pages as HTML, build/docs/index.html. A warning is an error: a link that leads nowhere is one.
-docs: $(VENV)/tested
+docs: $(VENV)/tested notebooks
 	$(BIN)/sphinx-build -q -W --keep-going -n -c docs . build/docs
 
 # The wheel is built from the sdist and must work alone, in a folder that knows nothing of this one.
