@@ -35,8 +35,6 @@ include_patterns = [
     "build/notebooks/*.ipynb",
 ]
 exclude_patterns = [".*", "build/docs", "dist", "simrep", "tests"]
-# A test sees to it that every page is in an index; those of packs and datasets are linked only.
-suppress_warnings = ["toc.not_included"]
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
@@ -61,6 +59,7 @@ html_math_renderer = "mathml"
 html_additional_pages = {"index": "start.html"}
 templates_path = ["_templates"]
 
+_UNLISTED = "---\norphan: true\n---\n\n"  # linked by pages, and in no index
 _PAGE = re.compile(r"^(?:- |\| )\[([^\]]+)\]\(([^)#]+)\.(?:md|ipynb)\)", re.MULTILINE)
 _NOTEBOOK = re.compile(r"\]\(((?:\.\./)*)notebooks/([\w-]+)\.py\)")
 _ANCHOR = re.compile(r'^<a id="([^"]+)"></a>$', re.MULTILINE)
@@ -94,6 +93,8 @@ def read(_: Sphinx, name: str, source: list[str]) -> None:
     else:
         text = _NOTEBOOK.sub(executed, _ANCHOR.sub(r"(\1)=", source[0]))
         source[0] = text + contents(name, text)
+    if not name.startswith(("docs/", "build/notebooks/")):
+        source[0] = _UNLISTED + source[0]
 
 
 def formula(translator: HTML5Translator, node: nodes.Element) -> None:
