@@ -64,19 +64,19 @@ def printed(page: str, stem: str) -> str:
     def run(match: re.Match[str]) -> str:
         code, shown = match.groups()
         output = io.StringIO()
-        with (
-            tempfile.TemporaryDirectory() as folder,  # for files that a block writes
-            contextlib.chdir(folder),
-            contextlib.redirect_stdout(output),
-        ):
+        with contextlib.redirect_stdout(output):
             exec(compile(code, "documentation", "exec"), names)  # noqa: S102 - our own pages
-            for figure in Path().glob("*.png"):
-                if f"images/{stem}-{figure.name}" in page:
-                    shutil.copyfile(figure, DOCS / "images" / f"{stem}-{figure.name}")
         block = f"```python\n{code}```"
         return f"{block}\n\n```text\n{output.getvalue()}```" if shown else block
 
-    return PYTHON.sub(run, page)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for text, name in NAMED.findall(page):
+            Path(name).write_text(text, encoding="utf-8")
+        page = PYTHON.sub(run, page)
+        for figure in Path().glob("*.png"):
+            if f"images/{stem}-{figure.name}" in page:
+                shutil.copyfile(figure, DOCS / "images" / f"{stem}-{figure.name}")
+    return page
 
 
 def refresh_pictures() -> None:
