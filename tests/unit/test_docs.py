@@ -238,6 +238,27 @@ def test_addresses_have_the_form_of_one(page):
         assert re.fullmatch(r"(?:[a-z0-9-]+\.)+[a-z]{2,}", parts.netloc), address
 
 
+PROTOCOLS = {
+    "galera": ("galera", "streaming-replication", "large-transactions"),
+    "group_replication": ("group-replication",),
+    "semisync": ("semi-synchronous",),
+    "asynchronous": ("asynchronous",),
+    "standalone": (),
+}
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+def test_models_and_their_pages_say_what_is_assumed_and_what_was_validated(model):
+    stated = PAGES["docs/reference/models.md"].partition(f"### Assumptions of {model}\n")[2]
+    stated = stated.partition("\n### ")[0]
+    for kind in ("Conservative", "Optimistic", "Left out", "Validated"):
+        assert f"- **{kind}**:" in stated, f"the docstring of {model} says nothing: {kind}"
+    for name in PROTOCOLS[model]:
+        page = PAGES[f"docs/explanation/{name}.md"].partition("## Assumptions\n")[2]
+        for kind in ("optimistic", "left out", "**Validated range.**"):
+            assert kind in page, f"docs/explanation/{name}.md says nothing: {kind}"
+
+
 def test_every_page_is_in_the_index():
     """Those of the scoreboard are in its own."""
     linked = {
