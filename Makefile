@@ -9,6 +9,7 @@ WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset[
 
 .NOTPARALLEL:
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
+.PHONY: lab notebooks browser-test
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
