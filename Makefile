@@ -9,12 +9,12 @@ WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset[
 
 .NOTPARALLEL:
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: lab notebooks browser-test
+.PHONY: docs lab notebooks browser-test
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
 
-test: lint types layers unit docs wheel
+test: lint types layers notebooks unit docs wheel
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
@@ -27,9 +27,8 @@ layers: $(VENV)/tested
 	$(BIN)/lint-imports
 
 unit: $(VENV)/tested
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
-.PHONY: docs
 # The pages as HTML, build/docs/index.html. A warning is an error: a link that leads nowhere is one.
 docs: $(VENV)/tested notebooks
 	$(BIN)/sphinx-build -q -W --keep-going -n -c docs . build/docs
