@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from simrep.experiment.run import run
     from simrep.experiment.sustain import SustainedRate, sustainable_rate
     from simrep.experiment.validation import Validation, validate
-    from simrep.plot.explore import explore
+    from simrep.plot.explore.exploration import explore
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.whatif.analytic.opinion import analytic
     from simrep.whatif.compare import compare
@@ -126,7 +126,7 @@ _HOMES = {
     "simrep.why.tail": ("explain_tail",),
     "simrep.why.tail_explanation": ("TailExplanation",),
     "simrep.experiment.validation": ("Validation", "validate"),
-    "simrep.plot.explore": ("explore",),
+    "simrep.plot.explore.exploration": ("explore",),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.whatif.compare": ("compare",),
     "simrep.whatif.plan.ask": ("plan",),

@@ -183,7 +183,7 @@ class Explanation(Shown):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Space-time diagram above the waterfall of the stages; saved when a path is given."""
-        from simrep.plot.spacetime import plot_explanation
+        from simrep.plot.why.spacetime import plot_explanation
 
         return plot_explanation(self, path)
 
@@ -192,13 +192,13 @@ class Explanation(Shown):
 
         Saved when a path is given (``.html`` or ``.gif``); in a notebook it shows itself.
         """
-        from simrep.plot.animation import animate_explanation
+        from simrep.plot.why.animation import animate_explanation
 
         return animate_explanation(self, path, seconds=seconds)
 
     def trace(self, path: str | Path | None = None) -> dict[str, Any]:
         """The same as a Chrome trace, which Perfetto opens; saved when a path is given."""
-        from simrep.plot.chrome_trace import chrome_trace
+        from simrep.why.chrome_trace import chrome_trace
 
         return chrome_trace(self, path)
 

@@ -191,7 +191,7 @@ class TailExplanation(Shown):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The time above the network floor by stages; saved when a path is given."""
-        from simrep.plot.tail import plot_tail
+        from simrep.plot.why.tail import plot_tail
 
         return plot_tail(self, path)
 

@@ -13,7 +13,7 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simrep.plot.lanes import in_lanes
+from simrep.why.lanes import in_lanes
 
 if TYPE_CHECKING:
     from simrep.why.explanation import Activity, Explanation, Message

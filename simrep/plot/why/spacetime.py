@@ -12,13 +12,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import ConnectionPatch, Patch
 
 from simrep.measure.units import duration, size
-from simrep.plot.arrows import CRITICAL, FOREIGN, OWN, draw_arrows, label_arrows
-from simrep.plot.node_lines import Bar, bars_of, draw_bars, draw_lines, heights, name_bars
-from simrep.plot.row_table import TableRow, draw_row_table
-from simrep.plot.since import Since
 from simrep.plot.stages import STAGE_COLOURS, pale
 from simrep.plot.style import GREY, INK, PALETTE, Sheet, save, styled
-from simrep.plot.waterfall import draw_waterfall
+from simrep.plot.why.arrows import CRITICAL, FOREIGN, OWN, draw_arrows, label_arrows
+from simrep.plot.why.node_lines import Bar, bars_of, draw_bars, draw_lines, heights, name_bars
+from simrep.plot.why.row_table import TableRow, draw_row_table
+from simrep.plot.why.since import Since
+from simrep.plot.why.waterfall import draw_waterfall
 from simrep.why.stage_rows import stage_rows
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
-from simrep.plot.lanes import in_lanes
-from simrep.plot.since import Since
 from simrep.plot.stages import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
 from simrep.plot.style import GREY, INK
+from simrep.plot.why.since import Since
+from simrep.why.lanes import in_lanes
 
 if TYPE_CHECKING:
     from simrep.why.explanation import Explanation

@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from simrep.measure.units import duration
-from simrep.plot.arrows import CRITICAL, FOREIGN, MOST_FOREIGN, OWN
-from simrep.plot.since import Since
 from simrep.plot.stages import STAGE_COLOURS, ink_on, stage_hatch
 from simrep.plot.style import GREY, INK, Sheet
+from simrep.plot.why.arrows import CRITICAL, FOREIGN, MOST_FOREIGN, OWN
+from simrep.plot.why.since import Since
 
 if TYPE_CHECKING:
     from simrep.why.explanation import Explanation, Message, Stage

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simrep.measure.units import amount, duration
-from simrep.plot.row_table import TableRow, draw_row_table
-from simrep.plot.since import Since
 from simrep.plot.stages import STAGE_COLOURS, stage_hatch
 from simrep.plot.style import GREY, Sheet, save, styled
+from simrep.plot.why.row_table import TableRow, draw_row_table
+from simrep.plot.why.since import Since
 
 if TYPE_CHECKING:
     from simrep.why.tail_explanation import TailExplanation, TailStage

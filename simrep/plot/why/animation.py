@@ -14,9 +14,9 @@ from matplotlib.animation import FuncAnimation
 from PIL import Image
 
 from simrep.errors import ScenarioError
-from simrep.plot.film_time import film_times
-from simrep.plot.scene import Scene
 from simrep.plot.style import Sheet, styled
+from simrep.plot.why.film_time import film_times
+from simrep.plot.why.scene import Scene
 
 if TYPE_CHECKING:
     from simrep.why.explanation import Explanation

@@ -16,7 +16,7 @@ from simrep.errors import ScenarioError, SimrepError, nearest
 from simrep.experiment.result import Result
 from simrep.experiment.run import run
 from simrep.measure.units import duration, number
-from simrep.plot.explore_sliders import Given, Slider, sliders_of
+from simrep.plot.explore.sliders import Given, Slider, sliders_of
 from simrep.plot.path_label import path_label
 from simrep.scenario import Scenario, load, with_values
 
@@ -136,13 +136,13 @@ class Exploration:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Latencies, throughput and stages, now and at first; saved when a path is given."""
-        from simrep.plot.explore_figure import plot_settings
+        from simrep.plot.explore.figure import plot_settings
 
         return plot_settings(self._beside(), path)
 
     def overview(self, path: str | Path | None = None) -> Figure:
         """The same, and below it what the first slider does: the picture without sliders."""
-        from simrep.plot.explore_figure import plot_overview
+        from simrep.plot.explore.figure import plot_overview
 
         slider = next(iter(self._sliders.values()))
         positions = _spread(len(slider.levels), self._at[0])

@@ -12,9 +12,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.transforms import Bbox
 
-from simrep.plot.node_lines import HALF
-from simrep.plot.since import Since
 from simrep.plot.style import INK, PALETTE
+from simrep.plot.why.node_lines import HALF
+from simrep.plot.why.since import Since
 
 if TYPE_CHECKING:
     from simrep.why.explanation import Message

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from simrep.plot.since import Since
 from simrep.plot.stages import STAGE_COLOURS, stage_hatch
+from simrep.plot.why.since import Since
 from simrep.why.stage_rows import StageRow
 
 __all__ = ["draw_waterfall"]

@@ -1,0 +1,1 @@
+"""Sliders over a scenario, and what they do at once."""

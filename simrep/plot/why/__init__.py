@@ -1,0 +1,1 @@
+"""Figures of explanations: one transaction in time and space, its film, and the slowest ones."""
