@@ -7,7 +7,7 @@ from base64 import b64decode
 import pytest
 
 import simrep
-from simrep.plot import explore as explore_module
+from simrep.plot.explore import exploration
 from tests.small_scenario import small
 
 PNG = b"\x89PNG"
@@ -160,7 +160,7 @@ def test_a_slider_that_moves_fast_is_followed_once(monkeypatch):
         runs.append(args)
         return simrep.run(*args, **kwargs)
 
-    monkeypatch.setattr(explore_module, "run", counted)
+    monkeypatch.setattr(exploration, "run", counted)
     found = simrep.explore(wan(), sliders={RTT: [20, 30, 40, 50, 60]})
     (slider,), _, _ = parts(found)
     runs.clear()
