@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import ceil
 
 from simrep.measure.confidence import mean_interval
 
@@ -35,9 +36,9 @@ def percentile_notice(path: str, committed: float) -> str:
     if match is None or not committed:
         return ""
     beyond = committed * (1.0 - float(match[1]) / 100.0)
-    if beyond >= BEYOND:
+    if round(beyond) >= BEYOND:
         return ""
-    longer = f"{BEYOND / beyond:.2g}" if beyond else "many"
+    longer = f"{ceil(round(10.0 * BEYOND / beyond, 6)) / 10.0:.3g}" if beyond else "many"
     return (
         f"{path} rests on {beyond:.0f} of {committed:,.0f} transactions, {BEYOND} should lie "
         f"beyond it: run {longer} times as long"

@@ -146,7 +146,7 @@ def simulate(
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         waited=None if blocked is None else tuple(blocked.waited),
-        story=None if journeys is None else Story.of(journeys, model),
+        story=None if journeys is None else Story.of(journeys, model, meter.start_s),
     )
 
 

@@ -46,6 +46,8 @@ class Story:
     ----------
     journeys : list of Journey
         Of all transactions that committed while it was measured, in that order.
+    all_journeys : list of Journey
+        The same with those of the warm-up, for which others may have waited.
     spans : list of Span
         Waits and services at the stations of all nodes.
     waited : list of Waited
@@ -59,6 +61,7 @@ class Story:
     """
 
     journeys: list[Journey]
+    all_journeys: list[Journey]
     spans: list[Span]
     waited: list[Waited]
     sent: list[Sent]
@@ -66,10 +69,11 @@ class Story:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, journeys: Journeys, model: Any) -> Story:
+    def of(cls, journeys: Journeys, model: Any, measured_from_s: float) -> Story:
         """The story of a run that has ended; a model without ``describe`` sends just messages."""
         chronicle = journeys.chronicle
         return cls(
+            [one for one in journeys.ended if one.ended_s >= measured_from_s],
             journeys.ended,
             chronicle.spans,
             chronicle.waited,
@@ -88,6 +92,6 @@ def followed(
 ) -> tuple[Chronicle | None, Journeys]:
     """What keeps it, in a run that is about to begin: for the cluster, and of transactions."""
     chronicle = Chronicle(clock, names, follow.since_s, follow.until_s, details=follow.details)
-    journeys = Journeys(chronicle, names, meter.start_s, meter.laps)
+    journeys = Journeys(chronicle, names, meter.laps)
     clock.laps, clock.stopwatch = journeys.laps, journeys.begin
     return (chronicle if follow.until_s > follow.since_s else None), journeys

@@ -41,7 +41,7 @@ class Reasons:
     def __init__(self, story: Story, nodes: Sequence[str]) -> None:
         self._nodes = nodes
         self._by_node: dict[tuple[str, Hashable], list[Waited]] = defaultdict(list)
-        self._journeys = {id(one.transaction): one for one in story.journeys}
+        self._journeys = {id(one.transaction): one for one in story.all_journeys}
         for one in story.waited:
             for key in one.waiters:
                 self._by_node[key].append(one)

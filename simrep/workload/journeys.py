@@ -77,8 +77,6 @@ class Journeys:
         Which message a node is handling.
     names : sequence of str
         Of the nodes.
-    measured_from_s : float
-        Transactions that commit before are not collected.
     recorder : callable
         Whom the clock tells otherwise (see ``LapClock.laps``); it is told as well.
 
@@ -92,12 +90,10 @@ class Journeys:
         self,
         chronicle: Chronicle,
         names: Sequence[str],
-        measured_from_s: float,
         recorder: LapRecorder,
     ) -> None:
         self.chronicle = chronicle
         self._names = names
-        self._measured_from_s = measured_from_s
         self._recorder = recorder
         self.ended: list[Journey] = []
 
@@ -108,6 +104,6 @@ class Journeys:
     def laps(self, kind: str, seconds: Sequence[float]) -> None:
         """See ``LapRecorder``."""
         self._recorder(kind, seconds)
-        now = self.chronicle.clock._now
-        if now >= self._measured_from_s and isinstance(seconds, _Stopwatch):
+        if isinstance(seconds, _Stopwatch):
+            now = self.chronicle.clock._now
             self.ended.append(Journey(seconds.transaction, now, seconds.legs))

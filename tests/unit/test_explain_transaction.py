@@ -217,6 +217,16 @@ def test_the_tail_of_a_hot_row_waits_for_what_its_holders_wait_for() -> None:
     assert held_s == pytest.approx(locks.slow_s, rel=0.02)
 
 
+def test_holders_that_committed_during_the_warm_up_are_known() -> None:
+    content = quiet("semisync", threads=6, classes=[HOT])
+    content["run"]["warmup_s"] = 0.9
+    found = simrep.explain_tail(content, share=1.0)
+    assert {one.doing for one in found.stages[0].blockers} <= {
+        "stage acknowledgement", "stage commit order", "stage execute", "stage flush",
+        "stage commit", "stage lock wait", "stage client",
+    }  # fmt: skip
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 
