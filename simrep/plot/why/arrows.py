@@ -88,6 +88,7 @@ def label_arrows(
         Where no label may stand, in pixels; those of the labels are added.
     """
     shown = [m for m in messages if (m.own or m.critical) and isfinite(m.arrived_s)]
+    shown = [one for one in shown if one.critical or not _is_upright(axes, one, lines, since)]
     if len(shown) > _MOST_OWN:
         shown = [one for one in shown if one.critical]
     elif len(shown) > _FEW:
@@ -111,6 +112,12 @@ def label_arrows(
                 break
         else:
             text.remove()
+
+
+def _is_upright(axes: Axes, message: Message, lines: Lines, since: Since) -> bool:
+    """Whether it takes next to no time on this axis: there is no room for a name at its side."""
+    (x0, _), (x1, _) = axes.transData.transform(_ends(message, lines, since))
+    return bool(abs(x1 - x0) < 0.5 * _NEAR * axes.figure.dpi / 72.0)
 
 
 def _one_of_a_broadcast(axes: Axes, messages: Sequence[Message], since: Since) -> list[Message]:
