@@ -30,6 +30,8 @@ def split_load_data(
     if transaction.journal is not None:
         transaction.journal.split(len(parts))
     for part in parts:
+        if part is not parts[0]:  # its time begins where that of the part before ended
+            part.started_s = sessions.now_s
         if not (yield from sessions.transact(part)):
             return False
     return True
@@ -52,5 +54,8 @@ def _parts(whole: Transaction) -> Generator[Transaction, None, None]:
         part.same_content = whole.same_content
         part.session = whole.session
         part.journal = whole.journal
-        yield part
+        part.whole = whole
+        part.queued_s = whole.queued_s if done == 0 else 0.0
         done += number
+        part.last_part = done >= whole.rows
+        yield part

@@ -59,6 +59,8 @@ class Sending:
 
     def _cut(self, work: tuple[Any, int]) -> None:
         message, size = work
+        if message.kind == Kind.TRANSACTION:
+            message.entry.owner.mark(Lap.EXECUTE)
         largest = self._largest
         while 0 < largest < size:
             self._xcom.send(Fragment(), largest)

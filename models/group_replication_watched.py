@@ -12,6 +12,7 @@ from simrep.kernel.chronicle import MessageText
 from simrep.kernel.watch import Holder, Line
 from simrep.measure.units import amount
 from simrep.server.watched import RELAY_LOG
+from simrep.workload.transaction import Transaction
 
 from .group_replication_consistency import Call, Consistency
 from .group_replication_flow_control import FlowControl
@@ -75,10 +76,13 @@ class _WatchedConsistency(Consistency):
         The member that tells now that it has prepared something; negative: none does.
     going : object
         What goes on now.
+    beginning : object
+        The transaction that begins now.
     """
 
     last = -1
     going: Any = None
+    beginning: Any = None
 
     def watch(self, prepares: Line, begins: Line) -> None:
         self._prepares = prepares
@@ -106,7 +110,7 @@ class _WatchedConsistency(Consistency):
         call(argument)
 
     def begin(self, *, in_order: bool) -> Generator[Event, Any, None]:
-        token = object()
+        token = self.beginning
         self._begins.wait(token)
         yield from super().begin(in_order=in_order)
         self._begins.cut()
@@ -128,6 +132,8 @@ class WatchedMember(Member):
         watch, name = cluster.watch, self.server.name
         assert watch is not None
         self._names = cluster.names
+        self._watch = watch
+        self._delivered_by: dict[int, tuple[Any, Any]] = {}  # by identity, until handled
 
         def line(station: str, holder: Callable[[], Holder], **how: Any) -> Line:
             return Line(watch, name, station, holder, **how)
@@ -169,6 +175,10 @@ class WatchedMember(Member):
     def _uncommitted(self) -> Holder:
         return Holder("what was before it to commit", ((self.server.name, RELAY_LOG),))
 
+    def _before_begin(self, transaction: Transaction) -> Generator[Event, Any, None]:
+        self._waits.beginning = transaction
+        return super()._before_begin(transaction)
+
     def _send(self, message: Any) -> None:
         if message.kind == Kind.TRANSACTION:
             self._order_line.wait(message)
@@ -178,4 +188,14 @@ class WatchedMember(Member):
         self._order_line.cut()
         if sender == self.index and message.kind == Kind.TRANSACTION:
             self._order_line.go(message)
+        self._delivered_by[id(message)] = (message, self._watch.handled_by(self.server.name))
         super()._deliver(sender, message)
+
+    def _handle(self, messages: list[Any]) -> None:
+        """What the applier module finds is owed to the message that delivered it."""
+        node, watch = self.server.name, self._watch
+        (message,) = messages
+        _, cause = self._delivered_by.pop(id(message), (message, None))
+        watch.owes(node, cause)
+        super()._handle(messages)
+        watch.owes(node, None)

@@ -70,6 +70,10 @@ def explain(
     check_writable("--trace", trace)
     longest_s = 0.1 if longer_than is None else _seconds(longer_than)
     slowest = None if tail is None else share("--tail", tail)
+    if slowest is not None and not 0.0 < slowest <= 1.0:
+        raise ScenarioError("--tail", f"must be above 0 and at most 100 %, given {tail!r}")
+    if plot is not None and plot == trace:
+        raise ScenarioError("--trace", f"{str(trace)!r} is the file of --plot, too")
 
     from simrep.scenario import load, with_values
 
@@ -87,7 +91,7 @@ def explain(
         else:
             from simrep.why.commit import explain as explain_one
 
-            found = explain_one(chosen, txn=txn or "slowest", seed=seed)
+            found = explain_one(chosen, txn="slowest" if txn is None else txn, seed=seed)
     if plot is not None:
         write_whole(plot, found.plot)
     if trace is not None:

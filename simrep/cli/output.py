@@ -42,6 +42,10 @@ def check_writable(option: str, path: Path | None, *, plot: bool = False) -> Non
         raise ScenarioError(option, f"there is no folder {str(path.absolute().parent)!r}")
     if path.is_dir():
         raise ScenarioError(option, f"{str(path)!r} is a folder")
+    if path.exists() and not path.is_file():
+        raise ScenarioError(option, f"{str(path)!r} is no regular file")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise ScenarioError(option, f"cannot write into {str(path.absolute().parent)!r}")
     if plot and path.suffix.lower() not in _PLOT_ENDINGS:
         raise ScenarioError(
             option, f"cannot draw {path.name!r}", f"endings: {', '.join(_PLOT_ENDINGS)}"

@@ -243,6 +243,8 @@ class Result(Shown):
         """
         from simrep.why.commit import explain
 
+        if replication not in {run.replication for run in self.runs}:
+            raise ValueError(f"no replication {replication}, there are {self.replications}")
         return explain(self.scenario, txn=txn, seed=self.seed, replication=replication)
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 from typing import Any, NamedTuple
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.watch import Line, Watch
+from simrep.kernel.watch import Line, Waited, Watch
 
 __all__ = ["Chronicle", "MessageText", "Sent", "Span"]
 
@@ -123,6 +123,8 @@ class Chronicle(Watch):
         What lies outside is not kept, in simulated seconds.
     details : bool
         Whether messages and spans are kept, besides what stations waited for (``waited``).
+    of_interest : callable, optional
+        ``of_interest(who)``: of ``waited`` only that is kept in which such a one waited.
 
     Attributes
     ----------
@@ -140,6 +142,7 @@ class Chronicle(Watch):
         until_s: float = inf,
         *,
         details: bool = True,
+        of_interest: Callable[[Hashable], bool] | None = None,
     ) -> None:
         super().__init__(clock, _ANY if since_s <= 0.0 else inf)
         self.sent: list[Sent] = []
@@ -147,6 +150,7 @@ class Chronicle(Watch):
         self._since_s = since_s
         self._until_s = until_s
         self._details = details
+        self._of_interest = of_interest
         self.names = tuple(names)
         self._places = {name: place for place, name in enumerate(names)}
         self._handling: list[Sent | None] = [None] * len(names)
@@ -164,6 +168,12 @@ class Chronicle(Watch):
 
     def _close(self, _: None) -> None:
         self.longer_than_s = inf
+
+    def record(self, waited: Waited) -> None:
+        """See ``Watch.record``."""
+        wanted = self._of_interest
+        if wanted is None or any(wanted(who) for _, who in waited.waiters):
+            super().record(waited)
 
     # -- who waits, and what is done -----------------------------------------------------------
 
@@ -247,6 +257,10 @@ class Chronicle(Watch):
         if done is not None:
             done.handled_s = self.clock._now
         self._handling[place] = None if message is None else self._received(place, message)
+
+    def owes(self, node: str, cause: Sent | None) -> None:
+        """See ``Watch.owes``."""
+        self._handling[self._places[node]] = cause
 
     def handled_by(self, node: str) -> Sent | None:
         """The message that a node is handling now."""

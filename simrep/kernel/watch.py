@@ -97,6 +97,10 @@ class Watch:
         self._blocked: dict[Line, None] = {}
         self._doing: dict[Key, list[tuple[float, str]]] = {}
 
+    def record(self, waited: Waited) -> None:
+        """A blockage has ended."""
+        self.waited.append(waited)
+
     def doing(self, node: str, who: Hashable, what: str, station: str = "") -> None:
         """From now on somebody does this, at a station if one is given."""
         self._doing.setdefault((node, who), []).append((self.clock._now, what))
@@ -116,6 +120,13 @@ class Watch:
 
     def handles(self, node: str, message: object) -> None:
         """A node has got round to a message of another; None: it is done with it."""
+
+    def handled_by(self, node: str) -> object:
+        """What tells the message that a node is handling now, for ``owes``."""
+        return None
+
+    def owes(self, node: str, cause: Any) -> None:
+        """A node goes on with what a message brought that it has handled before; None: no more."""
 
     def finish(self) -> None:
         """The run has ended: what is still blocked is recorded as such."""
@@ -254,7 +265,7 @@ class Line:
         waiters = {(node, one) for one in self._waiting}
         if self._holds_up is not None:
             waiters.add((node, self._holds_up))
-        watch.waited.append(
+        watch.record(
             Waited(
                 node,
                 self.station,

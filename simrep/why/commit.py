@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from math import ceil, isnan
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,21 @@ from simrep.experiment.plan import Plan, plan
 from simrep.experiment.replication import simulate
 from simrep.experiment.story import Follow, Story
 from simrep.kernel.chronicle import Sent, Span
-from simrep.measure.units import amount
+from simrep.measure.units import amount, duration
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
 from simrep.why.critical_path import Causes
 from simrep.why.explanation import Activity, Explanation, Message, Stage
+from simrep.why.messages import Messages
 from simrep.why.reasons import Reasons
-from simrep.workload.journeys import Journey
+from simrep.workload.journeys import Journey, belongs
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction
 
 __all__ = ["explain", "explain_planned"]
 
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_SILENCE_S, _SILENCE_HOPS = 0.1, 10  # a member that says nothing for longer is away
 _AFTER_HOPS = 2  # what other nodes do with it is shown for at least so long
 
 
@@ -102,8 +105,13 @@ def _story(planned: Plan, seed: int, replication: int, follow: Follow) -> Story:
 def _pick(txn: str | int) -> Any:
     """Finds the position of a transaction among the journeys, and says which one it is."""
     allowed = "slowest, a percentile as p95, or a number from 1"
-    if isinstance(txn, str) and txn.isdecimal():
-        txn = int(txn)
+    if isinstance(txn, str):
+        txn = int(txn) if txn.isdecimal() else txn
+    elif not isinstance(txn, bool):
+        try:
+            txn = index(txn)
+        except TypeError:
+            raise ScenarioError("txn", f"{txn!r} is no transaction", allowed) from None
     if isinstance(txn, bool) or (isinstance(txn, int) and txn < 1):
         raise ScenarioError("txn", f"{txn!r} is no transaction", allowed)
     if isinstance(txn, int):
@@ -143,10 +151,11 @@ def _explanation(
 ) -> Explanation:
     transaction, nodes = journey.transaction, tuple(planned.scenario.node_names)
     began_s, ended_s = transaction.started_s, journey.ended_s
-    causes = Causes(story, journey, nodes[transaction.node])
-    reasons = Reasons(story, nodes)
+    messages = Messages(story)
+    causes = Causes(story, messages, journey)
+    reasons = Reasons(story, nodes, max(_SILENCE_S, _SILENCE_HOPS * _longest_hop_s(planned)))
     stages = _stages(journey, causes, reasons, nodes[transaction.node])
-    own_ends_s = [s.ended_s for s in story.spans if s.who is transaction]
+    own_ends_s = [span.ended_s for span in story.spans_of(transaction)]
     own_ends_s += [s.arrived_s for s in story.sent if s in causes.own and not isnan(s.arrived_s)]
     until_s = min(max([ended_s, *own_ends_s]), latest_s)
     return Explanation(
@@ -162,7 +171,7 @@ def _explanation(
         nodes=nodes,
         stages=stages,
         activities=_activities(story, transaction, reasons, nodes, began_s, until_s),
-        messages=_messages(story, causes, began_s, until_s),
+        messages=_messages(story, messages, causes, began_s, until_s),
         until_s=until_s,
         model=planned.model.name,
         seed=seed,
@@ -191,10 +200,12 @@ def _stages(journey: Journey, causes: Causes, reasons: Reasons, node: str) -> tu
     else:
         names.append("other")
         ends_s.append(journey.ended_s)
-    stages = []
+    stages: list[Stage] = []
     at_s = journey.transaction.started_s
     for name, end_s in zip(names, ends_s, strict=True):
         reason = reasons.of(node, journey.transaction, name, at_s, end_s)
+        if name == "client" and not stages and journey.transaction.queued_s:
+            reason = f"waited {duration(journey.transaction.queued_s)} for a free connection"
         stages.append(Stage(name, at_s, end_s, reason or causes.reason(name, at_s, end_s)))
         at_s = end_s
     return tuple(stages)
@@ -216,7 +227,7 @@ def _activities(
             station=f"row {span.detail}" if span.detail else span.station or "server",
             what=span.what or reasons.of_span(span),
             of=_named(span.who),
-            own=span.who is transaction,
+            own=belongs(span.who, transaction),
             waits=not span.what,
             began_s=max(span.began_s, began_s),
             ended_s=min(span.ended_s, until_s),
@@ -230,7 +241,9 @@ def _named(who: Any) -> str:
     return f"{who.kind} of client {who.client}" if isinstance(who, Transaction) else ""
 
 
-def _messages(story: Story, causes: Causes, began_s: float, until_s: float) -> tuple[Message, ...]:
+def _messages(
+    story: Story, messages: Messages, causes: Causes, began_s: float, until_s: float
+) -> tuple[Message, ...]:
     def shown(sent: Sent) -> bool:
         return sent.sent_s < until_s and not sent.arrived_s <= began_s
 
@@ -241,12 +254,12 @@ def _messages(story: Story, causes: Causes, began_s: float, until_s: float) -> t
             number=number,
             source=sent.source,
             target=sent.target,
-            label=causes.label(sent),
+            label=messages.text(sent).label,
             size_bytes=sent.size_bytes,
             sent_s=sent.sent_s,
             arrived_s=sent.arrived_s,
             handled_s=sent.handled_s,
-            cause=_number(causes.cause(sent), numbers),
+            cause=_number(messages.cause(sent), numbers),
             own=sent in causes.own,
             critical=sent in causes.critical,
         )

@@ -8,8 +8,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from simrep.experiment.story import Story
-from simrep.kernel.chronicle import MessageText, Sent
+from simrep.kernel.chronicle import Sent
 from simrep.measure.units import duration
+from simrep.why.messages import Messages
 from simrep.workload.journeys import Journey
 from simrep.workload.laps import LAPS
 
@@ -32,15 +33,15 @@ class _End(NamedTuple):
 
 
 class Causes:
-    """The messages of a story, seen from one transaction.
+    """What one transaction waited for, among the messages of a story.
 
     Parameters
     ----------
     story : Story
+    messages : Messages
+        Of the story.
     journey : Journey
         Of the transaction.
-    node : str
-        Its own.
 
     Attributes
     ----------
@@ -52,43 +53,11 @@ class Causes:
         back.
     """
 
-    def __init__(self, story: Story, journey: Journey, node: str) -> None:
-        self._story = story
-        self._texts: dict[int, MessageText] = {}
-        about = {sent.number for sent in story.sent if journey.transaction in self.text(sent).about}
-        positions = {self.text(story.sent[number]).position for number in about} - {None}
-        answers = {s for s in story.sent if self.text(s).position in positions}
-        self.own = {story.sent[number] for number in about} | answers
-        self._ends = self._stage_ends(journey, node)
+    def __init__(self, story: Story, messages: Messages, journey: Journey) -> None:
+        self._messages = messages
+        self._ends = _stage_ends(story, journey)
         self.critical = {sent for end in self._ends for sent in self.chain(end)}
-        self.own |= {sent for sent in story.sent if sent.cause in self.own} | self.critical
-
-    def text(self, sent: Sent) -> MessageText:
-        """What a message is."""
-        text = self._texts.get(sent.number)
-        if text is None:
-            text = self._texts[sent.number] = self._story.describe(sent.message)
-        return text
-
-    def label(self, sent: Sent) -> str:
-        """What a message is, in a few words."""
-        return self.text(sent).label
-
-    def cause(self, sent: Sent) -> Sent | None:
-        """What its sender had been handling, or what it answers."""
-        if sent.cause is not None:
-            return sent.cause
-        position = self.text(sent).position
-        if position is None:
-            return None
-        answered = [
-            other
-            for other in self._story.sent[: sent.number]
-            if other.target == sent.source
-            and other.arrived_s <= sent.sent_s
-            and self.text(other).position == position
-        ]
-        return answered[-1] if answered else None
+        self.own = messages.of(journey.transaction) | self.critical
 
     def chain(self, end: _End) -> list[Sent]:
         """The message that ended a stage, and what led to it, the last one first."""
@@ -96,7 +65,7 @@ class Causes:
         sent: Sent | None = end.cause
         while sent is not None and sent.arrived_s > end.since_s:
             chain.append(sent)
-            sent = self.cause(sent)
+            sent = self._messages.cause(sent)
         return chain
 
     def reason(self, name: str, began_s: float, ended_s: float) -> str:
@@ -105,8 +74,9 @@ class Causes:
             if began_s <= end.began_s and end.ended_s <= ended_s + _ROUNDING_S:
                 way_s = end.cause.arrived_s - end.cause.sent_s
                 did = _DID.get(name, "ended it")
-                source = self._story.names[end.cause.source]
-                return f"{self.label(end.cause)} from {source} {did}, {duration(way_s)} on its way"
+                source = self._messages.names[end.cause.source]
+                label = self._messages.text(end.cause).label
+                return f"{label} from {source} {did}, {duration(way_s)} on its way"
         return ""
 
     def wire_s(self) -> dict[str, float]:
@@ -119,29 +89,29 @@ class Causes:
                     total_s[end.name] = total_s.get(end.name, 0.0) + seconds
         return total_s
 
-    def _stage_ends(self, journey: Journey, node: str) -> list[_End]:
-        """The legs that a message ended."""
-        waits = [
-            span
-            for span in self._story.spans
-            if span.who is journey.transaction
-            and span.node == node
-            and not span.what
-            and span.cause is not None
-        ]
-        waits.sort(key=attrgetter("ended_s"))
-        ends_s = [span.ended_s for span in waits]
-        found = []
-        at_s = journey.transaction.started_s
-        for leg in journey.legs:
-            began_s, at_s = at_s, at_s + leg.seconds
-            name, cause = LAPS[leg.lap], leg.cause
-            if cause is None and name in _WAITING:
-                place = bisect_right(ends_s, at_s + _ROUNDING_S) - 1
-                if place >= 0 and ends_s[place] > began_s:
-                    cause = waits[place].cause
-            if cause is not None and not isnan(cause.arrived_s):
-                # What is acknowledged has left before the commit began to wait for it.
-                since_s = journey.transaction.started_s if name == _ACKNOWLEDGED else began_s
-                found.append(_End(name, began_s, at_s, cause, since_s))
-        return found
+
+def _stage_ends(story: Story, journey: Journey) -> list[_End]:
+    """The legs that a message ended."""
+    transaction = journey.transaction
+    node = story.names[transaction.node]
+    waits = [
+        span
+        for span in story.spans_of(transaction)
+        if span.node == node and not span.what and span.cause is not None
+    ]
+    waits.sort(key=attrgetter("ended_s"))
+    ends_s = [span.ended_s for span in waits]
+    found = []
+    at_s = transaction.started_s
+    for leg in journey.legs:
+        began_s, at_s = at_s, at_s + leg.seconds
+        name, cause = LAPS[leg.lap], leg.cause
+        if cause is None and name in _WAITING:
+            place = bisect_right(ends_s, at_s + _ROUNDING_S) - 1
+            if place >= 0 and ends_s[place] > began_s:
+                cause = waits[place].cause
+        if cause is not None and not isnan(cause.arrived_s):
+            # What is acknowledged has left before the commit began to wait for it.
+            since_s = transaction.started_s if name == _ACKNOWLEDGED else began_s
+            found.append(_End(name, began_s, at_s, cause, since_s))
+    return found

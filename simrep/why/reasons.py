@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from math import inf
 
 from simrep.experiment.story import Story
 from simrep.kernel.chronicle import Span
 from simrep.kernel.watch import Key, Waited
+from simrep.measure.units import duration
 from simrep.workload.laps import LAPS
 
 __all__ = ["Reasons"]
+
+_WORTH = 0.05
+"""Share of a stage: whom it waited for a shorter time is not worth a word."""
+_MOST = 0.8
+"""Share of a stage: whom it waited for a shorter time is not all that there is to say."""
 
 _STATIONS = {
     "queue": ("send monitor", "flow control quota"),
@@ -19,6 +26,7 @@ _STATIONS = {
     ),
     "commit order": ("commit order", "binlog commit", "LOCK_commit_ordered"),
     "lock wait": ("row locks",),
+    "order": ("total order", "total order (XCom)"),
     "consistency": ("consistency AFTER", "consistency at begin"),
     "flush": (
         "redo log", "binlog flush", "binlog sync", "LOCK_log", "LOCK_after_binlog_sync",
@@ -36,10 +44,14 @@ class Reasons:
     story : Story
     nodes : sequence of str
         Names by position.
+    silence_s : float
+        The total order waits for whom nothing was heard of for longer, and not for a message on
+        its way, in seconds.
     """
 
-    def __init__(self, story: Story, nodes: Sequence[str]) -> None:
+    def __init__(self, story: Story, nodes: Sequence[str], silence_s: float = inf) -> None:
         self._nodes = nodes
+        self._silence_s = silence_s
         self._by_node: dict[tuple[str, Hashable], list[Waited]] = defaultdict(list)
         self._journeys = {id(one.transaction): one for one in story.all_journeys}
         for one in story.waited:
@@ -53,21 +65,32 @@ class Reasons:
         stations = _STATIONS.get(stage, ())
         found = []
         for one in self._by_node.get((node, who), ()):
-            if one.station in stations:
+            if one.station in stations and (stage != "order" or self._is_long(one)):
                 seconds = min(one.ended_s, ended_s) - max(one.began_s, began_s)
                 if seconds > 0.0:
                     found.append((seconds, one))
         found.sort(key=lambda pair: -pair[0])
         return found
 
+    def _is_long(self, one: Waited) -> bool:
+        """Whether a member was silent for so long that no message of it was on its way."""
+        return one.ended_s - one.began_s > self._silence_s
+
     def of(self, node: str, who: Hashable, stage: str, began_s: float, ended_s: float) -> str:
         """Whom somebody waited for in a stage; empty if that is not known."""
-        found = self.waits(node, who, stage, began_s, ended_s)
-        if not found:
+        least_s = _WORTH * (ended_s - began_s)
+        by_holder: dict[Hashable, list[tuple[float, Waited]]] = defaultdict(list)
+        for seconds, one in self.waits(node, who, stage, began_s, ended_s):
+            by_holder[one.holder.keys or one.holder.text].append((seconds, one))
+        held = [(sum(s for s, _ in waits), waits[0][1]) for waits in by_holder.values()]
+        held = sorted((one for one in held if one[0] >= least_s), key=lambda one: -one[0])
+        if not held:
             return ""
-        holders = {one.holder.keys or one.holder.text for _, one in found}
-        others = len(holders) - 1
-        text = self._sentence(found[0][1], began_s, ended_s)
+        longest_s, longest = held[0]
+        text = self._sentence(longest, began_s, ended_s)
+        if longest_s < _MOST * (ended_s - began_s):
+            text = f"for {duration(longest_s)} {text}"
+        others = len(held) - 1
         return f"{text}; before or after it {others} more" if others else text
 
     def of_span(self, span: Span) -> str:

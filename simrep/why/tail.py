@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, nan
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -17,7 +17,9 @@ from simrep.experiment.story import Follow, Story
 from simrep.kernel.watch import Key, Waited
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
+from simrep.scenario.table import seconds
 from simrep.why.critical_path import Causes
+from simrep.why.messages import Messages
 from simrep.why.reasons import Reasons
 from simrep.why.tail_explanation import Blocker, TailExplanation, TailStage
 from simrep.workload.clients import Think
@@ -27,7 +29,7 @@ from simrep.workload.transaction import Transaction
 
 __all__ = ["explain_tail"]
 
-_ALONE = 30  # transactions that tell what the network alone takes
+_ALONE = 10  # transactions of a class that tell what the network alone takes
 _CLIENT = "client"
 
 
@@ -60,8 +62,12 @@ def explain_tail(
     Notes
     -----
     The network floor is what the same transactions spend on messages when nobody else is there: of
-    30 transactions of one lone client of the same node, the median time in which messages that
-    the commit waited for were on the wire, and the time between client and server.
+    ten transactions of the same class and one lone client of the same node, without outages, the
+    median time in which messages that the commit waited for were on the wire, and the round trips
+    between client and server. Where servers come and go there is none.
+
+    The run is simulated twice: once to find the slowest, and once more to keep what they waited
+    for.
     """
     if not 0.0 < share <= 1.0:
         raise ScenarioError("share", f"must be above 0 and at most 1, given {share}")
@@ -73,25 +79,22 @@ def explain_tail(
     if replication < 0:
         raise ScenarioError("replication", f"must not be negative, given {replication}")
     planned = plan(loaded)
-    story = _story(planned, seed, replication, Follow(details=False))
-    if not story.journeys:
+    journeys = _story(planned, seed, replication, Follow.stages()).journeys
+    if not journeys:
         raise SimrepError("no transaction committed while it was measured: lengthen the run")
-    order = sorted(story.journeys, key=lambda journey: -journey.latency_s)
-    slow = order[: max(1, ceil(share * len(order)))]
-    rest = order[len(slow) :] or slow
-    floors = {
-        node: _floor(planned, node, seed)
-        for node in sorted({journey.transaction.node for journey in slow})
-    }
-    own = [floors[j.transaction.node] for j in slow]
-    floor = {name: fmean(one.get(name, 0.0) for one in own) for name in LAPS}
+    slow = _slowest(journeys, share)
+    wanted = frozenset((j.transaction.client, j.transaction.started_s) for j in slow)
+    story = _story(planned, seed, replication, Follow(details=False, transactions=wanted))
+    order = sorted(story.journeys, key=_latency)
+    slow, rest = order[: len(slow)], order[len(slow) :]
+    floor = _mean_floor(planned, slow, seed)
     return TailExplanation(
         share=share,
         transactions=len(slow),
         committed=len(order),
         from_s=slow[-1].latency_s,
         latency_s=fmean(j.latency_s for j in slow),
-        rest_s=fmean(j.latency_s for j in rest),
+        rest_s=fmean(j.latency_s for j in rest) if rest else nan,
         floor_s=sum(floor.values()),
         stages=_stages(story, slow, rest, floor),
         model=planned.model.name,
@@ -108,41 +111,71 @@ def _story(planned: Plan, seed: int, replication: int, follow: Follow) -> Story:
     return story
 
 
-def _floor(planned: Plan, node: int, seed: int) -> dict[str, float]:
+def _latency(journey: Journey) -> float:
+    """For sorting, the slowest first."""
+    return -journey.latency_s
+
+
+def _slowest(journeys: Sequence[Journey], share: float) -> list[Journey]:
+    return sorted(journeys, key=_latency)[: max(1, ceil(share * len(journeys)))]
+
+
+def _mean_floor(planned: Plan, slow: Sequence[Journey], seed: int) -> dict[str, float]:
+    """By stage, what the network takes of such transactions; 0 where servers come and go."""
+    if planned.changes:
+        return dict.fromkeys(LAPS, 0.0)
+    kinds = Counter((j.transaction.node, j.transaction.kind) for j in slow)
+    floors = {which: _floor(planned, *which, seed) for which in sorted(kinds)}
+    return {
+        name: sum(floors[which][name] * number for which, number in kinds.items()) / len(slow)
+        for name in LAPS
+    }
+
+
+def _floor(planned: Plan, node: int, kind: str, seed: int) -> dict[str, float]:
     """By stage, what the network takes of a transaction that is alone, in seconds."""
     workload = replace(
         planned.workload,
+        classes=tuple(one for one in planned.workload.classes if one.name == kind),
         nodes=(node,),
         arrivals=(),
         scheduled=(),
         think=Think(),
         per_client=_ALONE,
     )
+    paths = {link: replace(path, outages=()) for link, path in planned.paths.items()}
     quiet = {"duration_s": None, "settle_s": None, "warmup": None, "warmup_s": 0.0, "log": False}
-    alone = with_run_settings(replace(planned, workload=workload, changes=()), quiet)
+    alone = with_run_settings(replace(planned, workload=workload, paths=paths), quiet)
     story = _story(alone, seed, 0, Follow())
-    name = story.names[node]
-    wire = [Causes(story, journey, name).wire_s() for journey in story.journeys]
+    messages = Messages(story)
+    wire = [Causes(story, messages, journey).wire_s() for journey in story.journeys]
     floor = {stage: median([one.get(stage, 0.0) for one in wire]) for stage in LAPS}
-    if planned.scenario.workload.client_rtt_ms:
-        floor[_CLIENT] = median([_seconds(journey)[_CLIENT] for journey in story.journeys])
+    client_rtt_s = seconds(planned.scenario.workload.client_rtt_ms)
+    trips = [_round_trips(journey.transaction) for journey in story.journeys]
+    floor[_CLIENT] = client_rtt_s * median(trips)
     return floor
 
 
-def _seconds(journey: Journey) -> dict[str, float]:
+def _round_trips(transaction: Transaction) -> int:
+    """Between a client and its server: each statement, BEGIN and COMMIT."""
+    return 1 if transaction.autocommit else len(transaction.statements) + 2
+
+
+def _by_stage(journey: Journey) -> dict[str, float]:
     """How long a transaction was in every stage."""
-    seconds = dict.fromkeys(LAPS, 0.0)
+    found = dict.fromkeys(LAPS, 0.0)
     for leg in journey.legs:
-        seconds[LAPS[leg.lap]] += leg.seconds
-    return seconds
+        found[LAPS[leg.lap]] += leg.seconds
+    return found
 
 
 def _stages(
     story: Story, slow: Sequence[Journey], rest: Sequence[Journey], floor: Mapping[str, float]
 ) -> tuple[TailStage, ...]:
     """The stages, those first that took longest above the floor."""
-    of_slow, of_rest = [_seconds(j) for j in slow], [_seconds(j) for j in rest]
+    of_slow, of_rest = [_by_stage(j) for j in slow], [_by_stage(j) for j in rest]
     means = {name: fmean(one[name] for one in of_slow) for name in LAPS}
+    others = {name: fmean(one[name] for one in of_rest) if of_rest else nan for name in LAPS}
     above = _above(means, floor, _in_order(slow))
     total = sum(above.values())
     blockers = _blockers(story, slow)
@@ -150,14 +183,14 @@ def _stages(
         TailStage(
             name=name,
             slow_s=means[name],
-            rest_s=fmean(one[name] for one in of_rest),
+            rest_s=others[name],
             floor_s=floor[name],
             above_s=above[name],
             share=above[name] / total if total else 0.0,
             blockers=blockers.get(name, ()),
         )
         for name in LAPS
-        if means[name] > 0.0
+        if means[name] > 0.0 or others[name] > 0.0
     ]
     return tuple(sorted(stages, key=lambda stage: -stage.above_s))
 
@@ -188,7 +221,7 @@ def _above(
 def _blockers(story: Story, slow: Sequence[Journey]) -> dict[str, tuple[Blocker, ...]]:
     """By stage, for whom the slow ones waited there, and what those were doing."""
     reasons = Reasons(story, story.names)
-    seconds: dict[str, dict[tuple[str, str], float]] = defaultdict(lambda: defaultdict(float))
+    parts_s: dict[str, dict[tuple[str, str], float]] = defaultdict(lambda: defaultdict(float))
     for journey in slow:
         node = story.names[journey.transaction.node]
         at_s = journey.transaction.started_s
@@ -198,13 +231,13 @@ def _blockers(story: Story, slow: Sequence[Journey]) -> dict[str, tuple[Blocker,
             for _, one in reasons.waits(node, journey.transaction, name, began_s, at_s):
                 since_s, until_s = max(began_s, one.began_s), min(at_s, one.ended_s)
                 for who, doing, part_s in _blamed(reasons, one, since_s, until_s):
-                    seconds[name][who, doing] += part_s / len(slow)
+                    parts_s[name][who, doing] += part_s / len(slow)
     return {
         name: tuple(
             Blocker(who, doing, part_s)
             for (who, doing), part_s in sorted(of.items(), key=lambda item: -item[1])
         )
-        for name, of in seconds.items()
+        for name, of in parts_s.items()
     }
 
 

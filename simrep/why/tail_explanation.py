@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Blocker", "TailExplanation", "TailStage"]
 
 _WAITING = {
-    "client": "between the client and its server",
+    "client": "with the client: waiting for a connection, pausing, on the way",
     "execute": "executing statements",
     "lock wait": "waiting for row locks",
     "queue": "waiting for the turn to send, or for flow control",
@@ -98,9 +99,10 @@ class TailExplanation(Shown):
     from_s : float
         Latency of the fastest of them in seconds.
     latency_s, rest_s : float
-        Their mean latency, and that of all others, in seconds.
+        Their mean latency, and that of all others (NaN if there are none), in seconds.
     floor_s : float
-        The network floor: what messages alone take of them, in seconds.
+        The network floor: what messages alone take of them, in seconds; 0 where there are none,
+        and where servers come and go.
     stages : tuple of TailStage
         Those first that took longest above the network floor.
     model : str
@@ -135,22 +137,25 @@ class TailExplanation(Shown):
         first = (
             f"The slowest {100 * self.share:.3g} % ({amount(self.transactions)} of "
             f"{amount(self.committed)}, from {duration(self.from_s)} on) took "
-            f"{duration(self.latency_s)} on average, the others {duration(self.rest_s)}; the "
-            f"network alone needs {duration(self.floor_s)}."
+            f"{duration(self.latency_s)} on average"
         )
-        said = [first]
+        if not isnan(self.rest_s):
+            first += f", the others {duration(self.rest_s)}"
+        if self.floor_s:
+            first += f"; the network alone needs {duration(self.floor_s)}"
+        said = [f"{first}."]
+        over = "the time above the network floor" if self.floor_s else "that time"
         for stage in self.stages:
             if stage.share < _WORTH:
                 break
             said.append(
-                f"{100 * stage.share:.0f} % of the time above the network floor was "
-                f"{_WAITING.get(stage.name, stage.name)}."
+                f"{100 * stage.share:.0f} % of {over} was {_WAITING.get(stage.name, stage.name)}."
             )
             for one in stage.blockers[:3]:
                 part = one.seconds / stage.slow_s
                 if part >= _WORTH:
                     doing = f", then {_doing(one.doing)}" if one.doing else ""
-                    said.append(f"  {100 * part:.0f} % of that for {one.who}{doing}.")
+                    said.append(f"  {100 * part:.0f} % of that stage for {one.who}{doing}.")
         return said
 
     def tables(self) -> Group:
@@ -173,7 +178,7 @@ class TailExplanation(Shown):
             table.add_row(
                 one.name,
                 duration(one.slow_s),
-                duration(one.rest_s),
+                "-" if isnan(one.rest_s) else duration(one.rest_s),
                 duration(one.floor_s) if one.floor_s else "-",
                 duration(one.above_s),
                 f"{one.share:.1%}",
@@ -182,7 +187,7 @@ class TailExplanation(Shown):
         table.add_row(
             "latency",
             duration(self.latency_s),
-            duration(self.rest_s),
+            "-" if isnan(self.rest_s) else duration(self.rest_s),
             duration(self.floor_s),
             duration(self.above_s),
             "100.0%",

@@ -9,7 +9,12 @@ from simrep.kernel.chronicle import Chronicle, Sent
 from simrep.workload.laps import LAPS, LapRecorder
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Journey", "Journeys", "Leg"]
+__all__ = ["Journey", "Journeys", "Leg", "belongs"]
+
+
+def belongs(who: object, transaction: Transaction) -> bool:
+    """Whether somebody is a transaction, or a part of it that its server has made."""
+    return who is transaction or getattr(who, "whole", None) is transaction
 
 
 class Leg(NamedTuple):
@@ -96,6 +101,7 @@ class Journeys:
         self._names = names
         self._recorder = recorder
         self.ended: list[Journey] = []
+        self._parts: dict[int, list[Leg]] = {}  # of what servers have split, by its identity
 
     def begin(self, transaction: Transaction) -> list[float]:
         """The seconds per stage of a new attempt at a transaction."""
@@ -105,5 +111,13 @@ class Journeys:
         """See ``LapRecorder``."""
         self._recorder(kind, seconds)
         if isinstance(seconds, _Stopwatch):
-            now = self.chronicle.clock._now
-            self.ended.append(Journey(seconds.transaction, now, seconds.legs))
+            transaction, legs = seconds.transaction, seconds.legs
+            whole = transaction.whole
+            if whole is not None:
+                legs = self._parts.setdefault(id(whole), []) + legs
+                self._parts[id(whole)] = legs
+                if not transaction.last_part:
+                    return
+                del self._parts[id(whole)]
+                transaction = whole
+            self.ended.append(Journey(transaction, self.chronicle.clock._now, legs))

@@ -155,6 +155,11 @@ class Sessions(Generic[T]):
         self.wasted_s = 0.0
         self.errors: dict[str, int] = {}
 
+    @property
+    def now_s(self) -> float:
+        """The time in simulated seconds."""
+        return self._clock.now
+
     def connect(self) -> Generator[Event, Any, None]:
         """Open a connection: handshake, authentication, a thread on the server."""
         if self._delay_s:  # two round trips: TCP handshake, then greeting and authentication

@@ -86,6 +86,8 @@ class Transaction:
     session: Any = None
     same_content = False
     journal: Journal | None = None
+    whole: Transaction | None = None
+    last_part = True
 
     def __init__(
         self,
@@ -140,6 +142,10 @@ class LongTransaction(Transaction):
         Its new rows have no primary key and are identical: every part of it has all ``keys``.
     journal : Journal or None
         Where it notes what happens to it.
+    whole : Transaction or None
+        What it is a part of, if its server has split what its client sent.
+    last_part : bool
+        Whether nothing of that follows.
     """
 
     # No slots: there are few of them.

@@ -149,7 +149,7 @@ def test_a_lock_wait_names_the_holder_and_what_that_did(model: str) -> None:
     content = quiet(model, threads=3, classes=[HOT], costs=costs)
     found = simrep.explain(content)
     (wait,) = [one for one in found.stages if one.name == "lock wait"]
-    assert wait.reason.startswith("row ")
+    assert "row " in wait.reason
     assert "hot" in wait.reason
     assert "then in its stage" in wait.reason
     longest = max(found.stages, key=lambda one: one.seconds)
@@ -227,10 +227,70 @@ def test_holders_that_committed_during_the_warm_up_are_known() -> None:
     }  # fmt: skip
 
 
+def test_every_class_has_a_floor_of_its_own() -> None:
+    reads = {"name": "r", "statements": 0, "reads": 1, "weight": 6.0}
+    found = simrep.explain_tail(
+        quiet("group_replication", threads=6, classes=[reads, {"name": "w", "weight": 4.0}])
+    )
+    assert found.floor_s == pytest.approx(4 * RTT_MS / 2 * MS, rel=2e-2)
+    assert simrep.explain_tail(quiet("galera", threads=6, classes=[reads])).floor_s == 0.0
+
+
+def test_the_floor_knows_no_outage_and_counts_round_trips_of_the_client() -> None:
+    content = quiet("semisync", threads=2, client="own", client_rtt_ms=10.0)
+    content["workload"]["class"] = [{"name": "two", "statements": 2, "pause_ms": 50.0}]
+    content["network"]["outage"] = [{"node": "n2", "from_s": 0.0, "to_s": 0.5}]
+    found = simrep.explain_tail(content, share=0.5)
+    assert found.floor_s == pytest.approx((4 * 10.0 + RTT_MS) * MS, rel=1e-2)
+
+
+def test_a_load_that_its_server_splits_is_one_transaction() -> None:
+    load = {"name": "load", "rows": 12_000, "row_bytes": 10, "load_data": True}
+    content = quiet(
+        "galera", threads=1, classes=[load], options={"wsrep_load_data_splitting": True},
+        version="mariadb-10.6",
+    )  # fmt: skip
+    result = simrep.run(content)
+    found = result.explain()
+    assert found.rows == 12_000
+    assert found.latency_s == result.latency_s["max"]
+    assert "retries" not in stages(found)
+    assert sum(s.seconds for s in found.stages) == pytest.approx(found.latency_s, abs=US)
+    assert found.rank.endswith(f"of {result.committed:,.0f}")
+    assert sum(result.breakdown().stages.values()) == pytest.approx(result.latency_s["mean"])
+
+
+@pytest.mark.parametrize(
+    ("level", "kind"), [("AFTER", SMALL), ("BEFORE", {"name": "r", "statements": 0, "reads": 1})]
+)
+def test_what_a_consistency_level_waits_for_is_on_the_critical_path(level: str, kind: Any) -> None:
+    options = {"group_replication_consistency": level}
+    content = quiet("group_replication", threads=1, classes=[kind], options=options)
+    found = simrep.explain(content, txn=3)
+    (wait,) = [one for one in found.stages if one.name == "consistency"]
+    assert wait.reason
+    during = [m for m in found.messages if m.critical and m.arrived_s > wait.began_s]
+    assert during
+    tail = simrep.explain_tail(content)
+    (stage,) = [one for one in tail.stages if one.name == "consistency"]
+    assert stage.floor_s > 0.5 * stage.slow_s
+
+
+def test_a_member_that_has_died_is_named() -> None:
+    content = quiet("galera", threads=2)
+    content["run"]["duration_s"] = 8.0
+    content["cluster"]["change"] = [{"at_s": 1.0, "node": "n3", "what": "crash"}]
+    found = simrep.explain(content)
+    (order,) = [one for one in found.stages if one.name == "order"]
+    assert order.seconds > 1.0
+    assert "n3, from which nothing came" in order.reason
+    assert simrep.explain_tail(content).floor_s == 0.0
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("txn", ["fastest", "p100", 0, -1, 10**9, True])
+@pytest.mark.parametrize("txn", ["fastest", "p100", 0, -1, 10**9, True, None, 1.5])
 def test_a_transaction_that_is_none(txn: Any) -> None:
     with pytest.raises(ScenarioError, match="txn"):
         simrep.explain(quiet("standalone", threads=1), txn=txn)
@@ -292,10 +352,12 @@ def test_the_command_names_options_that_do_not_go_together(file: str) -> None:
         (("--tail", "5%", "--stall"), "two questions"),
         (("--longer-than", "1s"), "belongs to --stall"),
         (("--tail", "5%", "--trace", "a.json"), "of one transaction"),
-        (("--tail", "200%"), "share"),
+        (("--tail", "200%"), "at most 100 %"),
         (("--tail", "much"), "not a share"),
         (("--txn", "fastest"), "slowest, a percentile"),
         (("--trace", "nowhere/a.json"), "no folder"),
+        (("--trace", "/dev/null"), "no regular file"),
+        (("--txn", ""), "slowest, a percentile"),
     ):  # fmt: skip
         shown = invoke(file, *arguments)
         assert shown.exit_code == 2, arguments

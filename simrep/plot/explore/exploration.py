@@ -6,6 +6,7 @@ import asyncio
 import warnings
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from html import escape
 from importlib.util import find_spec
 from io import BytesIO
@@ -146,10 +147,11 @@ class Exploration:
 
         slider = next(iter(self._sliders.values()))
         positions = _spread(len(slider.levels), self._at[0])
-        levels = [
-            (_text(slider.levels[position].label), self._result((position, *self._at[1:])))
-            for position in positions
-        ]
+        levels = []
+        for position in positions:
+            with suppress(SimrepError):  # what cannot be run is not drawn
+                found = self._result((position, *self._at[1:]))
+                levels.append((_text(slider.levels[position].label), found))
         return plot_overview(self._beside(), path_label(slider.name, self._sliders), levels, path)
 
     def widget(self) -> Any:
