@@ -121,6 +121,6 @@ simrep.explore(
 # - Throughput is clients divided by latency: more clients make up for the distance, faster machines do
 #   not.
 #
-# **Try yourself.** Change the scenario: `model = "group_replication"` with `version = "mysql-8.4"`, and
-# `model = "semisync"`. Who waits for the far node, and who does not? Then describe
-# [your own cluster](../docs/howto/describe-your-cluster.md).
+# **Try yourself.** Change the scenario: `model = "group_replication"`, then `model = "semisync"`, both with
+# `version = "mysql-8.4"`. The slider `send window` has to go: it is a setting of Galera. Who waits for the far node, and
+# who does not? Then describe [your own cluster](../docs/howto/describe-your-cluster.md).

@@ -133,7 +133,7 @@ for wait in (1, 2):
 # %% [markdown]
 # ## What you have learned
 #
-# - The version matters more than the distance, once there are many clients.
+# - With many clients the version matters as much as the distance.
 # - `AFTER_SYNC` protects readers and pays with hot rows; `AFTER_COMMIT` the other way round.
 #
 # **Try yourself.** What is lost if the source crashes? Read

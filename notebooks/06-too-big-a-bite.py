@@ -51,8 +51,8 @@ whole = simrep.run(scenario, seed=1)
 whole.plot()
 
 # %% [markdown]
-# The marks: it begins, is executed, is replicated, its client gets the answer, and the last node has it. In
-# between nobody commits.
+# The marks: it begins, is replicated as soon as it is executed, its client gets the answer (commit), and the last node has
+# it (end). The others stand still twice: for a moment while it is replicated, and longer *after* the answer.
 
 # %%
 bite = whole.scheduled["nightly"]
@@ -71,6 +71,9 @@ print(*stall.sentences(), sep="\n")
 stall.plot()
 
 # %% [markdown]
+# The other node applies it, and meanwhile its queue fills up until flow control stops the cluster. (500 ms are from one
+# commit to the next; the 0.4 s above are whole intervals of 0.1 s.)
+#
 # ## Smaller bites
 #
 # Streaming replication (Galera 4) replicates a transaction in fragments while it executes. The others commit
@@ -107,7 +110,8 @@ assert sizes.recommended
 # ## What you have learned
 #
 # - A large transaction is not slow because it is large; it is everybody else who pays.
-# - Fragments in the middle of the range help both; the extremes help one of them.
+# - Fragments in the middle of the range help both. Small ones slow down the large transaction; one as large as the
+#   transaction helps nobody.
 #
 # **Try yourself.** Put the second node 40 ms away (`network.rtt_ms`): which sizes are still recommended? Then
 # schedule the update on the `table` that the payload writes to, and see who waits for whom.

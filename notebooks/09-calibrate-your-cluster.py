@@ -70,7 +70,7 @@ done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=T
 print((work / "mine.toml").read_text())
 
 # %% [markdown]
-# Each value has a comment that says where it was read. Is it the load that the counters tell of? And what
+# Values that were read have a comment that says where. Is it the load that the counters tell of? And what
 # if the nodes move 10 ms apart?
 
 # %%
@@ -134,7 +134,7 @@ assert errors.median() < 15
 # %% [markdown]
 # ## What you have learned
 #
-# - A scenario of your own server takes a minute, and says of every value where it is from.
+# - A scenario of your own server takes a minute, and says of values that were read where they are from.
 # - A few runs of a load tool without a WAN fit the costs; measurements with a delay are kept to judge.
 #
 # **Try yourself.** Take your own `my.cnf` and counters ([Start from your
