@@ -71,7 +71,8 @@ print((work / "mine.toml").read_text())
 
 # %% [markdown]
 # Values that were read have a comment that says where. Is it the load that the counters tell of? And what
-# if the nodes move 10 ms apart?
+# if the nodes move 10 ms apart? (Arrivals are random: with 750 of them in five seconds, up to 10/s more or less is
+# chance.)
 
 # %%
 mine = simrep.load(work / "mine.toml").replace({"run.duration_s": 5})
