@@ -245,7 +245,10 @@ class Result(Shown):
 
         if replication not in {run.replication for run in self.runs}:
             raise ValueError(f"no replication {replication}, there are {self.replications}")
-        return explain(self.scenario, txn=txn, seed=self.seed, replication=replication)
+        # Its costs are filled in; a pack that lay beside the scenario's file is not needed again.
+        cluster = {key: one for key, one in self.scenario["cluster"].items() if key != "pack"}
+        scenario = {**self.scenario, "cluster": cluster}
+        return explain(scenario, txn=txn, seed=self.seed, replication=replication)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""

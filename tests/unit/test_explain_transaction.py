@@ -78,6 +78,25 @@ def test_transactions_are_those_of_the_run(model: str) -> None:
     assert third.client == log.client[log.committed][2]
 
 
+@pytest.mark.parametrize("pack", ["pxc-5.7.16", "rig-mysql-9.7", "mine.toml"])
+def test_a_result_can_be_explained_without_its_pack(pack: str, tmp_path: Any) -> None:
+    """The pack may lie beside the scenario, where a result does not find it again."""
+    if pack == "mine.toml":
+        (tmp_path / pack).write_text(
+            '[pack]\nname = "mine"\nmodel = "galera"\ndescription = "mine"\nmachine = "mine"\n'
+            'source = "mine"\nfitted_on = "nothing"\n[costs]\nfsync_us = 4321.0\n'
+        )
+    model = "group_replication" if "mysql" in pack else "galera"
+    path = tmp_path / "cluster.toml"
+    path.write_text(
+        f'[cluster]\nmodel = "{model}"\npack = "{pack}"\nnodes = 3\n[network]\nrtt_ms = 5\n'
+        "[workload]\nthreads = 4\n[run]\nduration_s = 0.5\n"
+    )
+    result = simrep.run(path)
+    assert result.explain().latency_s == result.latency_s["max"]
+    assert result.explain("p50").latency_s == simrep.explain(path, txn="p50").latency_s
+
+
 def test_what_a_retried_transaction_lost_is_a_stage() -> None:
     few = {"name": "few", "keys": {"distribution": "uniform", "rows": 20}}
     everywhere = busy("galera", nodes=["n1", "n2"], retry=True, **{"class": [few]})
