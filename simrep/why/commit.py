@@ -9,23 +9,22 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.replication import simulate
+from simrep.errors import ScenarioError
+from simrep.experiment.plan import Plan
 from simrep.experiment.story import Follow, Story
 from simrep.kernel.chronicle import Sent, Span
 from simrep.measure.units import amount, duration
-from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
 from simrep.why.critical_path import Causes
 from simrep.why.explanation import Activity, Explanation, Message, Stage
 from simrep.why.messages import Messages
 from simrep.why.reasons import Reasons
+from simrep.why.replay import Replay
 from simrep.workload.journeys import Journey, belongs
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction
 
-__all__ = ["explain", "explain_planned"]
+__all__ = ["explain"]
 
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _SILENCE_S, _SILENCE_HOPS = 0.1, 10  # a member that says nothing for longer is away
@@ -65,41 +64,21 @@ def explain(
     The run is simulated twice: once to find the transaction, and once more, with the same random
     numbers, to keep what happened while it was under way.
     """
-    loaded = load(scenario)
-    if seed is None:
-        seed = loaded.run.seed
-    elif seed < 0:
-        raise ScenarioError("seed", f"must not be negative, given {seed}")
-    if replication < 0:
-        raise ScenarioError("replication", f"must not be negative, given {replication}")
-    return explain_planned(plan(loaded), txn, seed, replication)
-
-
-def explain_planned(planned: Plan, txn: str | int, seed: int, replication: int) -> Explanation:
-    """See ``explain``; the arguments are valid."""
-    pick = _pick(txn)
-    story = _story(planned, seed, replication, Follow.stages())
-    if not story.journeys:
-        raise SimrepError("no transaction committed while it was measured: lengthen the run")
+    pick, replay = _pick(txn), Replay.of(scenario, seed, replication)
+    story = replay.story(Follow.stages())
     number, rank = pick(story.journeys)
     found = story.journeys[number]
     latency_s = found.latency_s
     began_s, ended_s = found.transaction.started_s, found.ended_s
-    until_s = ended_s + max(latency_s, _AFTER_HOPS * _longest_hop_s(planned))
-    story = _story(planned, seed, replication, Follow(max(0.0, began_s - latency_s), until_s))
+    until_s = ended_s + max(latency_s, _AFTER_HOPS * _longest_hop_s(replay.planned))
+    story = replay.story(Follow(max(0.0, began_s - latency_s), until_s))
     journey = story.journeys[number]
     assert journey.ended_s == ended_s
-    return _explanation(planned, story, journey, number + 1, rank, until_s, seed, replication)
+    return _explanation(replay, story, journey, number + 1, rank, until_s)
 
 
 def _longest_hop_s(planned: Plan) -> float:
     return max((path.latency.base_s for path in planned.paths.values()), default=0.0)
-
-
-def _story(planned: Plan, seed: int, replication: int, follow: Follow) -> Story:
-    story = simulate(planned, seed, replication, follow=follow).story
-    assert story is not None
-    return story
 
 
 def _pick(txn: str | int) -> Any:
@@ -140,15 +119,14 @@ def _pick(txn: str | int) -> Any:
 
 
 def _explanation(
-    planned: Plan,
+    replay: Replay,
     story: Story,
     journey: Journey,
     number: int,
     rank: str,
     latest_s: float,
-    seed: int,
-    replication: int,
 ) -> Explanation:
+    planned = replay.planned
     transaction, nodes = journey.transaction, tuple(planned.scenario.node_names)
     began_s, ended_s = transaction.started_s, journey.ended_s
     messages = Messages(story)
@@ -174,8 +152,8 @@ def _explanation(
         messages=_messages(story, messages, causes, began_s, until_s),
         until_s=until_s,
         model=planned.model.name,
-        seed=seed,
-        replication=replication,
+        seed=replay.seed,
+        replication=replay.replication,
         scenario=planned.scenario.to_dict(),
         versions=planned.versions,
     )

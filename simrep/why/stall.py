@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
 from simrep.experiment.replication import simulate
 from simrep.experiment.shown import Shown
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
 from simrep.measure.units import amount, duration
-from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
+from simrep.why.replay import Replay
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -221,15 +220,9 @@ def explain_stall(
     """
     if not 0.0 < longer_than_s < inf:
         raise ScenarioError("longer_than_s", f"must be above 0 and finite, given {longer_than_s}")
-    if replication < 0:
-        raise ScenarioError("replication", f"must not be negative, given {replication}")
-    loaded = load(scenario)
-    if seed is None:
-        seed = loaded.run.seed
-    elif seed < 0:
-        raise ScenarioError("seed", f"must not be negative, given {seed}")
-    planned = plan(loaded)
-    record = simulate(planned, seed, replication, watch_s=longer_than_s)
+    replay = Replay.of(scenario, seed, replication)
+    planned = replay.planned
+    record = simulate(planned, replay.seed, replication, watch_s=longer_than_s)
     found = blockages(record.waited or ())
     stall = record.measurement.stall
     reasons, unexplained_s = causes(found, stall)
@@ -239,7 +232,7 @@ def explain_stall(
         causes=reasons,
         unexplained_s=unexplained_s,
         longer_than_s=longer_than_s,
-        seed=seed,
+        seed=replay.seed,
         replication=replication,
         scenario=planned.scenario.to_dict(),
         versions=planned.versions,

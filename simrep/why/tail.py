@@ -10,17 +10,16 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.replication import simulate, with_run_settings
+from simrep.errors import ScenarioError
+from simrep.experiment.replication import with_run_settings
 from simrep.experiment.story import Follow, Story
 from simrep.kernel.watch import Key, Waited
-from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
 from simrep.scenario.table import seconds
 from simrep.why.critical_path import Causes
 from simrep.why.messages import Messages
 from simrep.why.reasons import Reasons
+from simrep.why.replay import Replay
 from simrep.why.tail_explanation import Blocker, TailExplanation, TailStage
 from simrep.workload.clients import Think
 from simrep.workload.journeys import Journey
@@ -71,23 +70,14 @@ def explain_tail(
     """
     if not 0.0 < share <= 1.0:
         raise ScenarioError("share", f"must be above 0 and at most 1, given {share}")
-    loaded = load(scenario)
-    if seed is None:
-        seed = loaded.run.seed
-    elif seed < 0:
-        raise ScenarioError("seed", f"must not be negative, given {seed}")
-    if replication < 0:
-        raise ScenarioError("replication", f"must not be negative, given {replication}")
-    planned = plan(loaded)
-    journeys = _story(planned, seed, replication, Follow.stages()).journeys
-    if not journeys:
-        raise SimrepError("no transaction committed while it was measured: lengthen the run")
+    replay = Replay.of(scenario, seed, replication)
+    journeys = replay.story(Follow.stages()).journeys
     slow = _slowest(journeys, share)
     wanted = frozenset((j.transaction.client, j.transaction.started_s) for j in slow)
-    story = _story(planned, seed, replication, Follow(details=False, transactions=wanted))
+    story = replay.story(Follow(details=False, transactions=wanted))
     order = sorted(story.journeys, key=_latency)
     slow, rest = order[: len(slow)], order[len(slow) :]
-    floor = _mean_floor(planned, slow, seed)
+    floor = _mean_floor(replay, slow)
     return TailExplanation(
         share=share,
         transactions=len(slow),
@@ -97,18 +87,12 @@ def explain_tail(
         rest_s=fmean(j.latency_s for j in rest) if rest else nan,
         floor_s=sum(floor.values()),
         stages=_stages(story, slow, rest, floor),
-        model=planned.model.name,
-        seed=seed,
-        replication=replication,
-        scenario=planned.scenario.to_dict(),
-        versions=planned.versions,
+        model=replay.planned.model.name,
+        seed=replay.seed,
+        replication=replay.replication,
+        scenario=replay.planned.scenario.to_dict(),
+        versions=replay.planned.versions,
     )
-
-
-def _story(planned: Plan, seed: int, replication: int, follow: Follow) -> Story:
-    story = simulate(planned, seed, replication, follow=follow).story
-    assert story is not None
-    return story
 
 
 def _latency(journey: Journey) -> float:
@@ -120,20 +104,21 @@ def _slowest(journeys: Sequence[Journey], share: float) -> list[Journey]:
     return sorted(journeys, key=_latency)[: max(1, ceil(share * len(journeys)))]
 
 
-def _mean_floor(planned: Plan, slow: Sequence[Journey], seed: int) -> dict[str, float]:
+def _mean_floor(replay: Replay, slow: Sequence[Journey]) -> dict[str, float]:
     """By stage, what the network takes of such transactions; 0 where servers come and go."""
-    if planned.changes:
+    if replay.planned.changes:
         return dict.fromkeys(LAPS, 0.0)
     kinds = Counter((j.transaction.node, j.transaction.kind) for j in slow)
-    floors = {which: _floor(planned, *which, seed) for which in sorted(kinds)}
+    floors = {which: _floor(replay, *which) for which in sorted(kinds)}
     return {
         name: sum(floors[which][name] * number for which, number in kinds.items()) / len(slow)
         for name in LAPS
     }
 
 
-def _floor(planned: Plan, node: int, kind: str, seed: int) -> dict[str, float]:
+def _floor(replay: Replay, node: int, kind: str) -> dict[str, float]:
     """By stage, what the network takes of a transaction that is alone, in seconds."""
+    planned = replay.planned
     workload = replace(
         planned.workload,
         classes=tuple(one for one in planned.workload.classes if one.name == kind),
@@ -146,7 +131,7 @@ def _floor(planned: Plan, node: int, kind: str, seed: int) -> dict[str, float]:
     paths = {link: replace(path, outages=()) for link, path in planned.paths.items()}
     quiet = {"duration_s": None, "settle_s": None, "warmup": None, "warmup_s": 0.0, "log": False}
     alone = with_run_settings(replace(planned, workload=workload, paths=paths), quiet)
-    story = _story(alone, seed, 0, Follow())
+    story = Replay(alone, replay.seed).story(Follow())
     messages = Messages(story)
     wire = [Causes(story, messages, journey).wire_s() for journey in story.journeys]
     floor = {stage: median([one.get(stage, 0.0) for one in wire]) for stage in LAPS}

@@ -30,7 +30,8 @@ LAPS = (
 )  # fmt: skip
 """Names of the stages by position:
 
-- client: CPU of the client, and the network between it and its server;
+- client: waiting for a free connection, CPU and pauses of the client, and the network between it
+  and its server;
 - execute: statements on the server, and what it prepares of the commit;
 - lock wait: row locks;
 - queue: flow control, and the turn to send (Galera's send monitor);

@@ -1,0 +1,67 @@
+"""One replication of a scenario, which explanations simulate as often as they need to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simrep.errors import ScenarioError, SimrepError
+from simrep.experiment.plan import Plan, plan
+from simrep.experiment.replication import simulate
+from simrep.experiment.story import Follow, Story
+from simrep.scenario.load import load
+from simrep.scenario.schema import Scenario
+
+__all__ = ["Replay"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What is simulated: the same each time, bit for bit.
+
+    Parameters
+    ----------
+    planned : Plan
+    seed, replication : int
+    """
+
+    planned: Plan
+    seed: int
+    replication: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        scenario: str | Path | Mapping[str, Any] | Scenario,
+        seed: int | None,
+        replication: int,
+    ) -> Replay:
+        """From what a user has given; without a seed it is that of the scenario.
+
+        Raises
+        ------
+        ScenarioError
+            If the scenario or a number is not valid.
+        """
+        loaded = load(scenario)
+        if seed is None:
+            seed = loaded.run.seed
+        for name, value in (("seed", seed), ("replication", replication)):
+            if value < 0:
+                raise ScenarioError(name, f"must not be negative, given {value}")
+        return cls(plan(loaded), seed, replication)
+
+    def story(self, follow: Follow) -> Story:
+        """What happened in it.
+
+        Raises
+        ------
+        SimrepError
+            If no transaction committed while it was measured.
+        """
+        story = simulate(self.planned, self.seed, self.replication, follow=follow).story
+        if story is None or not story.journeys:
+            raise SimrepError("no transaction committed while it was measured: lengthen the run")
+        return story
