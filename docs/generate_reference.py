@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from simrep import Model, find_model, json_schema, model_card, model_names
-from simrep.experiment import curves
-from simrep.experiment import dataset_definition as cells
+from simrep.data import curves
+from simrep.data import definition as cells
 from simrep.network.regions import PRESETS as REGIONS
 from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import load_pack

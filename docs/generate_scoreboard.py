@@ -20,15 +20,15 @@ from typing import Any
 
 from simrep import Dataset, datasets, load, reproduce, validate, with_values
 from simrep.cli.arguments import workers
-from simrep.experiment.agreement import Agreement, agreement
-from simrep.experiment.curves import load_curve_dataset
-from simrep.experiment.dataset import dataset_folder, has_curves, load_dataset
-from simrep.experiment.dataset_cells import Cell
-from simrep.experiment.measured import written
-from simrep.experiment.pack_range import factors_of
-from simrep.experiment.plan import plan
-from simrep.experiment.scores import NEAR, Scores
+from simrep.contract.setup import setup_of
+from simrep.data.agreement import Agreement, agreement
+from simrep.data.cells import Cell
+from simrep.data.curves import load_curve_dataset
+from simrep.data.dataset import dataset_folder, has_curves, load_dataset
+from simrep.data.measurements import written
+from simrep.data.scores import NEAR, Scores
 from simrep.measure.units import describe, duration, number
+from simrep.runs.pack_range import factors_of
 
 __all__ = ["pages"]
 
@@ -87,8 +87,8 @@ def pages() -> dict[Path, str]:
 
 def draw() -> None:
     """The figure of every dataset."""
-    from simrep.plot.curves import plot_curves
-    from simrep.plot.dataset import plot_cells
+    from simrep.show.plot.curves import plot_curves
+    from simrep.show.plot.dataset import plot_cells
 
     for name in datasets():
         content = _stored(name)
@@ -202,8 +202,8 @@ def _distant(dataset: Dataset) -> set[tuple[str, str]]:
     for series in dataset.definition.series:
         base = load(dataset.scenario_path(series))
         for cell in dataset.cells[series.name]:
-            planned = plan(with_values(base, cell.settings))
-            if factors_of(planned).get("rtt_ms", 0.0) >= DISTANT_MS:
+            setup = setup_of(with_values(base, cell.settings))
+            if factors_of(setup).get("rtt_ms", 0.0) >= DISTANT_MS:
                 found.add((series.name, written(cell.factors)))
     return found
 

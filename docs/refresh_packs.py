@@ -16,9 +16,9 @@ import tomlkit
 
 from simrep import CurveDataset, Dataset, datasets, load, with_values
 from simrep.calibrate.pack_file import with_range
-from simrep.experiment.curves import open_dataset
-from simrep.experiment.pack_range import spans
-from simrep.experiment.plan import Plan, plan
+from simrep.contract.setup import Setup, setup_of
+from simrep.data.curves import open_dataset
+from simrep.runs.pack_range import spans
 from simrep.scenario.pack import Pack, load_pack, pack_names
 from simrep.scenario.pack_fit import FitTable, FittedCost
 
@@ -47,31 +47,31 @@ def pages() -> dict[Path, str]:
     return content
 
 
-def _runs() -> dict[str, list[Plan]]:
+def _runs() -> dict[str, list[Setup]]:
     """What every pack is used for in the datasets: the measured cells, by name of the pack."""
-    found: dict[str, list[Plan]] = {}
+    found: dict[str, list[Setup]] = {}
     for name in datasets():
         dataset = open_dataset(name)
-        for planned in _cells(dataset) if isinstance(dataset, Dataset) else _points(dataset):
-            if planned.pack is not None:
-                found.setdefault(planned.pack.card.name, []).append(planned)
+        for setup in _cells(dataset) if isinstance(dataset, Dataset) else _points(dataset):
+            if setup.pack is not None:
+                found.setdefault(setup.pack.card.name, []).append(setup)
     return found
 
 
-def _cells(dataset: Dataset) -> Iterator[Plan]:
+def _cells(dataset: Dataset) -> Iterator[Setup]:
     for series in dataset.definition.series:
         base = load(dataset.scenario_path(series))
         for cell in dataset.cells[series.name]:
-            yield plan(with_values(base, cell.settings))
+            yield setup_of(with_values(base, cell.settings))
 
 
-def _points(dataset: CurveDataset) -> Iterator[Plan]:
+def _points(dataset: CurveDataset) -> Iterator[Setup]:
     path = dataset.definition.axis.path
     for curve in dataset.curves:
         base = load(curve.scenario)
         for x in curve.values:
             value = int(x) if float(x).is_integer() else x
-            yield plan(with_values(base, {**curve.settings, path: value}))
+            yield setup_of(with_values(base, {**curve.settings, path: value}))
 
 
 def _with_exact_range(text: str, covered: Mapping[str, tuple[float, float]]) -> str:

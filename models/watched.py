@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from simrep.groupcomm.mesh import Mesh
 from simrep.kernel.watch import Holder, Line, Watch
 from simrep.measure.units import amount, duration, size
-from simrep.server.commit import Commit
+from simrep.models.mysql.commit import Commit
+from simrep.network.mesh import Mesh
 from simrep.server.stage import Stage
 from simrep.server.watched import WatchedLocks
 from simrep.workload.open_transaction import OpenTransaction

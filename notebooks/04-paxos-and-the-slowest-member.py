@@ -113,7 +113,7 @@ print(f"single leader, far member in the minority: p50 {1e3 * near.latency_s['p5
 assert near.latency_s["p50"] < 0.005
 
 # %%
-from simrep.plot.breakdown import plot_breakdowns
+from simrep.show.plot.breakdown import plot_breakdowns
 
 plot_breakdowns({name: result.breakdown() for name, result in led.items()})
 

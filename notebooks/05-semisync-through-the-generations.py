@@ -66,7 +66,7 @@ assert rate["mysql-8.4", 32] > 20 * rate["mysql-8.4", 1]  # clients share round 
 # ## Where the time goes
 
 # %%
-from simrep.plot.breakdown import plot_breakdowns
+from simrep.show.plot.breakdown import plot_breakdowns
 
 shown = {
     version: simrep.run(scenario.replace({VERSION: version}), seed=1)

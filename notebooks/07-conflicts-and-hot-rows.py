@@ -99,7 +99,7 @@ assert share["50 per second", 80] > 3 * share["50 per second", 5]
 # until the commit, for a round trip at least.
 
 # %%
-from simrep.plot.breakdown import plot_breakdowns
+from simrep.show.plot.breakdown import plot_breakdowns
 
 few = scenario.replace({"name": "Ten rows", ROWS: 10})
 places = {

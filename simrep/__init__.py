@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from simrep.calibrate.fit import fit
     from simrep.calibrate.fit_result import FitResult
     from simrep.calibrate.measured_figures import CalibrationError
+    from simrep.contract.card import model_card
+    from simrep.contract.cluster import Cluster
+    from simrep.contract.model import Model, find_model, model_names
+    from simrep.data.curve_dataset import CurveDatasetResult
+    from simrep.data.curves import CurveDataset
+    from simrep.data.dataset import Dataset, datasets, load_dataset
+    from simrep.data.reproduce import DatasetResult, reproduce
+    from simrep.data.validation import Validation, validate
     from simrep.errors import (
         DatasetWarning,
         ExtrapolationWarning,
@@ -19,19 +27,11 @@ if TYPE_CHECKING:
         ShortRunWarning,
         SimrepError,
     )
-    from simrep.experiment.cluster import Cluster
-    from simrep.experiment.curve_dataset import CurveDatasetResult
-    from simrep.experiment.curves import CurveDataset
-    from simrep.experiment.dataset import Dataset, datasets, load_dataset
-    from simrep.experiment.fragment_sizes import fragment_sizes
-    from simrep.experiment.model import Model, find_model, model_names
-    from simrep.experiment.model_card import model_card
-    from simrep.experiment.reproduce import DatasetResult, reproduce
-    from simrep.experiment.result import Result
-    from simrep.experiment.run import run
-    from simrep.experiment.sustain import SustainedRate, sustainable_rate
-    from simrep.experiment.validation import Validation, validate
-    from simrep.plot.explore.exploration import explore
+    from simrep.explore.exploration import explore
+    from simrep.models.galera.questions.fragment_sizes import fragment_sizes
+    from simrep.runs.result import Result
+    from simrep.runs.run import run
+    from simrep.runs.sustain import SustainedRate, sustainable_rate
     from simrep.scenario import Scenario, json_schema, load, with_value, with_values
     from simrep.whatif.analytic.opinion import analytic
     from simrep.whatif.compare import compare
@@ -109,24 +109,24 @@ _HOMES = {
         "ShortRunWarning",
         "SimrepError",
     ),
-    "simrep.experiment.cluster": ("Cluster",),
-    "simrep.experiment.curve_dataset": ("CurveDatasetResult",),
-    "simrep.experiment.curves": ("CurveDataset",),
-    "simrep.experiment.dataset": ("Dataset", "datasets", "load_dataset"),
+    "simrep.contract.cluster": ("Cluster",),
+    "simrep.data.curve_dataset": ("CurveDatasetResult",),
+    "simrep.data.curves": ("CurveDataset",),
+    "simrep.data.dataset": ("Dataset", "datasets", "load_dataset"),
     "simrep.why.stall": ("StallExplanation", "explain_stall"),
     "simrep.why.commit": ("explain",),
     "simrep.why.explanation": ("Explanation",),
-    "simrep.experiment.fragment_sizes": ("fragment_sizes",),
-    "simrep.experiment.model": ("Model", "find_model", "model_names"),
-    "simrep.experiment.model_card": ("model_card",),
-    "simrep.experiment.reproduce": ("DatasetResult", "reproduce"),
-    "simrep.experiment.result": ("Result",),
-    "simrep.experiment.run": ("run",),
-    "simrep.experiment.sustain": ("SustainedRate", "sustainable_rate"),
+    "simrep.models.galera.questions.fragment_sizes": ("fragment_sizes",),
+    "simrep.contract.model": ("Model", "find_model", "model_names"),
+    "simrep.contract.card": ("model_card",),
+    "simrep.data.reproduce": ("DatasetResult", "reproduce"),
+    "simrep.runs.result": ("Result",),
+    "simrep.runs.run": ("run",),
+    "simrep.runs.sustain": ("SustainedRate", "sustainable_rate"),
     "simrep.why.tail": ("explain_tail",),
     "simrep.why.tail_explanation": ("TailExplanation",),
-    "simrep.experiment.validation": ("Validation", "validate"),
-    "simrep.plot.explore.exploration": ("explore",),
+    "simrep.data.validation": ("Validation", "validate"),
+    "simrep.explore.exploration": ("explore",),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
     "simrep.whatif.compare": ("compare",),
     "simrep.whatif.plan.ask": ("plan",),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-from simrep.groupcomm.membership import Membership
-from simrep.groupcomm.view import View
+from simrep.models.galera.gcomm.membership import Membership
+from simrep.models.galera.gcomm.view import View
 from tests.groups import EvsGroup, Matrix
 
 __all__ = ["ChangingGroup", "Sent", "Told"]

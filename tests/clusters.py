@@ -6,10 +6,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from simrep.experiment.cluster import Cluster
+from simrep.contract.cluster import Cluster
 from simrep.kernel.trace import TraceEvent
 from simrep.models.galera import Galera
-from simrep.models.galera_options import GaleraCosts, GaleraOptions
+from simrep.models.galera.options import GaleraCosts, GaleraOptions
 from tests.wired import Attempt, Wired, free, updates
 
 __all__ = ["Attempt", "GaleraCluster", "History", "Order", "updates"]

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ShortRunWarning
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.replication import simulate, with_warmup
 from simrep.measure.confidence import Interval, mean_interval
 from simrep.measure.histogram import LatencyHistogram
+from simrep.runs.replication import simulate, with_warmup
 from simrep.scenario import load
 from tests.server_runs import scenario
 
@@ -34,17 +34,17 @@ def queue(duration_s: float) -> dict[str, Any]:
     return content
 
 
-def planned_for(seed: int, duration_s: float) -> Plan:
+def planned_for(seed: int, duration_s: float) -> Setup:
     """The plan of a trial; of short ones, one in forty seems to be all warm-up, which is told."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShortRunWarning)
-        return with_warmup(plan(load(queue(duration_s))), seed)
+        return with_warmup(setup_of(load(queue(duration_s))), seed)
 
 
 def trial(seed: int, *, replications: int, duration_s: float) -> dict[str, Interval]:
     """The intervals that somebody gets who asks once."""
-    planned = planned_for(seed, duration_s)
-    measured = [simulate(planned, seed, number).measurement for number in range(replications)]
+    setup = planned_for(seed, duration_s)
+    measured = [simulate(setup, seed, number).measurement for number in range(replications)]
     return {
         name: mean_interval([figure(one) for one in measured]) for name, figure in FIGURES.items()
     }

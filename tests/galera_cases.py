@@ -49,7 +49,7 @@ class Case:
     def run(self, seed: int = 0, stop_s: float | None = None) -> GaleraCluster:
         # The provider reports every 128 writesets what it has committed; a few are enough here
         # to have certification forget what all have committed.
-        with patch("simrep.models.galera_apply_monitor._WRITESETS", self.report_every):
+        with patch("simrep.models.galera.apply_monitor._WRITESETS", self.report_every):
             return self._run(seed, stop_s)
 
     def _run(self, seed: int, stop_s: float | None) -> GaleraCluster:

@@ -14,7 +14,7 @@ from tests.wired import reads, updates
 
 __all__ = ["GroupCase", "group_cases"]
 
-_MEMBER = "simrep.models.group_replication_member."
+_MEMBER = "simrep.models.group_replication.member."
 
 
 @dataclass(frozen=True)

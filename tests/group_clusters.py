@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple, cast
 
-from simrep.experiment.cluster import Cluster
+from simrep.contract.cluster import Cluster
 from simrep.kernel.streams import Streams
 from simrep.models.group_replication import GroupReplication
-from simrep.models.group_replication_certifier import Snapshot
-from simrep.models.group_replication_options import GroupReplicationCosts, GroupReplicationOptions
+from simrep.models.group_replication.certifier import Snapshot
+from simrep.models.group_replication.options import GroupReplicationCosts, GroupReplicationOptions
 from simrep.workload.transaction import Transaction
 from tests.wired import Wired, free
 

@@ -8,15 +8,15 @@ from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from simrep.groupcomm.evs import Evs, EvsOptions
-from simrep.groupcomm.mesh import Mesh, MessageWork
-from simrep.groupcomm.total_order import TotalOrder
-from simrep.groupcomm.xcom import Xcom, XcomOptions
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.models.galera.gcomm.evs import Evs, EvsOptions
+from simrep.models.group_replication.xcom import Xcom, XcomOptions
 from simrep.network.latency import Jitter, Latency
 from simrep.network.link import Tcp
+from simrep.network.mesh import Mesh, MessageWork
 from simrep.network.network import Network, Path
+from simrep.network.total_order import TotalOrder
 from simrep.server.host import Host
 from simrep.server.thread import Thread
 

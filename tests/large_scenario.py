@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import simrep
-from simrep.experiment.result import Result
-from simrep.experiment.scheduled import ScheduledRecord
-from simrep.models.asynchronous_options import AsynchronousCosts
-from simrep.models.galera_options import GaleraCosts
-from simrep.models.group_replication_options import GroupReplicationCosts
-from simrep.models.mysql_options import ServerCosts
-from simrep.models.semisync_options import SemisyncCosts
+from simrep.models.asynchronous.options import AsynchronousCosts
+from simrep.models.galera.options import GaleraCosts
+from simrep.models.group_replication.options import GroupReplicationCosts
+from simrep.models.mysql.options import ServerCosts
+from simrep.models.semisync.options import SemisyncCosts
+from simrep.runs.result import Result
+from simrep.runs.schedule import ScheduledRecord
 from tests.wired import free
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simrep.experiment.cluster import Cluster
+from simrep.contract.cluster import Cluster
 from simrep.models.semisync import Semisync
-from simrep.models.semisync_options import SemisyncCosts, SemisyncOptions
+from simrep.models.semisync.options import SemisyncCosts, SemisyncOptions
 from tests.wired import Wired, free
 
 __all__ = ["SemisyncCluster"]

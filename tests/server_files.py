@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from simrep.calibrate.server.describe import Described, Known, ServerFiles, from_server
-from simrep.calibrate.server.given import Finding
+from simrep.intake.describe import Described, Known, ServerFiles, from_server
+from simrep.intake.given import Finding
 
 __all__ = [
     "GALERA_AFTER",

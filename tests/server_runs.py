@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simrep.experiment.build import build_cluster
-from simrep.experiment.plan import plan
-from simrep.experiment.result import Result
-from simrep.experiment.run import run
+from simrep.contract.setup import setup_of
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace, TraceEvent
 from simrep.measure.meter import Meter
+from simrep.runs.build import build_cluster
+from simrep.runs.result import Result
+from simrep.runs.run import run
 from simrep.scenario import load
 from simrep.workload.clients import Clients
 
@@ -82,12 +82,12 @@ class Quiet:
 
 def until_quiet(content: Mapping[str, Any], seed: int = 1) -> Quiet:
     """Run a scenario with a fixed number of transactions, and go on until nothing is left."""
-    planned = plan(load(content))
+    setup = setup_of(load(content))
     clock, streams = Clock(), Streams(seed)
     trace = Trace(clock)
-    cluster = build_cluster(planned, clock, streams, trace)
-    model = planned.model(cluster, planned.options, planned.costs)
-    clients = Clients(clock, streams, planned.workload, model, Meter(clock, 0.0, 1.0, False))
+    cluster = build_cluster(setup, clock, streams, trace)
+    model = setup.model(cluster, setup.options, setup.costs)
+    clients = Clients(clock, streams, setup.workload, model, Meter(clock, 0.0, 1.0, False))
     clients.start()
     clock.run()
     assert clients.in_flight == 0

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
 from simrep.scenario import load
 
 __all__ = ["problem", "small"]
@@ -25,5 +25,5 @@ def small(**tables: Any) -> dict[str, Any]:
 def problem(content: dict[str, Any]) -> ScenarioError:
     """The error that planning the scenario ends with."""
     with pytest.raises(ScenarioError) as caught:
-        plan(load(content))
+        setup_of(load(content))
     return caught.value

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from pydantic import BaseModel
 from simpy.events import Event
 
-from simrep.experiment.cluster import Cluster
+from simrep.contract.cluster import Cluster
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace

@@ -25,12 +25,12 @@ from simrep.calibrate.identify import informed, knowledge
 from simrep.calibrate.measured_figures import CalibrationError, MeasuredFigures
 from simrep.calibrate.objective import Objective, Progress, Trials
 from simrep.calibrate.parameters import chosen_parameters
+from simrep.contract.card import unit_of
+from simrep.contract.model import find_model
+from simrep.contract.setup import setup_of
+from simrep.data.cells_expression import cells_expression
+from simrep.data.dataset import Dataset, Fit, MeasuredCell, Parameter, Series, load_dataset
 from simrep.errors import ScenarioError, nearest
-from simrep.experiment.cells_expression import cells_expression
-from simrep.experiment.dataset import Dataset, Fit, MeasuredCell, Parameter, Series, load_dataset
-from simrep.experiment.model import find_model
-from simrep.experiment.model_card import unit_of
-from simrep.experiment.plan import plan
 from simrep.scenario import load
 
 if TYPE_CHECKING:
@@ -181,11 +181,11 @@ class _Found:
 
 def _present(dataset: Dataset, series: Series, wanted: Sequence[Parameter]) -> Floats:
     """The costs that the scenario has now, as logarithms."""
-    planned = plan(load(dataset.scenario_path(series)))
-    traits = planned.scenario.cluster.machine
+    setup = setup_of(load(dataset.scenario_path(series)))
+    traits = setup.scenario.cluster.machine
     values = []
     for parameter in wanted:
-        table = traits if parameter.name.startswith(_MACHINE) else planned.costs
+        table = traits if parameter.name.startswith(_MACHINE) else setup.costs
         value = getattr(table, parameter.name.removeprefix(_MACHINE))
         if not value:
             raise ScenarioError(parameter.path, "has no positive value to keep", "fit it")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import nan
 from typing import Any, Literal
 
-from simrep.experiment.measured import written
+from simrep.data.measurements import written
 
 __all__ = ["Discrepancy", "Estimate", "FitResult", "Known", "Residual"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.calibrate.fit_result import Residual, labelled
+from simrep.data.dataset import Dataset, Fit, MeasuredCell, Series
 from simrep.errors import SimrepError
-from simrep.experiment.dataset import Dataset, Fit, MeasuredCell, Series
 from simrep.scenario import Scenario, load, with_values
 
 __all__ = ["CalibrationError", "MeasuredFigures", "Observation"]

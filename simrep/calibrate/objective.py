@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from simrep.calibrate.measured_figures import MeasuredFigures
 from simrep.calibrate.parameters import bounds
-from simrep.experiment.dataset import Parameter
-from simrep.experiment.plan import plan
-from simrep.experiment.reproduce import simulate_cells
+from simrep.contract.setup import setup_of
+from simrep.data.dataset import Parameter
+from simrep.data.reproduce import simulate_cells
 from simrep.scenario import with_values
 
 __all__ = ["Objective", "Progress", "Trials"]
@@ -146,7 +146,7 @@ class Objective:
 
     def _simulate(self, points: Iterable[Floats]) -> Iterator[Floats]:
         plans = [
-            plan(with_values(scenario, dict(zip(self._paths, costs.tolist(), strict=True))))
+            setup_of(with_values(scenario, dict(zip(self._paths, costs.tolist(), strict=True))))
             for costs in map(np.exp, points)
             for scenario in self.figures.scenarios
         ]

@@ -13,12 +13,12 @@ import tomlkit
 from tomlkit.items import Array
 
 from simrep.calibrate.fit_result import FitResult
+from simrep.contract.card import package_of
+from simrep.contract.model import find_model
+from simrep.contract.setup import setup_of
+from simrep.data.dataset import Dataset, Series
 from simrep.errors import ScenarioError
-from simrep.experiment.dataset import Dataset, Series
-from simrep.experiment.model import find_model
-from simrep.experiment.model_card import package_of
-from simrep.experiment.pack_range import spans
-from simrep.experiment.plan import plan
+from simrep.runs.pack_range import spans
 from simrep.scenario import load, with_values
 from simrep.scenario.options import in_product_spelling
 from simrep.scenario.pack import load_pack
@@ -77,16 +77,16 @@ def new_pack(dataset: Dataset, result: FitResult, name: str) -> str:
 
 def _from_scenario(dataset: Dataset, series: Series) -> tomlkit.TOMLDocument:
     """A pack of what a scenario comes down to: its machine, and the costs that are no defaults."""
-    planned = plan(load(dataset.scenario_path(series)))
+    setup = setup_of(load(dataset.scenario_path(series)))
     document = tomlkit.document()
-    document["pack"] = {"model": planned.model.name, "description": series.title}
-    document["machine"] = planned.scenario.cluster.machine.model_dump(exclude_none=True)
-    if planned.pack is not None:
-        document["network"] = planned.pack.network.model_dump(exclude_none=True)
-    defaults = in_product_spelling(planned.model.Costs())
+    document["pack"] = {"model": setup.model.name, "description": series.title}
+    document["machine"] = setup.scenario.cluster.machine.model_dump(exclude_none=True)
+    if setup.pack is not None:
+        document["network"] = setup.pack.network.model_dump(exclude_none=True)
+    defaults = in_product_spelling(setup.model.Costs())
     document["costs"] = {
         name: value
-        for name, value in in_product_spelling(planned.costs).items()
+        for name, value in in_product_spelling(setup.costs).items()
         if value != defaults[name]
     }
     return document
@@ -106,7 +106,9 @@ def calibrated(text: str, dataset: Dataset, result: FitResult) -> str:
     """
     series = _series(dataset, result.series)
     base = load(dataset.scenario_path(series))
-    covered = spans(plan(with_values(base, cell.settings)) for cell in dataset.cells[series.name])
+    covered = spans(
+        setup_of(with_values(base, cell.settings)) for cell in dataset.cells[series.name]
+    )
     text = with_range(with_costs(text, result.costs), covered)
     document = tomlkit.parse(text)
     entry = _entry(dataset, result)

@@ -7,9 +7,9 @@ from math import exp, log
 
 from pydantic.fields import FieldInfo
 
+from simrep.contract.model import Model
+from simrep.data.dataset import Fit, Parameter
 from simrep.errors import ScenarioError, nearest
-from simrep.experiment.dataset import Fit, Parameter
-from simrep.experiment.model import Model
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.prior import Prior, prior_of
 

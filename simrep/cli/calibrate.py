@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from simrep.calibrate.fit_result import Estimate, FitResult
-    from simrep.experiment.dataset import Dataset
+    from simrep.data.dataset import Dataset
 
 __all__ = ["calibrate"]
 
@@ -148,7 +148,7 @@ def calibrate(
     if out is not None and out.suffix != ".toml":
         raise ScenarioError("--out", f"{out.name!r} is no pack file", "name it *.toml")
 
-    from simrep.experiment.dataset import load_dataset
+    from simrep.data.dataset import load_dataset
 
     dataset = load_dataset(name)
 
@@ -199,7 +199,7 @@ def _from_server(
     json: bool,
     jobs: int,
 ) -> None:
-    from simrep.calibrate.server.describe import Known, ServerFiles
+    from simrep.intake.describe import Known, ServerFiles
 
     if not any(files):
         raise ScenarioError(

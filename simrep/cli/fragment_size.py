@@ -86,7 +86,7 @@ def fragment_size(
     wanted = None if sizes is None else quantities(sizes)
     stall_s, payload = seconds(longest_stall), share("--least-payload", least_payload)
 
-    from simrep.experiment.fragment_sizes import fragment_sizes
+    from simrep.models.galera.questions.fragment_sizes import fragment_sizes
     from simrep.scenario import load, with_values
 
     chosen = with_values(load(scenario), assignments(set_ or []))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from simrep.calibrate.server.describe import Described, Known, ServerFiles
-    from simrep.calibrate.server.given import Finding
+    from simrep.intake.describe import Described, Known, ServerFiles
+    from simrep.intake.given import Finding
 
 __all__ = [
     "Cores",
@@ -92,8 +92,8 @@ Fsync = Annotated[
 def describe(files: ServerFiles, known: Known, out: Path, *, json: bool, jobs: int) -> None:
     """Read the files, write scenario and pack, and print what was found."""
     from simrep.calibrate.measured_figures import CalibrationError
-    from simrep.calibrate.server.describe import from_server
-    from simrep.calibrate.server.toml import pack_text, scenario_text
+    from simrep.intake.describe import from_server
+    from simrep.intake.toml import pack_text, scenario_text
 
     name = out.name.removesuffix(".toml")
     scenario, pack = out.with_name(f"{name}.toml"), out.with_name(f"{name}.pack.toml")

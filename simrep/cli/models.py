@@ -26,8 +26,8 @@ def models(name: Name = None, json: Json = False) -> None:
       simrep models galera
       simrep models galera --json | jq '.options | keys'
     """
-    from simrep.experiment.model import find_model, model_names
-    from simrep.experiment.model_card import model_card
+    from simrep.contract.card import model_card
+    from simrep.contract.model import find_model, model_names
 
     if name is not None:
         described = model_card(find_model(name, "models"))

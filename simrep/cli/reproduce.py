@@ -37,8 +37,8 @@ def reproduce(
     """
     check_writable("--plot", plot, plot=True)
 
-    from simrep.experiment.curves import open_dataset
-    from simrep.experiment.dataset import datasets
+    from simrep.data.curves import open_dataset
+    from simrep.data.dataset import datasets
 
     if list_:
         for shipped in datasets():
@@ -46,7 +46,7 @@ def reproduce(
         return
     dataset = open_dataset(name)
 
-    from simrep.experiment.reproduce import reproduce as simulate
+    from simrep.data.reproduce import reproduce as simulate
 
     with workers(jobs) as executor, progress_bar(dataset.name, quiet=json) as progress:
         result = simulate(

@@ -33,7 +33,7 @@ from simrep.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from simrep.experiment.result import Result
+    from simrep.runs.result import Result
 
 __all__ = ["run"]
 
@@ -99,7 +99,7 @@ def run(
     check_writable("--plot", plot, plot=True)
     check_writable("--log", log)
 
-    from simrep.experiment.run import run as simulate
+    from simrep.runs.run import run as simulate
     from simrep.scenario import load, with_values
 
     changes = assignments(set_ or [])

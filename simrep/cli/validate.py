@@ -57,7 +57,7 @@ def validate(
     """
     check_writable("--plot", plot, plot=True)
 
-    from simrep.experiment.validation import validate as predict
+    from simrep.data.validation import validate as predict
 
     with workers(jobs) as executor, progress_bar("validate", quiet=json) as progress:
         validation = predict(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from simrep.kernel.clock import Clock
 from simrep.kernel.watch import Line, Waited, Watch
 
-__all__ = ["Chronicle", "MessageText", "Sent", "Span"]
+__all__ = ["Chronicle", "MessageText", "Sent", "Span", "together"]
 
 
 _ANY = 5e-324  # seconds: whatever is longer than nothing
@@ -276,3 +277,15 @@ class Chronicle(Watch):
             if sent is not None:
                 return sent
         return None
+
+
+def together(texts: Iterable[MessageText]) -> MessageText:
+    """Several messages that travel as one."""
+    parts = list(texts)
+    counts = Counter(text.label for text in parts)
+    label = " + ".join(name if n == 1 else f"{n} {_plural(name)}" for name, n in counts.items())
+    return MessageText(label, tuple(one for text in parts for one in text.about))
+
+
+def _plural(name: str) -> str:
+    return name if name.endswith("s") else f"{name}s"

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from simrep.experiment.plan import Plan
+from simrep.contract.setup import Setup
 
 __all__ = ["Cache", "code_digest", "key_of", "standard_folder"]
 
@@ -69,26 +69,26 @@ def standard_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simrep"
 
 
-def key_of(planned: Plan, how: Mapping[str, Any]) -> str:
+def key_of(setup: Setup, how: Mapping[str, Any]) -> str:
     """The name of a result: equal only if it would be computed again exactly so.
 
     Parameters
     ----------
-    planned : Plan
+    setup : Setup
         Its scenario with all defaults, its pack and the versions of all that computes it.
     how : mapping
         What else matters, as JSON can hold it: seed, replications, figures.
     """
-    scenario = planned.scenario.to_dict()
+    scenario = setup.scenario.to_dict()
     for name in (*_NOT_COMPUTED, "run"):
         scenario.pop(name, None)
-    run = planned.scenario.run.model_dump(exclude={"seed", "replications", "log"})
+    run = setup.scenario.run.model_dump(exclude={"seed", "replications", "log"})
     content = {
         "scenario": scenario,
         "run": run,
-        "versions": dict(planned.versions),
+        "versions": dict(setup.versions),
         "code": code_digest("simrep"),
-        "model": code_digest(planned.model.__module__.partition(".")[0]),
+        "model": code_digest(setup.model.__module__.partition(".")[0]),
         **how,
     }
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

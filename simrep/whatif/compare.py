@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning
-from simrep.experiment.notices import percentile_notice
-from simrep.experiment.pack_range import extrapolation
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.replication import with_run_settings, with_warmup
-from simrep.experiment.simulated import Run, figures_of, simulate_groups
-from simrep.experiment.steady import check_precision, with_warmup_found
 from simrep.measure.stopping import MOST, replications_wanted
+from simrep.runs.batch import Run, figures_of, simulate_groups
+from simrep.runs.notices import percentile_notice
+from simrep.runs.pack_range import extrapolation
+from simrep.runs.replication import with_run_settings, with_warmup
+from simrep.runs.steady_state import check_precision, with_warmup_found
 from simrep.scenario import Scenario, load
 from simrep.whatif.comparison import Comparison
 
@@ -117,11 +117,11 @@ def compare(
     if seed < 0:
         raise ScenarioError("seed", f"must be at least 0, given {seed}")
     wanted = _wanted(first, second, replications)
-    plans = with_warmup(plan(first), seed), with_warmup(plan(second), seed)
+    plans = with_warmup(setup_of(first), seed), with_warmup(setup_of(second), seed)
     if first.run.warmup and second.run.warmup:
         plans = _from_the_same_time(*plans)
-    for label, planned in zip(labels, plans, strict=True):
-        if beyond := extrapolation(planned):
+    for label, setup in zip(labels, plans, strict=True):
+        if beyond := extrapolation(setup):
             warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=2)
     pairs: list[Pair] = []
 
@@ -136,7 +136,7 @@ def compare(
             seed=seed,
             complete=complete,
             scenarios=(plans[0].scenario.to_dict(), plans[1].scenario.to_dict()),
-            versions=tuple(dict(planned.versions) for planned in plans),
+            versions=tuple(dict(setup.versions) for setup in plans),
         )
 
     try:
@@ -174,7 +174,7 @@ def _wanted(first: Scenario, second: Scenario, replications: int | None) -> int:
     return replications
 
 
-def _from_the_same_time(first: Plan, second: Plan) -> tuple[Plan, Plan]:
+def _from_the_same_time(first: Setup, second: Setup) -> tuple[Setup, Setup]:
     """Both with the longer warm-up of the two, so that pairs measure the same time."""
     longer = {"warmup_s": max(first.scenario.run.warmup_s, second.scenario.run.warmup_s)}
     return with_run_settings(first, longer), with_run_settings(second, longer)
@@ -198,13 +198,13 @@ def _notices(pairs: Sequence[Pair], figures: Sequence[str]) -> list[str]:
 
 
 def _pairs(
-    plans: tuple[Plan, Plan],
+    plans: tuple[Setup, Setup],
     figures: Sequence[str],
     numbers: range,
     seed: int,
     executor: Executor | None,
 ) -> Iterator[Pair]:
     """Figures of both, and how much they committed, replication by replication."""
-    groups = [[Run(planned, number) for planned in plans] for number in numbers]
+    groups = [[Run(setup, number) for setup in plans] for number in numbers]
     reduce = partial(figures_of, paths=(*figures, _COUNT))
     return ((one, other) for one, other in simulate_groups(groups, reduce, seed, executor))

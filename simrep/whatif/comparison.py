@@ -10,8 +10,8 @@ from statistics import fmean, variance
 from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError, nearest
-from simrep.experiment.shown import Shown
 from simrep.measure.confidence import Interval, difference_interval, mean_interval, ratio_interval
+from simrep.runs.report import Shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,13 +147,13 @@ class Comparison(Shown):
 
     def tables(self) -> Group:
         """The verdict and a row per figure, for a terminal."""
-        from simrep.whatif.comparison_table import tables
+        from simrep.show.text.comparison import tables
 
         return tables(self)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The ratios with their intervals; saved when a path is given."""
-        from simrep.plot.comparison import plot_comparison
+        from simrep.show.plot.comparison import plot_comparison
 
         return plot_comparison(self, path)
 

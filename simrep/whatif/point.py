@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from math import isfinite, nan
 from typing import Any, Self
 
+from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.plan import Plan
-from simrep.experiment.replication import simulate, with_warmup
-from simrep.experiment.result import Result
-from simrep.experiment.simulated import figures_of
 from simrep.measure.stopping import replications_wanted
+from simrep.runs.batch import figures_of
+from simrep.runs.replication import simulate, with_warmup
+from simrep.runs.result import Result
 
 __all__ = ["FIGURES", "How", "Measured", "measure"]
 
@@ -110,7 +110,7 @@ class Measured:
         return cls(values, content["warmup_s"], tuple(content["notices"]), content["error"])
 
 
-def measure(planned: Plan, how: How) -> Measured:
+def measure(setup: Setup, how: How) -> Measured:
     """Simulate the replications of a point.
 
     Raises
@@ -122,10 +122,10 @@ def measure(planned: Plan, how: How) -> Measured:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            planned = with_warmup(planned, how.seed)
+            setup = with_warmup(setup, how.seed)
             while len(rows) < (wanted := _wanted(rows, how)):
                 for number in range(len(rows), wanted):
-                    result = Result.combine([simulate(planned, how.seed, number)])
+                    result = Result.combine([simulate(setup, how.seed, number)])
                     rows.append(figures_of(result, how.figures))
         except ScenarioError:
             raise
@@ -133,7 +133,7 @@ def measure(planned: Plan, how: How) -> Measured:
             return Measured({}, error=str(error))
     values = dict(zip(how.figures, zip(*rows, strict=True), strict=True))
     notices = dict.fromkeys(str(one.message) for one in caught)
-    return Measured(values, planned.scenario.run.warmup_s, tuple(notices))
+    return Measured(values, setup.scenario.run.warmup_s, tuple(notices))
 
 
 def _wanted(rows: Sequence[tuple[float, ...]], how: How) -> int:

@@ -7,10 +7,10 @@ from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
 from typing import Any
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.steady import check_precision, with_warmup_found
 from simrep.measure.stopping import MOST
+from simrep.runs.steady_state import check_precision, with_warmup_found
 from simrep.scenario import Scenario, load, with_values
 from simrep.whatif.cache import Cache, key_of, standard_folder
 from simrep.whatif.design import Setting, grid, latin_hypercube
@@ -84,7 +84,7 @@ def sweep(
     Raises
     ------
     ScenarioError
-        If a point cannot be planned, or a result has no such figure.
+        If a point cannot be setup, or a result has no such figure.
 
     Examples
     --------
@@ -111,12 +111,12 @@ def sweep(
     plans = [_planned(loaded, setting) for setting in settings]
     store = None if cache is False else Cache(standard_folder() if cache is True else Path(cache))
     computed, complete = 0, True
-    keys = ["" if store is None else key_of(planned, how.to_dict()) for planned in plans]
+    keys = ["" if store is None else key_of(setup, how.to_dict()) for setup in plans]
     found = dict(_known(store, keys))
     try:
         if progress is not None:
             progress(len(found), len(plans))
-        missing = {number: planned for number, planned in enumerate(plans) if number not in found}
+        missing = {number: setup for number, setup in enumerate(plans) if number not in found}
         for number, measured in _measured(missing, how, executor):
             found[number] = measured
             computed += 1
@@ -141,13 +141,13 @@ def sweep(
     )
 
 
-def _planned(scenario: Scenario, setting: Setting) -> Plan:
+def _planned(scenario: Scenario, setting: Setting) -> Setup:
     for path in _OF_ALL.intersection(setting.settings):
         raise ScenarioError(
             path, "is the same for all points", "vary something else, or ask for replications"
         )
     try:
-        return plan(with_warmup_found(with_values(scenario, setting.settings)))
+        return setup_of(with_warmup_found(with_values(scenario, setting.settings)))
     except ScenarioError as error:
         where = ", ".join(f"{name} = {label}" for name, label in setting.labels.items())
         raise ScenarioError(error.path, f"{error.problem}, at {where}", error.hint) from error
@@ -167,7 +167,7 @@ def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, Meas
 
 
 def _measured(
-    plans: Mapping[int, Plan], how: How, executor: Executor | None
+    plans: Mapping[int, Setup], how: How, executor: Executor | None
 ) -> Iterator[tuple[int, Measured]]:
     """Points as they are finished.
 
@@ -175,13 +175,13 @@ def _measured(
     finished is known, and stored, at once.
     """
     if executor is None:
-        for number, planned in plans.items():
-            yield number, measure(planned, how)
+        for number, setup in plans.items():
+            yield number, measure(setup, how)
         return
     futures: dict[Future[Measured], int] = {}
     try:
-        for number, planned in plans.items():
-            futures[executor.submit(measure, planned, how)] = number
+        for number, setup in plans.items():
+            futures[executor.submit(measure, setup, how)] = number
         for future in as_completed(futures):
             yield futures.pop(future), future.result()
     except KeyboardInterrupt:

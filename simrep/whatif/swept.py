@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from simrep.experiment.notices import percentile_notice, precision_notice
-from simrep.experiment.printed import as_text
-from simrep.experiment.reproduced import plain
+from simrep.data.provenance import plain
 from simrep.measure.confidence import Interval, mean_interval
+from simrep.runs.notices import percentile_notice, precision_notice
+from simrep.runs.text import as_text
 from simrep.whatif.point import How, Measured
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Sweep:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for every point: its levels, then the figures with their 95 % intervals."""
-        from simrep.whatif.table import rows
+        from simrep.show.text.sweep import rows
 
         return rows(self)
 
@@ -139,7 +139,7 @@ class Sweep:
 
     def save(self, path: str | Path) -> None:
         """Write the rows as ``.csv`` or ``.parquet``, which needs pandas and pyarrow."""
-        from simrep.whatif.table import save
+        from simrep.show.text.sweep import save
 
         save(self, Path(path))
 
@@ -157,7 +157,7 @@ class Sweep:
         kind : {"lines", "heat"}, optional
             Default: lines; of the points of a Latin hypercube, points over every factor.
         """
-        from simrep.plot.sweep import plot_sweep
+        from simrep.show.plot.sweep import plot_sweep
 
         return plot_sweep(self, path, of=of, kind=kind)
 
@@ -194,7 +194,7 @@ class Sweep:
 
     def tables(self) -> Group:
         """A table for a terminal; ``rich.print(found.tables())`` or ``print(found)``."""
-        from simrep.whatif.table import tables
+        from simrep.show.text.sweep import tables
 
         return tables(self)
 
@@ -206,6 +206,6 @@ class Sweep:
         return f"<Sweep {len(self.points)} points over {factors}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
-        from simrep.whatif.table import html
+        from simrep.show.text.sweep import html
 
         return html(self)

@@ -9,11 +9,11 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
+from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import Plan
-from simrep.experiment.story import Follow, Story
 from simrep.kernel.chronicle import Sent, Span
 from simrep.measure.units import amount, duration
+from simrep.runs.story import Follow, Story
 from simrep.scenario.schema import Scenario
 from simrep.why.critical_path import Causes
 from simrep.why.explanation import Activity, Explanation, Message, Stage
@@ -70,15 +70,15 @@ def explain(
     found = story.journeys[number]
     latency_s = found.latency_s
     began_s, ended_s = found.transaction.started_s, found.ended_s
-    until_s = ended_s + max(latency_s, _AFTER_HOPS * _longest_hop_s(replay.planned))
+    until_s = ended_s + max(latency_s, _AFTER_HOPS * _longest_hop_s(replay.setup))
     story = replay.story(Follow(max(0.0, began_s - latency_s), until_s))
     journey = story.journeys[number]
     assert journey.ended_s == ended_s
     return _explanation(replay, story, journey, number + 1, rank, until_s)
 
 
-def _longest_hop_s(planned: Plan) -> float:
-    return max((path.latency.base_s for path in planned.paths.values()), default=0.0)
+def _longest_hop_s(setup: Setup) -> float:
+    return max((path.latency.base_s for path in setup.paths.values()), default=0.0)
 
 
 def _pick(txn: str | int) -> Any:
@@ -126,12 +126,12 @@ def _explanation(
     rank: str,
     latest_s: float,
 ) -> Explanation:
-    planned = replay.planned
-    transaction, nodes = journey.transaction, tuple(planned.scenario.node_names)
+    setup = replay.setup
+    transaction, nodes = journey.transaction, tuple(setup.scenario.node_names)
     began_s, ended_s = transaction.started_s, journey.ended_s
     messages = Messages(story)
     causes = Causes(story, messages, journey)
-    reasons = Reasons(story, nodes, max(_SILENCE_S, _SILENCE_HOPS * _longest_hop_s(planned)))
+    reasons = Reasons(story, nodes, max(_SILENCE_S, _SILENCE_HOPS * _longest_hop_s(setup)))
     stages = _stages(journey, causes, reasons, nodes[transaction.node])
     own_ends_s = [span.ended_s for span in story.spans_of(transaction)]
     own_ends_s += [s.arrived_s for s in story.sent if s in causes.own and not isnan(s.arrived_s)]
@@ -151,11 +151,11 @@ def _explanation(
         activities=_activities(story, transaction, reasons, nodes, began_s, until_s),
         messages=_messages(story, messages, causes, began_s, until_s),
         until_s=until_s,
-        model=planned.model.name,
+        model=setup.model.name,
         seed=replay.seed,
         replication=replay.replication,
-        scenario=planned.scenario.to_dict(),
-        versions=planned.versions,
+        scenario=setup.scenario.to_dict(),
+        versions=setup.versions,
     )
 
 

@@ -7,9 +7,9 @@ from math import isnan
 from operator import attrgetter
 from typing import NamedTuple
 
-from simrep.experiment.story import Story
 from simrep.kernel.chronicle import Sent
 from simrep.measure.units import duration
+from simrep.runs.story import Story
 from simrep.why.messages import Messages
 from simrep.workload.journeys import Journey
 from simrep.workload.laps import LAPS

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from simrep.experiment.plain import plain
-from simrep.experiment.shown import Shown
+from simrep.measure.json_values import plain
+from simrep.runs.report import Shown
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -183,7 +183,7 @@ class Explanation(Shown):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Space-time diagram above the waterfall of the stages; saved when a path is given."""
-        from simrep.plot.why.spacetime import plot_explanation
+        from simrep.show.plot.why.spacetime import plot_explanation
 
         return plot_explanation(self, path)
 
@@ -192,7 +192,7 @@ class Explanation(Shown):
 
         Saved when a path is given (``.html`` or ``.gif``); in a notebook it shows itself.
         """
-        from simrep.plot.why.animation import animate_explanation
+        from simrep.show.plot.why.animation import animate_explanation
 
         return animate_explanation(self, path, seconds=seconds)
 
@@ -204,7 +204,7 @@ class Explanation(Shown):
 
     def tables(self) -> Group:
         """The stages as bars, what they waited for, and the critical path, for a terminal."""
-        from simrep.why.explanation_table import tables
+        from simrep.show.text.explanation import tables
 
         return tables(self)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable
 
-from simrep.experiment.story import Story
 from simrep.kernel.chronicle import MessageText, Sent
+from simrep.runs.story import Story
 from simrep.workload.journeys import belongs
 from simrep.workload.transaction import Transaction
 

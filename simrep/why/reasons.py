@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from math import inf
 
-from simrep.experiment.story import Story
 from simrep.kernel.chronicle import Span
 from simrep.kernel.watch import Key, Waited
 from simrep.measure.units import duration
+from simrep.runs.story import Story
 from simrep.workload.laps import LAPS
 
 __all__ = ["Reasons"]

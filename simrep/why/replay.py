@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.replication import simulate
-from simrep.experiment.story import Follow, Story
+from simrep.runs.replication import simulate
+from simrep.runs.story import Follow, Story
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
 
@@ -23,11 +23,11 @@ class Replay:
 
     Parameters
     ----------
-    planned : Plan
+    setup : Setup
     seed, replication : int
     """
 
-    planned: Plan
+    setup: Setup
     seed: int
     replication: int = 0
 
@@ -51,7 +51,7 @@ class Replay:
         for name, value in (("seed", seed), ("replication", replication)):
             if value < 0:
                 raise ScenarioError(name, f"must not be negative, given {value}")
-        return cls(plan(loaded), seed, replication)
+        return cls(setup_of(loaded), seed, replication)
 
     def story(self, follow: Follow) -> Story:
         """What happened in it.
@@ -61,7 +61,7 @@ class Replay:
         SimrepError
             If no transaction committed while it was measured.
         """
-        story = simulate(self.planned, self.seed, self.replication, follow=follow).story
+        story = simulate(self.setup, self.seed, self.replication, follow=follow).story
         if story is None or not story.journeys:
             raise SimrepError("no transaction committed while it was measured: lengthen the run")
         return story

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError
-from simrep.experiment.replication import simulate
-from simrep.experiment.shown import Shown
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
 from simrep.measure.units import amount, duration
+from simrep.runs.replication import simulate
+from simrep.runs.report import Shown
 from simrep.scenario.schema import Scenario
 from simrep.why.replay import Replay
 
@@ -106,7 +106,7 @@ class StallExplanation(Shown):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The blockages over time, the stall shaded; saved when a path is given."""
-        from simrep.plot.blockage import plot_blockages
+        from simrep.show.plot.blockage import plot_blockages
 
         return plot_blockages(self, path)
 
@@ -221,8 +221,8 @@ def explain_stall(
     if not 0.0 < longer_than_s < inf:
         raise ScenarioError("longer_than_s", f"must be above 0 and finite, given {longer_than_s}")
     replay = Replay.of(scenario, seed, replication)
-    planned = replay.planned
-    record = simulate(planned, replay.seed, replication, watch_s=longer_than_s)
+    setup = replay.setup
+    record = simulate(setup, replay.seed, replication, watch_s=longer_than_s)
     found = blockages(record.waited or ())
     stall = record.measurement.stall
     reasons, unexplained_s = causes(found, stall)
@@ -234,6 +234,6 @@ def explain_stall(
         longer_than_s=longer_than_s,
         seed=replay.seed,
         replication=replication,
-        scenario=planned.scenario.to_dict(),
-        versions=planned.versions,
+        scenario=setup.scenario.to_dict(),
+        versions=setup.versions,
     )

@@ -11,9 +11,9 @@ from statistics import fmean, median
 from typing import Any
 
 from simrep.errors import ScenarioError
-from simrep.experiment.replication import with_run_settings
-from simrep.experiment.story import Follow, Story
 from simrep.kernel.watch import Key, Waited
+from simrep.runs.replication import with_run_settings
+from simrep.runs.story import Follow, Story
 from simrep.scenario.schema import Scenario
 from simrep.scenario.table import seconds
 from simrep.why.critical_path import Causes
@@ -87,11 +87,11 @@ def explain_tail(
         rest_s=fmean(j.latency_s for j in rest) if rest else nan,
         floor_s=sum(floor.values()),
         stages=_stages(story, slow, rest, floor),
-        model=replay.planned.model.name,
+        model=replay.setup.model.name,
         seed=replay.seed,
         replication=replay.replication,
-        scenario=replay.planned.scenario.to_dict(),
-        versions=replay.planned.versions,
+        scenario=replay.setup.scenario.to_dict(),
+        versions=replay.setup.versions,
     )
 
 
@@ -106,7 +106,7 @@ def _slowest(journeys: Sequence[Journey], share: float) -> list[Journey]:
 
 def _mean_floor(replay: Replay, slow: Sequence[Journey]) -> dict[str, float]:
     """By stage, what the network takes of such transactions; 0 where servers come and go."""
-    if replay.planned.changes:
+    if replay.setup.changes:
         return dict.fromkeys(LAPS, 0.0)
     kinds = Counter((j.transaction.node, j.transaction.kind) for j in slow)
     floors = {which: _floor(replay, *which) for which in sorted(kinds)}
@@ -118,24 +118,24 @@ def _mean_floor(replay: Replay, slow: Sequence[Journey]) -> dict[str, float]:
 
 def _floor(replay: Replay, node: int, kind: str) -> dict[str, float]:
     """By stage, what the network takes of a transaction that is alone, in seconds."""
-    planned = replay.planned
+    setup = replay.setup
     workload = replace(
-        planned.workload,
-        classes=tuple(one for one in planned.workload.classes if one.name == kind),
+        setup.workload,
+        classes=tuple(one for one in setup.workload.classes if one.name == kind),
         nodes=(node,),
         arrivals=(),
         scheduled=(),
         think=Think(),
         per_client=_ALONE,
     )
-    paths = {link: replace(path, outages=()) for link, path in planned.paths.items()}
+    paths = {link: replace(path, outages=()) for link, path in setup.paths.items()}
     quiet = {"duration_s": None, "settle_s": None, "warmup": None, "warmup_s": 0.0, "log": False}
-    alone = with_run_settings(replace(planned, workload=workload, paths=paths), quiet)
+    alone = with_run_settings(replace(setup, workload=workload, paths=paths), quiet)
     story = Replay(alone, replay.seed).story(Follow())
     messages = Messages(story)
     wire = [Causes(story, messages, journey).wire_s() for journey in story.journeys]
     floor = {stage: median([one.get(stage, 0.0) for one in wire]) for stage in LAPS}
-    client_rtt_s = seconds(planned.scenario.workload.client_rtt_ms)
+    client_rtt_s = seconds(setup.scenario.workload.client_rtt_ms)
     trips = [_round_trips(journey.transaction) for journey in story.journeys]
     floor[_CLIENT] = client_rtt_s * median(trips)
     return floor

@@ -8,9 +8,9 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from simrep.experiment.plain import plain
-from simrep.experiment.shown import Shown
+from simrep.measure.json_values import plain
 from simrep.measure.units import amount, duration
+from simrep.runs.report import Shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -196,7 +196,7 @@ class TailExplanation(Shown):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The time above the network floor by stages; saved when a path is given."""
-        from simrep.plot.why.tail import plot_tail
+        from simrep.show.plot.why.tail import plot_tail
 
         return plot_tail(self, path)
 

@@ -10,8 +10,8 @@ import simpy
 from simpy.events import Event
 
 from simrep.kernel.streams import Streams
-from simrep.models.galera_options import GaleraCosts, GaleraOptions
-from simrep.models.group_replication_options import GroupReplicationCosts
+from simrep.models.galera.options import GaleraCosts, GaleraOptions
+from simrep.models.group_replication.options import GroupReplicationCosts
 from simrep.network.link import Tcp
 from simrep.workload.transaction import Statement, Transaction
 from tests.benchmarks import naive

@@ -16,11 +16,11 @@ from typing import Any
 import simpy
 from simpy.events import Event
 
-from simrep.groupcomm.evs import Evs, EvsOptions
 from simrep.kernel.streams import Streams
-from simrep.models.galera_flow_control import FlowControl
-from simrep.models.galera_options import GaleraCosts, GaleraOptions
-from simrep.models.galera_writeset import Control, Kind, LocalTransaction, Ordered, Writeset
+from simrep.models.galera.flow_control import FlowControl
+from simrep.models.galera.gcomm.evs import Evs, EvsOptions
+from simrep.models.galera.options import GaleraCosts, GaleraOptions
+from simrep.models.galera.writeset import Control, Kind, LocalTransaction, Ordered, Writeset
 from simrep.server.certification import CertificationIndex
 from simrep.workload.transaction import Transaction
 

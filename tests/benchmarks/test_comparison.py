@@ -11,7 +11,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from simrep.experiment.dataset import load_dataset
+from simrep.data.dataset import load_dataset
 from simrep.measure.confidence import ratio_interval
 from simrep.scenario import Scenario, load
 from simrep.whatif.compare import compare

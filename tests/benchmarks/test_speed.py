@@ -14,7 +14,7 @@ from time import process_time
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.models.galera_options import GaleraCosts
+from simrep.models.galera.options import GaleraCosts
 from tests.benchmarks.insert_load import (
     CLIENTS,
     CORES,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from simrep.experiment.model import Change
+from simrep.contract.model import Change
 from tests.clusters import GaleraCluster
 from tests.group_clusters import GroupReplicationCluster, multi_primary
 from tests.semisync_clusters import SemisyncCluster

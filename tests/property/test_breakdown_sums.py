@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simrep.experiment.run import run
+from simrep.runs.run import run
 from simrep.scenario.options import versions
 from simrep.workload.laps import LAPS
 from tests.strategies import galera_options, networks, workloads

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from simrep.groupcomm.evs import EvsOptions
-from simrep.groupcomm.view import View
+from simrep.models.galera.gcomm.evs import EvsOptions
+from simrep.models.galera.gcomm.view import View
 from tests.changing_groups import ChangingGroup
 from tests.groups import Matrix
 

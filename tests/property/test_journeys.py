@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from simrep.experiment.replication import simulate
-from simrep.experiment.story import Follow
+from simrep.runs.replication import simulate
+from simrep.runs.story import Follow
 from simrep.scenario import load
 from tests.strategies import scenarios
 

@@ -10,9 +10,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from simrep.kernel.clock import Clock
-from simrep.models.group_replication_certifier import Certifier, Snapshot
+from simrep.models.group_replication.certifier import Certifier, Snapshot
+from simrep.models.mysql.dependencies import RowOrder, WritesetOrder
 from simrep.server.certification import CertificationIndex
-from simrep.server.dependencies import RowOrder, WritesetOrder
 from simrep.server.locks import LockTable
 
 EXAMPLES = settings(derandomize=True, max_examples=120, deadline=None)

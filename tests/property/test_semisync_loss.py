@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from simrep.models.semisync_loss import loss_at
+from simrep.models.semisync.loss import loss_at
 from tests.server_runs import Quiet, until_quiet
 from tests.strategies import networks, workloads
 

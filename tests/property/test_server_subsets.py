@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
 from simrep.scenario import load
 from tests.server_files import (
     GALERA_AFTER,
@@ -49,7 +49,7 @@ def test_a_scenario_or_an_error(tmp_path_factory, given_files):
         return
     scenario = {**described.scenario, "cluster": {**described.scenario["cluster"]}}
     del scenario["cluster"]["pack"]
-    plan(load(scenario))
+    setup_of(load(scenario))
     known = [one.setting for one in described.settings]
     assert len(known) == len(set(known))
     assert all(one.origin or one.note for one in described.settings)

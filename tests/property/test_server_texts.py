@@ -5,8 +5,8 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simrep.calibrate.server.option_file import options_of, read_option_file
-from simrep.calibrate.server.tables import pairs, rows_of
+from simrep.intake.option_file import options_of, read_option_file
+from simrep.intake.tables import pairs, rows_of
 from tests.server_files import as_batch, as_box, as_vertical
 
 EXAMPLES = settings(derandomize=True, max_examples=200, deadline=None)

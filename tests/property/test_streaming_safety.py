@@ -10,9 +10,9 @@ from itertools import count
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from simrep.experiment.model import Change
-from simrep.models.galera_session import GaleraSession
-from simrep.models.galera_writeset import Part
+from simrep.contract.model import Change
+from simrep.models.galera.session import GaleraSession
+from simrep.models.galera.writeset import Part
 from simrep.workload.transaction import LongTransaction, Statement, Transaction
 from tests.clusters import GaleraCluster
 

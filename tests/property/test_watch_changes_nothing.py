@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from simrep.experiment.run import simulate
 from simrep.measure.blockage import blockages, causes
+from simrep.runs.run import simulate
 from simrep.scenario import load
 from tests.strategies import scenarios
 

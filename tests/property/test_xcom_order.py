@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from simrep.groupcomm.xcom import XcomOptions
+from simrep.models.group_replication.xcom import XcomOptions
 from tests.groups import Matrix, XcomGroup
 
 EXAMPLES = settings(derandomize=True, max_examples=100, deadline=None)

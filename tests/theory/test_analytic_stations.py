@@ -6,15 +6,15 @@ from math import inf
 
 import pytest
 
-from simrep.whatif.analytic.erlang import open_station_s
-from simrep.whatif.analytic.group_commit import (
+from simrep.contract.closed_form.erlang import open_station_s
+from simrep.contract.closed_form.group_commit import (
     GroupStage,
     closed_group_commit_s,
     open_group_commit_s,
 )
-from simrep.whatif.analytic.order import kth_fastest, safe_order_s, slot_order_s
-from simrep.whatif.analytic.release import open_release_s
-from simrep.whatif.analytic.repairman import closed_station_s
+from simrep.contract.closed_form.order import kth_fastest, safe_order_s, slot_order_s
+from simrep.contract.closed_form.release import open_release_s
+from simrep.contract.closed_form.repairman import closed_station_s
 from tests.groups import symmetric
 from tests.theory.closed_forms import (
     erlang_c,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simrep.groupcomm.evs import EvsOptions
 from simrep.kernel.streams import Streams
+from simrep.models.galera.gcomm.evs import EvsOptions
 from tests.groups import EvsGroup, Matrix, saturate, symmetric
 from tests.theory.closed_forms import (
     longest_triangle_s,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simrep.groupcomm.xcom import XcomOptions
 from simrep.kernel.streams import Streams
+from simrep.models.group_replication.xcom import XcomOptions
 from tests.groups import Matrix, XcomGroup, saturate, started, symmetric
 from tests.theory.closed_forms import (
     consensus_s,

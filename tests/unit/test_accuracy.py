@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import cache
 from statistics import median
 
-from simrep.experiment.dataset import load_dataset
-from simrep.experiment.reproduce import Cell, reproduce
+from simrep.data.dataset import load_dataset
+from simrep.data.reproduce import Cell, reproduce
 
 
 @cache

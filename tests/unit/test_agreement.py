@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from simrep.experiment.agreement import Agreement, agreement
-from simrep.experiment.dataset_cells import Cell
+from simrep.data.agreement import Agreement, agreement
+from simrep.data.cells import Cell
 
 FACTORS = ("threads", "delay_ms")
 

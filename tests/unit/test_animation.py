@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from PIL import Image
 
 from simrep.errors import ScenarioError
-from simrep.plot.stages import STAGE_COLOURS
-from simrep.plot.style import Sheet, styled
-from simrep.plot.why.film_time import film_times
-from simrep.plot.why.scene import Scene
+from simrep.show.plot.stages import STAGE_COLOURS
+from simrep.show.plot.style import Sheet, styled
+from simrep.show.plot.why.film_time import film_times
+from simrep.show.plot.why.scene import Scene
 from simrep.why.explanation import Explanation
 from tests.explained import BEGAN_S, explained, explanations
 

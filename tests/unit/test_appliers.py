@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.server.appliers import Appliers
+from simrep.models.mysql.appliers import Appliers
 from simrep.server.host import Host
 
 

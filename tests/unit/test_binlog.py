@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.server.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
-from simrep.server.commit import CommitHooks, CommitPipeline, Engine, GoOn, Group
+from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
+from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, GoOn, Group
 from simrep.server.host import Host
 from simrep.server.storage import Binlog, Disk, RedoLog
 

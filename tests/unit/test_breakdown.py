@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from simrep.cli import app
-from simrep.experiment.model import find_model
-from simrep.experiment.result import Result, RunRecord
-from simrep.experiment.run import run
+from simrep.contract.model import find_model
 from simrep.kernel.clock import Clock
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.meter import Meter
-from simrep.plot.breakdown import plot_breakdowns
+from simrep.runs.result import Result, RunRecord
+from simrep.runs.run import run
+from simrep.show.plot.breakdown import plot_breakdowns
 from simrep.workload.laps import LAPS, Lap
 
 MS, US = 1e-3, 1e-6

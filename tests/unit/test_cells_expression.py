@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simrep.data.cells_expression import cells_expression
 from simrep.errors import ScenarioError
-from simrep.experiment.cells_expression import cells_expression
 
 FACTORS = ("threads", "delay_ms", "layout")
 CELL = {"threads": 16, "delay_ms": 0.05, "layout": "lan"}

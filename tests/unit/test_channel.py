@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from simpy.events import Event
 
-from simrep.experiment.cluster import Cluster
-from simrep.models.mysql_applier_options import ApplierCosts, ApplierOptions
-from simrep.models.mysql_channel import Channel
-from simrep.models.mysql_server import MysqlServer
+from simrep.contract.cluster import Cluster
+from simrep.models.mysql.applier_options import ApplierCosts, ApplierOptions
+from simrep.models.mysql.channel import Channel
+from simrep.models.mysql.server import MysqlServer
 from simrep.workload.transaction import Statement, Transaction
 from tests.wired import Wired, free, updates
 

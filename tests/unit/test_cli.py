@@ -336,8 +336,8 @@ def test_a_file_is_whole_or_as_it_was(tmp_path):
 INTERRUPTED_WITHIN_THE_SECOND_CELL = """
 import os, signal
 from simrep.cli import main
-from simrep.experiment import simulated
-original, calls = simulated.simulate, []
+from simrep.runs import batch
+original, calls = batch.simulate, []
 
 def simulate(*arguments):
     calls.append(arguments)
@@ -345,7 +345,7 @@ def simulate(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
     return original(*arguments)
 
-simulated.simulate = simulate
+batch.simulate = simulate
 main()
 """
 

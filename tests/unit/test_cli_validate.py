@@ -58,7 +58,7 @@ def test_an_interruption_prints_what_is_finished(simrep, monkeypatch):
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr("simrep.experiment.validation.simulate_groups", interrupted)
+    monkeypatch.setattr("simrep.data.validation.simulate_groups", interrupted)
     done = simrep("small", "--json")
     assert done.exit_code == 130
     assert json.loads(done.stdout) == {

@@ -9,12 +9,12 @@ from statistics import median
 import pytest
 from typer.testing import CliRunner
 
-import simrep.experiment.curve_dataset as curve_dataset_module
+import simrep.data.curve_dataset as curve_dataset_module
 from simrep.cli import app
-from simrep.experiment.curve_rows import CurveSummary, Row
-from simrep.experiment.reproduce import reproduce
-from simrep.experiment.run import run
-from simrep.experiment.sustain import CLIENTS
+from simrep.data.curve_rows import CurveSummary, Row
+from simrep.data.reproduce import reproduce
+from simrep.runs.run import run
+from simrep.runs.sustain import CLIENTS
 from simrep.scenario import load, with_values
 from tests.small_curves import write_curves
 from tests.small_dataset import change

@@ -4,7 +4,7 @@ from math import isnan
 
 import pytest
 
-from simrep.experiment.curve_quantities import QUANTITIES, Line
+from simrep.data.curve_quantities import QUANTITIES, Line
 
 # Clients 1, 2 and 4; latencies in seconds.
 BASE = Line({1: 100.0, 2: 200.0, 4: 400.0}, {1: 0.010, 2: 0.010, 4: 0.010})

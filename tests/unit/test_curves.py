@@ -2,10 +2,10 @@
 
 import pytest
 
+from simrep.contract.setup import setup_of
+from simrep.data.curves import CurveDataset, load_curve_dataset, open_dataset
+from simrep.data.dataset import Dataset, load_dataset
 from simrep.errors import ScenarioError
-from simrep.experiment.curves import CurveDataset, load_curve_dataset, open_dataset
-from simrep.experiment.dataset import Dataset, load_dataset
-from simrep.experiment.plan import plan
 from simrep.scenario import load, with_values
 from tests.small_curves import write_curves
 from tests.small_dataset import change, write_dataset
@@ -144,10 +144,8 @@ def test_every_point_of_the_overview_fits_its_scenario():
     dataset = load_curve_dataset("group-replication-overview")
     for curve in dataset.curves:
         base = load(curve.scenario)
-        planned = plan(with_values(base, {**curve.settings, "workload.threads": 70}))
-        assert (
-            len(planned.placement) == curve.key[list(dataset.definition.factors).index("members")]
-        )
+        setup = setup_of(with_values(base, {**curve.settings, "workload.threads": 70}))
+        assert len(setup.placement) == curve.key[list(dataset.definition.factors).index("members")]
 
 
 @pytest.mark.parametrize(

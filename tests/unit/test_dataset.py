@@ -2,10 +2,10 @@
 
 import pytest
 
+from simrep.contract.setup import setup_of
+from simrep.data.curves import open_dataset
+from simrep.data.dataset import Dataset, datasets, load_dataset
 from simrep.errors import ScenarioError
-from simrep.experiment.curves import open_dataset
-from simrep.experiment.dataset import Dataset, datasets, load_dataset
-from simrep.experiment.plan import plan
 from simrep.scenario import load, with_values
 from tests.small_dataset import change, write_dataset, write_rows
 
@@ -110,8 +110,8 @@ def test_every_setting_of_a_shipped_dataset_fits_its_scenario(name):
     for series in dataset.definition.series:
         base = load(dataset.scenario_path(series))
         for variant in series.what_if:
-            plan(with_values(base, variant.set))
+            setup_of(with_values(base, variant.set))
         for cell in dataset.cells[series.name]:
-            planned = plan(with_values(base, cell.settings))
+            setup = setup_of(with_values(base, cell.settings))
             threads = cell.factors.get("threads", base.workload.threads)
-            assert (planned.scenario.workload.threads or "") == (threads or "")
+            assert (setup.scenario.workload.threads or "") == (threads or "")

@@ -7,9 +7,9 @@ from math import isnan
 import numpy as np
 import pytest
 
+from simrep.data.dataset import Metric, load_dataset
+from simrep.data.reproduce import reproduce
 from simrep.errors import ScenarioError
-from simrep.experiment.dataset import Metric, load_dataset
-from simrep.experiment.reproduce import reproduce
 from tests.small_dataset import change
 from tests.small_dataset import write_dataset as write_plain_dataset
 from tests.small_streaming import ROWS, write_dataset, write_rows
@@ -164,7 +164,7 @@ def test_a_panel_shows_the_commits_of_the_run(result):
 
 
 def test_long_courses_are_drawn_in_steps_that_keep_their_mean(result, monkeypatch):
-    monkeypatch.setattr("simrep.plot.timeline._STEPS", 10)
+    monkeypatch.setattr("simrep.show.plot.timeline._STEPS", 10)
     panels = result.plot().axes[:3]
     curves = [
         next(patch.get_data() for patch in axes.patches if type(patch).__name__ == "StepPatch")

@@ -6,8 +6,8 @@ from statistics import stdev
 
 import pytest
 
+from simrep.data.dataset import dataset_folder, datasets, load_dataset
 from simrep.errors import DatasetWarning, ScenarioError
-from simrep.experiment.dataset import dataset_folder, datasets, load_dataset
 from simrep.measure.figures import spellings, unit_of
 from tests.small_dataset import ROWS, change, write_dataset, write_rows
 

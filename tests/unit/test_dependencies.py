@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simrep.server.dependencies import CommitOrder, GroupOrder, RowOrder, WritesetOrder
+from simrep.models.mysql.dependencies import CommitOrder, GroupOrder, RowOrder, WritesetOrder
 
 # Six transactions: the rows they write, and what was committed when each was prepared.
 ROWS = [("a",), ("b",), ("a", "c"), ("d",), ("c", "b"), ("e",)]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from simrep.experiment.run import simulate
 from simrep.kernel.watch import Watch
+from simrep.runs.run import simulate
 from simrep.scenario import load
 from simrep.why.stall import StallExplanation, explain_stall
 from tests.blocked_clusters import SMALL, scenario
@@ -97,7 +97,7 @@ def test_nothing_is_kept_of_what_has_ended(
             super().__init__(*arguments)
             watches.append(self)
 
-    monkeypatch.setattr("simrep.experiment.replication.Watch", Kept)
+    monkeypatch.setattr("simrep.runs.replication.Watch", Kept)
     hot = {"name": "hot", "statements": 2, "keys": HOT}
     content = scenario(model, version=version, options=options, classes=[hot], threads=8)
     run = simulate(load(content), 1, watch_s=0.1)

@@ -7,7 +7,7 @@ from base64 import b64decode
 import pytest
 
 import simrep
-from simrep.plot.explore import exploration
+from simrep.explore import exploration
 from tests.small_scenario import small
 
 PNG = b"\x89PNG"

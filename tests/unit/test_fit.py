@@ -8,7 +8,7 @@ import pytest
 from simrep.calibrate.fit import fit
 from simrep.calibrate.measured_figures import CalibrationError
 from simrep.errors import ScenarioError
-from simrep.experiment.run import run
+from simrep.runs.run import run
 from simrep.scenario import load, with_value, with_values
 from tests.small_dataset import change, write_dataset, write_rows
 from tests.small_streaming import write_dataset as write_streaming_dataset

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from simrep.cli import app
 from simrep.cli.arguments import share
 from simrep.cli.fragment_size import quantities, seconds
-from simrep.experiment.fragment_size_result import (
+from simrep.models.galera.questions.fragment_size_result import (
     Criteria,
     FragmentSize,
     FragmentSizes,

@@ -9,8 +9,8 @@ import pytest
 
 import simrep
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
-from simrep.experiment.fragment_size_result import FragmentSizes, size_text
-from simrep.experiment.fragment_sizes import _Sample
+from simrep.models.galera.questions.fragment_size_result import FragmentSizes, size_text
+from simrep.models.galera.questions.fragment_sizes import _Sample
 
 ROWS, ROW_BYTES, RATE = 20_000, 100, 400
 STALL_S = 0.04
@@ -112,12 +112,12 @@ def test_one_hopeless_size_does_not_end_the_grid(monkeypatch):
     """A size may be slower than the next smaller one; only when it goes on rising is it enough."""
     times_s = {0: 1.0, 10**6: 3.5, 320_000: 3.01, 100_000: 2.8, 32_000: 3.1, 10_000: 3.3}
 
-    def simulated(planned, seed, replication, position):
-        size = planned.scenario.workload.scheduled[position].session["wsrep_trx_fragment_size"]
+    def simulated(setup, seed, replication, position):
+        size = setup.scenario.workload.scheduled[position].session["wsrep_trx_fragment_size"]
         figures = dict.fromkeys(FIGURES, 1.0) | {"duration_s": times_s[size]}
         return _Sample(figures, before_tps=1e4, executed_s=0.5, error="")
 
-    monkeypatch.setattr("simrep.experiment.fragment_sizes._simulate", simulated)
+    monkeypatch.setattr("simrep.models.galera.questions.fragment_sizes._simulate", simulated)
     found = sizes()
     assert [one.size for one in found.sizes] == sorted(times_s)[1:]
     assert found.skipped == (100, 320, 1000, 3200)
@@ -199,7 +199,7 @@ def test_an_interrupt_before_there_is_anything_is_passed_on(monkeypatch):
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("simrep.experiment.fragment_sizes.simulate", interrupt)
+    monkeypatch.setattr("simrep.models.galera.questions.fragment_sizes.simulate", interrupt)
     with pytest.raises(KeyboardInterrupt):
         sizes(10_000)
 

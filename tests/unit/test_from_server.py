@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 
-from simrep.calibrate.server.describe import Known, ServerFiles, from_server
-from simrep.calibrate.server.toml import pack_text, scenario_text
 from simrep.errors import ScenarioError
-from simrep.experiment.run import run
+from simrep.intake.describe import Known, ServerFiles, from_server
+from simrep.intake.toml import pack_text, scenario_text
+from simrep.runs.run import run
 from simrep.scenario import load, with_values
 from simrep.scenario.pack import Pack
 from tests.server_files import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simrep.experiment.model import Change
+from simrep.contract.model import Change
 from simrep.workload.transaction import Statement, Transaction
 from tests.clusters import GaleraCluster, updates
 from tests.streams import HOP_S, large, parts, quiet_cluster

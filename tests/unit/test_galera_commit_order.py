@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simrep.experiment.run import simulate
-from simrep.models.galera_commit_monitor import IN_ORDER, commit_monitor
+from simrep.models.galera.commit_monitor import IN_ORDER, commit_monitor
+from simrep.runs.run import simulate
 from simrep.scenario import load
 from tests.clusters import GaleraCluster, updates
 from tests.large_scenario import large_scenario

@@ -6,9 +6,9 @@ import pytest
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.mutex import PausableMutex
-from simrep.models.galera_flow_control import FlowControl
-from simrep.models.galera_options import GaleraOptions
-from simrep.models.galera_writeset import Control, Kind
+from simrep.models.galera.flow_control import FlowControl
+from simrep.models.galera.options import GaleraOptions
+from simrep.models.galera.writeset import Control, Kind
 from tests.clusters import GaleraCluster, updates
 
 HOP_S = 0.01

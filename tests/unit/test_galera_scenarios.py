@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import simrep
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
-from simrep.experiment.run import simulate
+from simrep.runs.run import simulate
 from simrep.scenario import load
 from tests.small_scenario import problem, small
 
@@ -35,7 +35,7 @@ def test_galera_3_has_no_streaming_replication(version: str) -> None:
 
 def test_no_fragments_are_all_right_in_galera_3() -> None:
     session = {"session": {"wsrep_trx_fragment_size": 0}}
-    planned = plan(
+    setup = setup_of(
         load(
             small(
                 cluster={"model": "galera", "version": "pxc-5.7.16"},
@@ -43,7 +43,7 @@ def test_no_fragments_are_all_right_in_galera_3() -> None:
             )
         )
     )
-    assert planned.workload.classes[0].session.fragment_size == 0
+    assert setup.workload.classes[0].session.fragment_size == 0
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ BACK = {"at_s": 2.0, "node": "n2", "what": "join"}
 
 
 def test_changes_come_in_the_order_of_time() -> None:
-    planned = plan(load(changing(BACK, GONE)))
-    assert [(one.at_s, one.node, one.what) for one in planned.changes] == [
+    setup = setup_of(load(changing(BACK, GONE)))
+    assert [(one.at_s, one.node, one.what) for one in setup.changes] == [
         (1.0, 1, "crash"),
         (2.0, 1, "join"),
     ]

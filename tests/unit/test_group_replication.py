@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
-from simrep.experiment.run import run
+from simrep.runs.run import run
 from simrep.scenario import load
 from simrep.scenario.options import versions
 from simrep.workload.transaction import Statement, Transaction
@@ -55,7 +55,7 @@ def test_versions_differ_in_defaults(
 ) -> None:
     content = scenario()
     content["cluster"]["version"] = version
-    options: Any = plan(load(content)).options
+    options: Any = setup_of(load(content)).options
     assert options.consistency == consistency
     assert options.parallel_workers == workers
     assert options.max_message_size == message

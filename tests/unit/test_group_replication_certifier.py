@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simrep.models.group_replication_certifier import Certifier, Executed, Snapshot
+from simrep.models.group_replication.certifier import Certifier, Executed, Snapshot
 
 NOTHING: frozenset[int] = frozenset()
 ROW, OTHER = ("row",), ("other",)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.models.group_replication_flow_control import FlowControl
-from simrep.models.group_replication_messages import Statistics
-from simrep.models.group_replication_options import GroupReplicationOptions
+from simrep.models.group_replication.flow_control import FlowControl
+from simrep.models.group_replication.messages import Statistics
+from simrep.models.group_replication.options import GroupReplicationOptions
 from simrep.workload.transaction import Transaction
 from tests.group_clusters import GroupReplicationCluster, multi_primary
 from tests.wired import updates

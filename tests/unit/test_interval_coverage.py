@@ -11,8 +11,8 @@ from math import sqrt
 
 import pytest
 
-from simrep.experiment.replication import simulate
 from simrep.measure.confidence import Interval
+from simrep.runs.replication import simulate
 from tests.coverage import covered, long_run, planned_for, trial, truth
 
 TRIALS, LEAST = 40, 29

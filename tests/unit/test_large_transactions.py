@@ -9,7 +9,7 @@ import pytest
 
 import simrep
 from simrep.kernel.clock import Clock
-from simrep.server.dependencies import WritesetOrder
+from simrep.models.mysql.dependencies import WritesetOrder
 from simrep.server.locks import LockTable
 from tests.large_scenario import (
     MODELS,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from simrep.groupcomm.evs import EvsOptions
-from simrep.groupcomm.view import View
+from simrep.models.galera.gcomm.evs import EvsOptions
+from simrep.models.galera.gcomm.view import View
 from tests.changing_groups import ChangingGroup
 from tests.groups import symmetric
 

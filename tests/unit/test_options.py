@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
 from simrep.scenario import load, with_value
 from simrep.scenario.options import versions
 from tests.small_scenario import problem, small
@@ -24,10 +24,10 @@ WAN = {
 
 
 def test_versions_stand_between_model_defaults_and_the_scenario() -> None:
-    options = plan(load(WAN)).scenario.cluster.options
+    options = setup_of(load(WAN)).scenario.cluster.options
     assert options["evs.send_window"] == 4
     assert options["gcs.fc_limit"] == 64
-    later = plan(
+    later = setup_of(
         with_value(load(WAN), "cluster.version", "pxc-5.7.17-29.20")
     ).scenario.cluster.options
     assert (later["evs.send_window"], later["evs.user_send_window"]) == (10, 4)
@@ -42,7 +42,7 @@ def test_every_shipped_version_is_valid() -> None:
     }  # fmt: skip
     limits, serial, annotated = {}, set(), set()
     for version in known:
-        options = plan(load(small(cluster={"version": version}))).scenario.cluster.options
+        options = setup_of(load(small(cluster={"version": version}))).scenario.cluster.options
         limits[version] = options["gcs.fc_limit"]
         if options["commit_monitor_through_flush"]:
             serial.add(version)
@@ -61,7 +61,7 @@ def test_every_shipped_version_is_valid() -> None:
     ],
 )
 def test_every_spelling_of_the_product_is_understood(options: dict[str, Any]) -> None:
-    resolved = plan(load(small(cluster={"options": options}))).scenario.cluster.options
+    resolved = setup_of(load(small(cluster={"options": options}))).scenario.cluster.options
     assert resolved["wsrep_slave_threads"] == 7
     assert resolved["gcs.fc_master_slave"] is True
 
@@ -100,38 +100,38 @@ def test_a_pack_gives_costs_machine_and_round_trip(tmp_path: Path) -> None:
         [workload]
         queries = 1
     """)
-    planned = plan(load(tmp_path / "scenario.toml"))
-    costs = planned.scenario.cluster.costs
+    setup = setup_of(load(tmp_path / "scenario.toml"))
+    costs = setup.scenario.cluster.costs
     assert (costs["apply_us"], costs["commit_us"]) == (33.0, 55.0)
-    assert {name: machine.cores for name, machine in planned.machines.items()} == {
+    assert {name: machine.cores for name, machine in setup.machines.items()} == {
         "big": 32, "n2": 2,
     }  # fmt: skip
-    assert planned.machines["big"].variation == 0.0
-    assert planned.paths[0, 1].latency.base_s == 0.00004
-    assert planned.versions["pack"].startswith("mine sha256:")
+    assert setup.machines["big"].variation == 0.0
+    assert setup.paths[0, 1].latency.base_s == 0.00004
+    assert setup.versions["pack"].startswith("mine sha256:")
 
 
 def test_of_a_pack_of_another_model_what_both_know_holds(tmp_path: Path) -> None:
     pack = PACK.replace("commit_us", "certify_us = 9.0\ncommit_us")
     (tmp_path / "mine.toml").write_text(pack)
     content = small(cluster={"model": "standalone", "pack": str(tmp_path / "mine.toml")})
-    planned = plan(load(content))
-    own = plan(load(small(cluster={"model": "standalone"}))).scenario.cluster.costs
-    costs = planned.scenario.cluster.costs
+    setup = setup_of(load(content))
+    own = setup_of(load(small(cluster={"model": "standalone"}))).scenario.cluster.costs
+    costs = setup.scenario.cluster.costs
     assert costs == own | {"commit_us": 44.0}  # standalone servers neither apply nor certify
     assert own["commit_us"] != 44.0
-    assert {machine.cores for machine in planned.machines.values()} == {2}
-    assert planned.paths[0, 1].latency.base_s == 0.00004
+    assert {machine.cores for machine in setup.machines.values()} == {2}
+    assert setup.paths[0, 1].latency.base_s == 0.00004
     (tmp_path / "mine.toml").write_text(pack.replace("certify_us", "certfy_us"))
     assert "did you mean 'certify_us'?" in str(problem(content))
 
 
 @pytest.mark.parametrize("model", ["standalone", "asynchronous"])
 def test_a_shipped_pack_can_be_used_for_a_control(model: str) -> None:
-    planned = plan(load(small(cluster={"model": model, "pack": "rig-2core"})))
-    galera = plan(load(small(cluster={"model": "galera", "pack": "rig-2core"})))
-    assert planned.machines == galera.machines
-    costs, theirs = planned.scenario.cluster.costs, galera.scenario.cluster.costs
+    setup = setup_of(load(small(cluster={"model": model, "pack": "rig-2core"})))
+    galera = setup_of(load(small(cluster={"model": "galera", "pack": "rig-2core"})))
+    assert setup.machines == galera.machines
+    costs, theirs = setup.scenario.cluster.costs, galera.scenario.cluster.costs
     for name in ("connect_us", "client_us", "statement_us", "row_us", "commit_us"):
         assert costs[name] == theirs[name]
 

@@ -8,9 +8,9 @@ import pytest
 
 from simrep.calibrate.fit import fit
 from simrep.calibrate.pack_file import calibrated, data_digest, new_pack, with_range
+from simrep.contract.setup import setup_of
+from simrep.data.dataset import datasets, load_dataset
 from simrep.errors import ScenarioError
-from simrep.experiment.dataset import datasets, load_dataset
-from simrep.experiment.plan import plan
 from simrep.scenario import load
 from simrep.scenario.pack import load_pack, pack_names
 from tests.small_dataset import change, write_dataset
@@ -142,8 +142,8 @@ def test_a_shipped_pack_is_whole(name):
 
 
 def test_every_run_of_a_shipped_dataset_lies_in_the_range_of_its_pack():
-    from simrep.experiment.curves import open_dataset
-    from simrep.experiment.pack_range import extrapolation
+    from simrep.data.curves import open_dataset
+    from simrep.runs.pack_range import extrapolation
     from simrep.scenario import with_values
 
     seen = 0
@@ -154,7 +154,7 @@ def test_every_run_of_a_shipped_dataset_lies_in_the_range_of_its_pack():
         for series in dataset.definition.series:
             base = load(dataset.scenario_path(series))
             for cell in dataset.cells[series.name]:
-                planned = plan(with_values(base, cell.settings))
-                assert extrapolation(planned) == "", f"{name} {series.name}"
-                seen += planned.pack is not None
+                setup = setup_of(with_values(base, cell.settings))
+                assert extrapolation(setup) == "", f"{name} {series.name}"
+                seen += setup.pack is not None
     assert seen > 100

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simrep.plot.path_label import path_label
+from simrep.show.plot.path_label import path_label
 
 
 @pytest.mark.parametrize(

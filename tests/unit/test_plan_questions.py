@@ -4,8 +4,8 @@ import pytest
 
 import simrep
 from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.sustain import CLIENTS
-from simrep.whatif.plan.gcache import gcache_bytes
+from simrep.models.galera.questions.gcache import gcache_bytes
+from simrep.runs.sustain import CLIENTS
 from tests.server_runs import scenario
 from tests.small_streaming import SCENARIO as STREAMING
 from tests.whatif_scenarios import wan

@@ -12,11 +12,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from simrep.experiment.result import Result, RunRecord
 from simrep.kernel.clock import Clock
 from simrep.measure.meter import Meter
-from simrep.plot.dataset import plot_dataset
-from simrep.plot.style import PALETTE
+from simrep.runs.result import Result, RunRecord
+from simrep.show.plot.dataset import plot_dataset
+from simrep.show.plot.style import PALETTE
 
 DELAYS = (0.05, 50.0, 100.0)
 THREADS = (1, 4, 16, 64)
@@ -275,10 +275,10 @@ def test_drawing_leaves_the_settings_of_the_caller(tmp_path: Path) -> None:
 def test_neither_pyplot_nor_a_backend_is_touched() -> None:
     code = """
 import sys
-import simrep.experiment.result
-import simrep.plot
+import simrep.runs.result
+import simrep.show.plot
 assert not {"matplotlib", "pandas", "rich", "scipy.stats"} & sys.modules.keys()
-from simrep.plot.dataset import plot_dataset
+from simrep.show.plot.dataset import plot_dataset
 cell = dict(factors=dict(n=1, d=2), measured=1.0, predicted=1.0, unit="s", relative_error=0.0,
             interval=(1.0, 1.0), used_in_fit=False)
 plot_dataset([cell], x="n", y="time", by="d")._repr_png_()

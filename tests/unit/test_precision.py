@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import simrep
 from simrep.cli import app
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
-from simrep.experiment.notices import percentile_notice
-from simrep.experiment.precise import run_until
 from simrep.measure.confidence import mean_interval
+from simrep.runs.notices import percentile_notice
+from simrep.runs.precise import run_until
 from tests.server_runs import scenario
 from tests.transients import throttled
 

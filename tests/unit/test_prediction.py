@@ -6,15 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ExtrapolationWarning, ScenarioError
-from simrep.experiment.plan import plan
-from simrep.experiment.prediction import (
+from simrep.runs.batch import simulate_cells
+from simrep.runs.prediction import (
     prediction_interval,
     uncertainty_of,
     with_drawn_costs,
 )
-from simrep.experiment.run import run
-from simrep.experiment.simulated import simulate_cells
+from simrep.runs.run import run
 from simrep.scenario import load
 
 PACK = """
@@ -69,7 +69,7 @@ def test_costs_are_drawn_with_their_errors_and_correlation(scenario):
 
     10 % and 0.12 are more than four standard deviations: false alarm below 1e-4 per figure.
     """
-    uncertainty = uncertainty_of(plan(load(scenario)))
+    uncertainty = uncertainty_of(setup_of(load(scenario)))
     assert uncertainty.names == ("statement_us", "commit_us", "machine.cold_factor")
     assert (uncertainty.discrepancy, uncertainty.freedom) == (0.1, 6.0)
     draws = [uncertainty.factors(1, number) for number in range(1000)]
@@ -81,15 +81,15 @@ def test_costs_are_drawn_with_their_errors_and_correlation(scenario):
 
 
 def test_a_draw_changes_what_the_run_takes_from_the_pack_and_nothing_else(scenario):
-    planned = plan(load(scenario))
-    uncertainty = uncertainty_of(planned)
+    setup = setup_of(load(scenario))
+    uncertainty = uncertainty_of(setup)
     factors = uncertainty.factors(1, 0)
-    drawn = with_drawn_costs(planned, uncertainty, 1, 0)
+    drawn = with_drawn_costs(setup, uncertainty, 1, 0)
     assert drawn.costs.statement_us == 400.0 * factors["statement_us"]
-    assert drawn.costs.apply_us == planned.costs.apply_us
+    assert drawn.costs.apply_us == setup.costs.apply_us
     assert {machine.cores for machine in drawn.machines.values()} == {2}
     colds = {
-        with_drawn_costs(planned, uncertainty, 1, number).machines["n1"].cold_factor
+        with_drawn_costs(setup, uncertainty, 1, number).machines["n1"].cold_factor
         for number in range(20)
     }
     assert min(colds) == 1.0  # less has no meaning
@@ -99,19 +99,19 @@ def test_a_draw_changes_what_the_run_takes_from_the_pack_and_nothing_else(scenar
 def test_what_the_scenario_sets_itself_is_known(scenario):
     scenario["cluster"]["costs"] = {"statement_us": 300.0}
     scenario["cluster"]["machine"] = {"cold_factor": 1.0}
-    assert uncertainty_of(plan(load(scenario))).names == ("commit_us",)
+    assert uncertainty_of(setup_of(load(scenario))).names == ("commit_us",)
     scenario["cluster"]["costs"]["commit_us"] = 10.0
-    planned = plan(load(scenario))
-    nothing = uncertainty_of(planned)
+    setup = setup_of(load(scenario))
+    nothing = uncertainty_of(setup)
     assert nothing.names == ()
-    assert with_drawn_costs(planned, nothing, 1, 0).costs == planned.costs
+    assert with_drawn_costs(setup, nothing, 1, 0).costs == setup.costs
 
 
 def test_of_two_fits_of_a_cost_the_last_counts(scenario, tmp_path):
     again = PACK[PACK.index("[[fit]]") :].replace("standard_error = 0.3", "standard_error = 0.01")
     again = again.replace("discrepancy = 0.1", "discrepancy = 0.2")
     (tmp_path / "mine.toml").write_text(PACK + again)
-    uncertainty = uncertainty_of(plan(load(scenario)))
+    uncertainty = uncertainty_of(setup_of(load(scenario)))
     assert sorted(uncertainty.names) == ["commit_us", "machine.cold_factor", "statement_us"]
     error = uncertainty.covariance[uncertainty.names.index("statement_us")].max() ** 0.5
     assert error == pytest.approx(0.01)
@@ -161,11 +161,11 @@ def test_an_executor_gives_the_same_draws(scenario):
 
 
 def test_draws_of_cells_are_those_of_a_run(scenario):
-    planned = plan(load(scenario))
-    [samples] = simulate_cells([planned], ["makespan_s"], 3, 1, drawn=True)
+    setup = setup_of(load(scenario))
+    [samples] = simulate_cells([setup], ["makespan_s"], 3, 1, drawn=True)
     span = prediction_interval([makespan_s for (makespan_s,) in samples], 0.1, 6.0)
     assert span == run(scenario, seed=1, draws=3).prediction.intervals["makespan_s"]
-    [same] = simulate_cells([planned], ["makespan_s"], 3, 1)
+    [same] = simulate_cells([setup], ["makespan_s"], 3, 1)
     assert same != samples
 
 
@@ -208,7 +208,7 @@ def test_an_interval_of_one_value_is_the_error_of_the_model():
 
 
 def test_without_an_error_of_the_model_it_is_students():
-    from simrep.experiment.intervals import single_run_interval
+    from simrep.data.intervals import single_run_interval
 
     values = [1.0, 1.3, 0.8, 1.1]
     assert prediction_interval(values, 0.0, 5.0, 0.95) == pytest.approx(single_run_interval(values))

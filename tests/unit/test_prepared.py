@@ -7,8 +7,8 @@ FAST = {"network.rtt_ms": 0.1, "run.duration_s": 60.0}
 
 
 def seconds(changes, *figures):
-    planned, _ = prepared(wan(changes), 1, figures)
-    return planned.scenario.run.duration_s
+    setup, _ = prepared(wan(changes), 1, figures)
+    return setup.scenario.run.duration_s
 
 
 def test_fast_runs_end_after_enough_transactions():
@@ -32,6 +32,6 @@ def test_a_fixed_number_of_transactions_stays():
 def test_a_warm_up_that_is_not_set_is_found_out():
     by_itself = wan().source
     del by_itself["run"]["warmup_s"]
-    planned, _ = prepared(wan().model_validate(by_itself), 1, ("throughput_tps",))
-    assert planned.scenario.run.warmup is None
-    assert planned.scenario.run.warmup_s >= 0.0
+    setup, _ = prepared(wan().model_validate(by_itself), 1, ("throughput_tps",))
+    assert setup.scenario.run.warmup is None
+    assert setup.scenario.run.warmup_s >= 0.0

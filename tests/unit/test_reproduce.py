@@ -9,11 +9,11 @@ from statistics import mean, median, stdev
 
 import pytest
 
-import simrep.experiment.reproduce as reproduce_module
+import simrep.data.reproduce as reproduce_module
+from simrep.contract.setup import setup_of
+from simrep.data.reproduce import Cell, Summary, reproduce, simulate_cells
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
-from simrep.experiment.reproduce import Cell, Summary, reproduce, simulate_cells
-from simrep.experiment.run import run
+from simrep.runs.run import run
 from simrep.scenario import load, with_values
 from tests.small_dataset import write_dataset
 
@@ -106,14 +106,16 @@ def test_an_unknown_figure_is_answered_with_the_nearest(folder):
     scenario = load(folder / "galera.toml")
     with (
         pytest.raises(ScenarioError, match="makespan_s"),
-        closing(simulate_cells([plan(scenario)], ["makespan"], 1, 1)) as cells,
+        closing(simulate_cells([setup_of(scenario)], ["makespan"], 1, 1)) as cells,
     ):
         next(cells)
 
 
 def test_figures_inside_a_result_are_found_by_their_path(folder):
     scenario = load(folder / "galera.toml")
-    [[(p95, highest)]] = simulate_cells([plan(scenario)], ["latency_s.p95", "latency_s.max"], 1, 1)
+    [[(p95, highest)]] = simulate_cells(
+        [setup_of(scenario)], ["latency_s.p95", "latency_s.max"], 1, 1
+    )
     assert 0.05 < p95 <= highest
 
 

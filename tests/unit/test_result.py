@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from simrep.experiment.result import Result, RunRecord
 from simrep.kernel.clock import Clock
 from simrep.measure.confidence import mean_interval
 from simrep.measure.meter import Meter
 from simrep.measure.stations import StationUse
 from simrep.measure.units import describe, duration, number
+from simrep.runs.result import Result, RunRecord
 
 SCENARIO = {"name": "two clients", "load": {"clients": 2, "queries": 8}}
 VERSIONS = {"simrep": "0.1.0", "python": "3.11.9"}

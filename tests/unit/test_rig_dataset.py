@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
+from simrep.data.dataset import Metric, Series, load_dataset
 from simrep.errors import ScenarioError
-from simrep.experiment.dataset import Metric, Series, load_dataset
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
 from simrep.rig.columns import metrics

@@ -9,8 +9,8 @@ from dataclasses import asdict
 
 import pytest
 
-from simrep.experiment.dataset import load_dataset
-from simrep.experiment.plan import plan
+from simrep.contract.setup import setup_of
+from simrep.data.dataset import load_dataset
 from simrep.rig.cell import Run
 from simrep.rig.data_rows import as_csv
 from simrep.rig.dataset import write_dataset
@@ -75,8 +75,8 @@ def check(experiment, folder):
         for one in dataset.cells[series.name]:
             number = int(one.values["mean_s"])
             cell = cells[number - 1]
-            found = plan(with_values(base, one.settings)).scenario
-            wanted = plan(load(cell_scenario(experiment.experiment, cell, measured))).scenario
+            found = setup_of(with_values(base, one.settings)).scenario
+            wanted = setup_of(load(cell_scenario(experiment.experiment, cell, measured))).scenario
             for part in PARTS:
                 assert getattr(found, part) == getattr(wanted, part), (
                     cell.label,

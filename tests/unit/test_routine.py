@@ -8,7 +8,7 @@ import pytest
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.server.commit import Commit, Engine
+from simrep.models.mysql.commit import Commit, Engine
 from simrep.server.host import Host
 from simrep.server.routine import Routine
 from simrep.server.storage import Binlog, Disk, RedoLog

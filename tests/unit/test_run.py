@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-import simrep.experiment.run as run_module
+import simrep.runs.run as run_module
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
-from simrep.experiment.build import build_cluster
-from simrep.experiment.plan import plan
-from simrep.experiment.result import Result
-from simrep.experiment.run import Replication, run, simulate
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.runs.build import build_cluster
+from simrep.runs.result import Result
+from simrep.runs.run import Replication, run, simulate
 from simrep.scenario import load, with_value
 from tests.strategies import scenarios
 
@@ -164,8 +164,8 @@ def test_replications_may_run_in_other_processes() -> None:
 
 
 def test_a_plan_and_a_record_can_be_sent_to_another_process() -> None:
-    planned = pickle.loads(pickle.dumps(plan(load(FIXED))))
-    record = pickle.loads(pickle.dumps(simulate(planned, 4)))
+    setup = pickle.loads(pickle.dumps(setup_of(load(FIXED))))
+    record = pickle.loads(pickle.dumps(simulate(setup, 4)))
     assert record.measurement.makespan_s == run(FIXED, seed=4).makespan_s
 
 
@@ -258,7 +258,7 @@ def test_traits_of_machines_and_nodes_reach_the_cluster() -> None:
         "node": [{"name": "n2", "segment": 2}, {"name": "n3", "host": "big"}],
         "host": [{"name": "big", "cores": 9, "variation": 0}],
     }
-    cluster = build_cluster(plan(load(content)), Clock(), Streams(1), None)
+    cluster = build_cluster(setup_of(load(content)), Clock(), Streams(1), None)
     assert list(cluster.names) == ["n1", "n2", "n3"]
     assert list(cluster.segments) == [0, 2, 0]
     assert list(cluster.client_hosts) == list(cluster.hosts)

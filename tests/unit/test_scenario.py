@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
 from simrep.scenario import Scenario, json_schema, load, with_value, with_values
 from tests.small_scenario import problem, small
 from tests.strategies import scenarios
@@ -63,7 +63,7 @@ def test_any_scenario_survives_a_round_trip(content: dict[str, Any]) -> None:
     scenario = load(content)
     again = load(scenario.to_dict())
     assert again.to_dict() == scenario.to_dict()
-    assert plan(again).paths == plan(scenario).paths
+    assert setup_of(again).paths == setup_of(scenario).paths
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_with_value_changes_one_value_and_nothing_else() -> None:
 @pytest.mark.parametrize("name", ['"evs.send_window"', "'evs.send_window'", "evs.send_window"])
 def test_option_names_with_dots_may_be_quoted(name: str) -> None:
     changed = with_value(load(WAN), f"cluster.options.{name}", 512)
-    options = plan(changed).scenario.cluster.options
+    options = setup_of(changed).scenario.cluster.options
     assert (options["evs.send_window"], options["gcs.fc_limit"]) == (512, 64)
 
 

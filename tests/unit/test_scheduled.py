@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from simrep.contract.setup import setup_of
+from simrep.data.reproduce import simulate_cells
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
-from simrep.experiment.reproduce import simulate_cells
-from simrep.experiment.run import run
-from simrep.experiment.scheduled import ScheduledRecord
 from simrep.kernel.clock import Clock
 from simrep.measure.series import Series
-from simrep.plot.marks import draw_marks
-from simrep.plot.style import Sheet, styled
+from simrep.runs.run import run
+from simrep.runs.schedule import ScheduledRecord
 from simrep.scenario import load, with_values
+from simrep.show.plot.marks import draw_marks
+from simrep.show.plot.style import Sheet, styled
 from simrep.workload.journal import Journal
 from tests.small_streaming import SCENARIO
 
@@ -120,13 +120,13 @@ def test_a_result_without_scheduled_transactions_does_not_speak_of_them():
 
 
 def test_datasets_reach_its_figures_by_path(streamed):
-    planned = plan(load(streamed.scenario))
+    setup = setup_of(load(streamed.scenario))
     paths = ["scheduled.large.execution_s", "scheduled.large.fragments"]
-    [[figures, _]] = simulate_cells([planned], paths, 2, 1)
+    [[figures, _]] = simulate_cells([setup], paths, 2, 1)
     own = streamed.runs[0].scheduled[0]
     assert figures == (own.execution_s, 20.0)
     with pytest.raises(ScenarioError, match="execution_s"):
-        next(simulate_cells([planned], ["scheduled.large.exection_s"], 1, 1))
+        next(simulate_cells([setup], ["scheduled.large.exection_s"], 1, 1))
 
 
 def test_the_tables_show_how_it_went(streamed):

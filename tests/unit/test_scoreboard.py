@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from simrep.experiment.dataset import dataset_folder as folder_of
-from simrep.experiment.dataset import datasets, has_curves, load_dataset
+from simrep.data.dataset import dataset_folder as folder_of
+from simrep.data.dataset import datasets, has_curves, load_dataset
 
 ROOT = Path(__file__).parents[2]
 

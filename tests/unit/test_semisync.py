@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.experiment.result import Result
-from simrep.experiment.run import run
+from simrep.runs.result import Result
+from simrep.runs.run import run
 from simrep.scenario.options import versions
 from tests.server_runs import MS, US, Quiet, scenario, until_quiet
 

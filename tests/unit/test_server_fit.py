@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from simrep.calibrate.server.describe import Known
-from simrep.calibrate.server.fit import CellFit
-from simrep.experiment.run import run
+from simrep.intake.describe import Known
+from simrep.intake.fit import CellFit
+from simrep.runs.run import run
 from tests.server_files import SYSBENCH, described_from, finding
 
 CNF = "[mariadb-11.8]\nlog-bin\n"
@@ -77,7 +77,7 @@ def test_a_latency_that_cannot_be_is_said_to_be_off(described):
 
 def test_a_single_write_is_what_the_counters_say(described, monkeypatch):
     """Sysbench does not print which script ran."""
-    monkeypatch.setattr("simrep.calibrate.server.describe.fit_cell", lambda *_, **__: unusable())
+    monkeypatch.setattr("simrep.intake.describe.fit_cell", lambda *_, **__: unusable())
     text = SYSBENCH.replace("73612", "0").replace("19462", "5258").replace("9736", "0")
     plain = described(CNF, sysbench=text)
     [kind] = plain.scenario["workload"]["class"]
@@ -88,7 +88,7 @@ def test_a_single_write_is_what_the_counters_say(described, monkeypatch):
 
 
 def test_a_rate_makes_an_open_loop(described, monkeypatch):
-    monkeypatch.setattr("simrep.calibrate.server.describe.fit_cell", lambda *_, **__: unusable())
+    monkeypatch.setattr("simrep.intake.describe.fit_cell", lambda *_, **__: unusable())
     rate = "Target transaction rate: 500/sec\nInitializing random"
     text = SYSBENCH.replace("Initializing random", rate, 1)
     workload = described(CNF, sysbench=text).scenario["workload"]

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.experiment.run import run
+from simrep.runs.run import run
 from tests.server_files import (
     GALERA_AFTER,
     GALERA_BEFORE,

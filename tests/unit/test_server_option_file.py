@@ -2,8 +2,8 @@
 
 import pytest
 
-from simrep.calibrate.server.option_file import options_of, read_option_file, release_in
 from simrep.errors import ScenarioError
+from simrep.intake.option_file import options_of, read_option_file, release_in
 from tests.server_files import GALERA_CNF, write
 
 

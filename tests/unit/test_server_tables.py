@@ -2,10 +2,10 @@
 
 import pytest
 
-from simrep.calibrate.server.status import Status
-from simrep.calibrate.server.sysbench import sysbench_of
-from simrep.calibrate.server.tables import pairs, rows_of
 from simrep.errors import ScenarioError
+from simrep.intake.status import Status
+from simrep.intake.sysbench import sysbench_of
+from simrep.intake.tables import pairs, rows_of
 from tests.server_files import (
     GALERA_AFTER,
     GALERA_BEFORE,

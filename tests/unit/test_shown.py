@@ -4,7 +4,7 @@ import pytest
 
 import simrep
 from simrep.errors import ScenarioError
-from simrep.experiment.shown import Shown
+from simrep.runs.report import Shown
 from tests.small_dataset import write_dataset
 from tests.whatif_scenarios import TOML, wan
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from simrep.plot.stages import STAGE_COLOURS
+from simrep.show.plot.stages import STAGE_COLOURS
 from simrep.why.explanation import Explanation, Message
 from simrep.workload.laps import LAPS
 from tests.explained import BEGAN_S, explained, explanations, scaled, staged

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.experiment.run import run, simulate
+from simrep.runs.run import run, simulate
 from simrep.scenario import load
 from simrep.scenario.options import versions
 from tests.server_runs import MS, US, one_server, scenario

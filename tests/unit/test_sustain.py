@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-import simrep.experiment.sustain as sustain_module
+import simrep.runs.sustain as sustain_module
 from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.sustain import CLIENTS, SustainedRate, behind, sustainable_rate
+from simrep.runs.sustain import CLIENTS, SustainedRate, behind, sustainable_rate
 from tests.server_runs import scenario
 
 # A replica applies a change in 1 ms of a core of its own; receiving takes next to nothing.

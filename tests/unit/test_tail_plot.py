@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simrep.plot.stages import STAGE_COLOURS
+from simrep.show.plot.stages import STAGE_COLOURS
 from simrep.why.tail_explanation import Blocker, TailExplanation, TailStage
 
 ORDER = Blocker("update on n1", "stage order", 0.069)

@@ -8,17 +8,17 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-import simrep.experiment.validation as validation_module
+import simrep.data.validation as validation_module
+from simrep.data.agreement import Agreement
+from simrep.data.cells import Cell
+from simrep.data.dataset import load_dataset
+from simrep.data.latencies import compared, recorded
+from simrep.data.reproduce import reproduce
+from simrep.data.scores import Scores
+from simrep.data.validation import validate
 from simrep.errors import ScenarioError
-from simrep.experiment.agreement import Agreement
-from simrep.experiment.dataset import load_dataset
-from simrep.experiment.dataset_cells import Cell
-from simrep.experiment.latencies import compared, recorded
-from simrep.experiment.reproduce import reproduce
-from simrep.experiment.run import run
-from simrep.experiment.scores import Scores
-from simrep.experiment.validation import validate
 from simrep.measure.histogram import LatencyHistogram
+from simrep.runs.run import run
 from simrep.scenario import load, with_values
 from tests.small_dataset import ROWS, change, write_dataset, write_rows
 

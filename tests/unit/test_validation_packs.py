@@ -2,10 +2,10 @@
 
 import pytest
 
-from simrep.experiment.plan import plan
-from simrep.experiment.prediction import prediction_interval
-from simrep.experiment.simulated import simulate_cells
-from simrep.experiment.validation import validate
+from simrep.contract.setup import setup_of
+from simrep.data.validation import validate
+from simrep.runs.batch import simulate_cells
+from simrep.runs.prediction import prediction_interval
 from simrep.scenario import load, with_values
 from tests.small_dataset import write_dataset
 
@@ -76,8 +76,8 @@ def test_intervals_hold_the_costs_and_the_error_of_the_model(folder):
         "workload.threads": 4,
         "network.egress.0.delay_ms": 20,
     }
-    planned = plan(with_values(load(folder / "galera.toml"), settings))
-    [drawn] = simulate_cells([planned], ["makespan_s"], 4, 3, drawn=True)
+    setup = setup_of(with_values(load(folder / "galera.toml"), settings))
+    [drawn] = simulate_cells([setup], ["makespan_s"], 4, 3, drawn=True)
     expected = prediction_interval([value for (value,) in drawn], 0.1, 5.0)
     assert cells[20, 4].interval == pytest.approx(expected)
 

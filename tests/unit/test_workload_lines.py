@@ -11,7 +11,7 @@ from simpy.events import Event
 import simrep
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.models.mysql_options import ServerCosts
+from simrep.models.mysql.options import ServerCosts
 from simrep.workload.classes import Mix, TransactionClass
 from simrep.workload.clients import Arrivals, Clients, Scheduled, Workload
 from simrep.workload.keys import Keys

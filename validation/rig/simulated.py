@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from simrep.contract.card import package_of
+from simrep.contract.model import find_model
 from simrep.errors import ScenarioError
-from simrep.experiment.model import find_model
-from simrep.experiment.model_card import package_of
 from simrep.rig.engine import Option
 from simrep.scenario.options import resolve, version_defaults, versions
 from simrep.scenario.problems import spellings

@@ -7,8 +7,8 @@ from math import isfinite
 
 import numpy as np
 
-from simrep.experiment.plan import Plan
-from simrep.whatif.analytic.transaction import row_count
+from simrep.contract.closed_form.transaction import row_count
+from simrep.contract.setup import Setup
 from simrep.workload.classes import TransactionClass
 from simrep.workload.keys import Keys
 
@@ -19,26 +19,26 @@ _RARE = 0.01  # share of transactions that meet another one in a row: what is le
 _FIRST_SEGMENTS = 10  # of TCP, before the first acknowledgement
 
 
-def doubts(planned: Plan) -> Iterator[str]:
+def doubts(setup: Setup) -> Iterator[str]:
     """Everything that a closed form leaves out and the scenario has."""
-    workload = planned.workload
+    workload = setup.workload
     if len(workload.classes) > 1:
         yield "several classes of transactions: they meet in the same queues and mean times differ"
     if workload.scheduled:
         yield "scheduled transactions: what they do to the others changes with time"
-    if planned.changes:
+    if setup.changes:
         yield "servers come and go"
     if any(arrivals.connections is not None for arrivals in workload.arrivals):
         yield "arrivals wait for a connection"
-    yield from _network(planned)
-    if any(machine.parallel_syncs is not None for machine in planned.machines.values()):
+    yield from _network(setup)
+    if any(machine.parallel_syncs is not None for machine in setup.machines.values()):
         yield "fsyncs of all servers of a machine wait for each other (parallel_syncs)"
     for one in workload.classes[:1]:
-        yield from _transaction(planned, one)
+        yield from _transaction(setup, one)
 
 
-def _network(planned: Plan) -> Iterator[str]:
-    paths = planned.paths.values()
+def _network(setup: Setup) -> Iterator[str]:
+    paths = setup.paths.values()
     if any(path.outages for path in paths):
         yield "outages of the network"
     if any(path.loss for path in paths):
@@ -51,34 +51,34 @@ def _network(planned: Plan) -> Iterator[str]:
         yield "a delay relay, which all messages queue up for"
 
 
-def _transaction(planned: Plan, one: TransactionClass) -> Iterator[str]:
+def _transaction(setup: Setup, one: TransactionClass) -> Iterator[str]:
     if one.load_data or one.xa_hold_s is not None or one.session is not None:
         yield "a transaction of a special kind (LOAD DATA, XA or session variables)"
     if one.rows > _LARGE:
         yield f"a large transaction ({one.rows:,} rows per statement), which takes steps of its own"
-    elif planned.paths:
-        least = min(path.tcp.segment_bytes for path in planned.paths.values()) * _FIRST_SEGMENTS
+    elif setup.paths:
+        least = min(path.tcp.segment_bytes for path in setup.paths.values()) * _FIRST_SEGMENTS
         if row_count(one) * one.row_bytes > least:
             yield f"more bytes than TCP sends at once ({least:,}): its windows decide"
 
 
-def contention(planned: Plan, under_way: float) -> str:
+def contention(setup: Setup, under_way: float) -> str:
     """Why row locks and conflicts cannot be left out; empty if they can.
 
     Parameters
     ----------
-    planned : Plan
+    setup : Setup
     under_way : float
         Mean number of transactions at a time.
     """
-    (one,) = planned.workload.classes
+    (one,) = setup.workload.classes
     rows = row_count(one)
     if not rows or (one.keys.distribution == "fresh" and one.primary_key):
         return ""
     same = 1.0
     if one.keys.distribution != "fresh":
         same = _same_row(one.keys)
-    elif len({*planned.workload.nodes, *(stream.node for stream in planned.workload.arrivals)}) < 2:
+    elif len({*setup.workload.nodes, *(stream.node for stream in setup.workload.arrivals)}) < 2:
         return ""  # rows of equal content: inserts of one node do not lock each other's
     share = min(1.0, max(0.0, under_way - 1.0) * rows * rows * same)
     if share <= _RARE:

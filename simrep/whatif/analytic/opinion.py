@@ -8,17 +8,17 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.printed import as_text
+from simrep.contract.closed_form.journey import ClosedForm
+from simrep.contract.setup import Setup, setup_of
+from simrep.runs.text import as_text
 from simrep.scenario import Scenario, load
 from simrep.whatif.analytic.doubts import contention, doubts
-from simrep.whatif.analytic.journey import ClosedForm
 from simrep.whatif.analytic.solve import NoSolutionError, Solution, solve
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from simrep.experiment.result import Result
+    from simrep.runs.result import Result
 
 __all__ = ["Analytic", "analytic"]
 
@@ -84,12 +84,12 @@ class Analytic:
 
     def tables(self, result: Result | None = None) -> Group:
         """Tables for a terminal; with a simulation, beside it."""
-        from simrep.whatif.analytic.table import tables
+        from simrep.show.text.opinion import tables
 
         return tables(self, result)
 
     def _repr_html_(self) -> str:
-        from simrep.experiment.printed import as_html
+        from simrep.runs.text import as_html
 
         return as_html(self.tables(), 100)
 
@@ -121,29 +121,29 @@ def analytic(scenario: str | Path | Mapping[str, Any] | Scenario) -> Analytic:
         If the scenario cannot be run.
     """
     loaded = load(scenario)
-    planned = plan(loaded)
-    hook = getattr(planned.model, "analytic", None)
-    reasons = list(doubts(planned))
+    setup = setup_of(loaded)
+    hook = getattr(setup.model, "analytic", None)
+    reasons = list(doubts(setup))
     if hook is None:
-        reasons.insert(0, f"model {planned.model.name!r} has no closed form")
+        reasons.insert(0, f"model {setup.model.name!r} has no closed form")
         return Analytic(title=loaded.name, reasons=tuple(reasons))
-    form: ClosedForm = hook(planned)
+    form: ClosedForm = hook(setup)
     reasons += form.doubts()
     if reasons:
         return Analytic(title=loaded.name, reasons=tuple(reasons))
     try:
-        solution = solve(planned, form)
+        solution = solve(setup, form)
     except NoSolutionError as error:
         return Analytic(title=loaded.name, reasons=(str(error),))
     under_way = sum(rate * solution.latencies_s[node] for node, rate in solution.rates.items())
-    if crowded := contention(planned, under_way):
+    if crowded := contention(setup, under_way):
         reasons.append(crowded)
     reasons += form.limits(solution.rates)
     if reasons:
         return Analytic(title=loaded.name, reasons=tuple(reasons))
     return Analytic(
         title=loaded.name,
-        throughput_tps=_throughput_tps(planned, solution),
+        throughput_tps=_throughput_tps(setup, solution),
         latency_s=solution.latency_s,
         stages_s=solution.stages_s,
         busy={host: share for host, share in solution.busy.items() if share > 0.0},
@@ -151,20 +151,18 @@ def analytic(scenario: str | Path | Mapping[str, Any] | Scenario) -> Analytic:
     )
 
 
-def _throughput_tps(planned: Plan, solution: Solution) -> float:
+def _throughput_tps(setup: Setup, solution: Solution) -> float:
     """Of a fixed number, until the last client has done its share; its connection included."""
-    workload = planned.workload
+    workload = setup.workload
     if workload.per_client is None:
         return solution.throughput_tps
     think_s = workload.think.mean_s
     span_s = 0.0
     for node, latency_s in solution.latencies_s.items():
-        machine = planned.machines[planned.placement[node]]
-        on_host = sum(
-            planned.placement[other] == planned.placement[node] for other in workload.nodes
-        )
+        machine = setup.machines[setup.placement[node]]
+        on_host = sum(setup.placement[other] == setup.placement[node] for other in workload.nodes)
         turns = -(-on_host // (machine.cores or 1))
-        connect_s = turns * getattr(planned.costs, "connect_us", 0.0) / 1e6
-        connect_s += 2.0 * planned.scenario.workload.client_rtt_ms / 1e3
+        connect_s = turns * getattr(setup.costs, "connect_us", 0.0) / 1e6
+        connect_s += 2.0 * setup.scenario.workload.client_rtt_ms / 1e3
         span_s = max(span_s, connect_s + workload.per_client * (think_s + latency_s))
     return len(workload.nodes) * workload.per_client / span_s

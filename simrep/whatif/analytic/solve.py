@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from simrep.experiment.plan import Plan
-from simrep.whatif.analytic.erlang import open_station_s
-from simrep.whatif.analytic.group_commit import closed_group_commit_s, open_group_commit_s
-from simrep.whatif.analytic.journey import (
+from simrep.contract.closed_form.erlang import open_station_s
+from simrep.contract.closed_form.group_commit import closed_group_commit_s, open_group_commit_s
+from simrep.contract.closed_form.journey import (
     ClosedForm,
     Delay,
     Groups,
@@ -23,8 +22,9 @@ from simrep.whatif.analytic.journey import (
     Turns,
     Work,
 )
-from simrep.whatif.analytic.release import open_release_s
-from simrep.whatif.analytic.repairman import closed_station_s
+from simrep.contract.closed_form.release import open_release_s
+from simrep.contract.closed_form.repairman import closed_station_s
+from simrep.contract.setup import Setup
 
 __all__ = ["NoSolutionError", "Solution", "solve"]
 
@@ -72,7 +72,7 @@ class Solution:
         return weighed / self.throughput_tps
 
 
-def solve(planned: Plan, form: ClosedForm) -> Solution:
+def solve(setup: Setup, form: ClosedForm) -> Solution:
     """The rates and latencies of a plan.
 
     Raises
@@ -80,14 +80,14 @@ def solve(planned: Plan, form: ClosedForm) -> Solution:
     NoSolutionError
         If the load is more than it can take.
     """
-    workload = planned.workload
+    workload = setup.workload
     think_s = workload.think.mean_s
     clients = {node: workload.nodes.count(node) for node in dict.fromkeys(workload.nodes)}
     arriving: dict[int, float] = {}
     for one in workload.arrivals:
         arriving[one.node] = arriving.get(one.node, 0.0) + one.rate_tps
     latencies = dict.fromkeys(clients or arriving, 1e-3)
-    state = _State(planned)
+    state = _State(setup)
     change = inf
     for number in range(_STEPS):
         rates = arriving or {
@@ -133,8 +133,8 @@ def solve(planned: Plan, form: ClosedForm) -> Solution:
 class _State:
     """The time of every step, while they are adjusted to each other."""
 
-    def __init__(self, planned: Plan) -> None:
-        self._planned = planned
+    def __init__(self, setup: Setup) -> None:
+        self._planned = setup
         self.times_s: dict[int, list[float]] = {}
         self.busy: dict[str, float] = {}
         self._beside: dict[str, float] = {}
@@ -197,15 +197,15 @@ class _State:
         think_s: float,
     ) -> dict[str, float]:
         """How much longer work takes on every machine than its CPU."""
-        planned = self._planned
-        self._beside = dict.fromkeys(planned.placement, 0.0)
+        setup = self._planned
+        self._beside = dict.fromkeys(setup.placement, 0.0)
         for node, journey in journeys.items():
             for where, seconds in journey.beside_s.items():
-                self._beside[planned.placement[where]] += rates[node] * seconds
+                self._beside[setup.placement[where]] += rates[node] * seconds
         stretch = {}
         for host, beside in self._beside.items():
-            here = [node for node in journeys if planned.placement[node] == host]
-            machine = planned.machines[host]
+            here = [node for node in journeys if setup.placement[node] == host]
+            machine = setup.machines[host]
             cores = machine.cores or 1
             rate = sum(rates[node] for node in here)
             works = {

@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from simrep.experiment.shown import Shown
+from simrep.runs.report import Shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Unpack
 
+from simrep.contract.model import find_model
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.model import find_model
-from simrep.experiment.plan import plan
-from simrep.experiment.sustain import probe
+from simrep.runs.sustain import probe
 from simrep.scenario import Scenario, with_value
 from simrep.scenario.problems import spellings
 from simrep.whatif.objective import Condition, Objective
@@ -74,7 +74,7 @@ def _drift(scenario: Scenario, tps: float, seed: int, replication: int) -> float
 def _option(scenario: Scenario) -> str:
     """The option that sets the number of appliers, as the scenario spells it."""
     model = find_model(scenario.cluster.model)
-    plan(scenario)  # says what is wrong with it before anything is simulated
+    setup_of(scenario)  # says what is wrong with it before anything is simulated
     for name, field in model.Options.model_fields.items():
         names = spellings(name, field)
         if set(names) & set(_OPTIONS):

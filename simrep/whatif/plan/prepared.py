@@ -10,12 +10,12 @@ import re
 import warnings
 from collections.abc import Sequence
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ShortRunWarning
-from simrep.experiment.notices import BEYOND
-from simrep.experiment.pack_range import extrapolation
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.replication import simulate, with_run_settings, with_warmup
-from simrep.experiment.steady import with_warmup_found
+from simrep.runs.notices import BEYOND
+from simrep.runs.pack_range import extrapolation
+from simrep.runs.replication import simulate, with_run_settings, with_warmup
+from simrep.runs.steady_state import with_warmup_found
 from simrep.scenario import Scenario
 
 __all__ = ["prepared"]
@@ -32,7 +32,7 @@ _PERCENTILE = re.compile(r"latency_s\.p([\d.]+)$")
 _LATENCY = re.compile(r"latency_s\.(mean|p[\d.]+)$")
 
 
-def prepared(scenario: Scenario, seed: int, figures: Sequence[str] = ()) -> tuple[Plan, list[str]]:
+def prepared(scenario: Scenario, seed: int, figures: Sequence[str] = ()) -> tuple[Setup, list[str]]:
     """The plan of a scenario, and remarks instead of a warning for every value.
 
     Parameters
@@ -43,21 +43,21 @@ def prepared(scenario: Scenario, seed: int, figures: Sequence[str] = ()) -> tupl
         What it is simulated for. If they are rates and latencies of the long run, a run ends
         after about 5,000 transactions, but not before 2 s.
     """
-    planned = plan(with_warmup_found(scenario))
+    setup = setup_of(with_warmup_found(scenario))
     if figures and all(map(_lasting, figures)):
-        planned = _shortened(planned, seed, figures)
+        setup = _shortened(setup, seed, figures)
     remarks = []
-    if beyond := extrapolation(planned):
+    if beyond := extrapolation(setup):
         remarks.append(beyond)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        planned = with_warmup(planned, seed)
+        setup = with_warmup(setup, seed)
     for one in caught:
         if not issubclass(one.category, ShortRunWarning):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
         else:
             remarks.append(str(one.message))
-    return planned, [f"{said[0].upper()}{said[1:]}." for said in remarks]
+    return setup, [f"{said[0].upper()}{said[1:]}." for said in remarks]
 
 
 def _lasting(figure: str) -> bool:
@@ -65,25 +65,25 @@ def _lasting(figure: str) -> bool:
     return figure == "throughput_tps" or bool(_LATENCY.match(figure))
 
 
-def _shortened(planned: Plan, seed: int, figures: Sequence[str]) -> Plan:
-    scenario = planned.scenario
+def _shortened(setup: Setup, seed: int, figures: Sequence[str]) -> Setup:
+    scenario = setup.scenario
     run = scenario.run
     timed = scenario.workload.scheduled or scenario.cluster.changes or scenario.network.outages
     if run.duration_s is None or run.duration_s <= _LEAST_S or timed:
-        return planned
+        return setup
     percentiles = [float(match[1]) for one in figures if (match := _PERCENTILE.match(one))]
     rest = 1.0 - max(percentiles, default=0.0) / 100.0
     enough = max(_ENOUGH, _BEYOND / rest) if rest > 0.0 else _ENOUGH
     tps, part = 0.0, _FIRST
     while part >= _LAST:
         pilot = {"duration_s": run.duration_s / part, "warmup": None, "warmup_s": 0.0}
-        measured = simulate(with_run_settings(planned, pilot), seed, _PILOT).measurement
+        measured = simulate(with_run_settings(setup, pilot), seed, _PILOT).measurement
         tps = measured.throughput_tps
         if measured.committed >= _TELLING:
             break
         part //= 2
     if tps * run.duration_s <= enough:
-        return planned
+        return setup
     return with_run_settings(
-        planned, {"duration_s": min(run.duration_s, max(_LEAST_S, enough / tps))}
+        setup, {"duration_s": min(run.duration_s, max(_LEAST_S, enough / tps))}
     )

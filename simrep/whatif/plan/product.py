@@ -10,12 +10,12 @@ from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.notices import percentile_notice
-from simrep.experiment.plan import plan
-from simrep.experiment.result import Result
-from simrep.experiment.simulated import Run, figures_of, simulate_groups
 from simrep.measure.units import number
+from simrep.runs.batch import Run, figures_of, simulate_groups
+from simrep.runs.notices import percentile_notice
+from simrep.runs.result import Result
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Objective
 from simrep.whatif.plan.answer import Answer, table_of
@@ -112,7 +112,7 @@ class Product(Answer):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The figures of the objective, candidate by candidate."""
-        from simrep.plot.products import plot_products
+        from simrep.show.plot.products import plot_products
 
         return plot_products(self, path)
 
@@ -178,11 +178,11 @@ def rank_products(
     complete = True
     try:
         for position, one in enumerate(built):
-            planned, remarks = prepared(one.scenario, seed, wanted.figures)
+            setup, remarks = prepared(one.scenario, seed, wanted.figures)
             notes += [f"{one.product}: {said}" for said in remarks]
             paths = (*(condition.figure for condition in wanted.conditions), "committed")
             reduce = partial(_sampled, paths=paths)
-            runs = [[Run(planned, number) for number in range(replications)]]
+            runs = [[Run(setup, number) for number in range(replications)]]
             [samples] = simulate_groups(runs, reduce, seed, executor)
             figures = [sample[0][:-1] for sample in samples]
             fewest = min(sample[0][-1] for sample in samples)
@@ -198,7 +198,7 @@ def rank_products(
     ranked.sort(key=lambda one: (_ORDER[one.tried.verdict], -one.spare, one.tried.value))
     said = (percentile_notice(path, shortest) for path in wanted.figures)
     notes += [f"In the shortest run, {notice}." for notice in said if notice]
-    first = plan(scenario)
+    first = setup_of(scenario)
     return Product(
         question=f"{wanted} at {', '.join(regions)}, written at {', '.join(writing)}",
         sentence=_sentence(ranked, wanted),

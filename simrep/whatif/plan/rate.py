@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import plan
-from simrep.experiment.sustain import CLIENTS, SustainedRate, sustainable_rate
 from simrep.measure.confidence import mean_interval
 from simrep.measure.units import number
+from simrep.runs.sustain import CLIENTS, SustainedRate, sustainable_rate
 from simrep.scenario import Scenario
 from simrep.whatif.plan.answer import Answer, table_of
 
@@ -63,7 +63,7 @@ class Rate(Answer):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The drift of every rate that was tried."""
-        from simrep.plot.rate import plot_rate
+        from simrep.show.plot.rate import plot_rate
 
         return plot_rate(self, path)
 
@@ -94,7 +94,7 @@ def highest_rate(
     if replications < 2:
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
-    planned = plan(scenario)
+    setup = setup_of(scenario)
     one = partial(_searched, scenario, seed, precision)
     numbers = range(replications)
     searches: list[SustainedRate] = []
@@ -125,8 +125,8 @@ def highest_rate(
         confidence=confidence,
         seed=seed,
         complete=complete,
-        scenario=planned.scenario.to_dict(),
-        versions=planned.versions,
+        scenario=setup.scenario.to_dict(),
+        versions=setup.versions,
         searches=tuple(searches),
     )
 

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.notices import percentile_notice
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.simulated import Run, figures_of, simulate_groups
 from simrep.measure.units import number
+from simrep.runs.batch import Run, figures_of, simulate_groups
+from simrep.runs.notices import percentile_notice
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.answer import Answer, table_of
@@ -115,7 +115,7 @@ class Threshold(Answer):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Each figure over the values that were tried, its limit, and where it is crossed."""
-        from simrep.plot.threshold import plot_threshold
+        from simrep.show.plot.threshold import plot_threshold
 
         return plot_threshold(self, path)
 
@@ -134,7 +134,7 @@ def runs_of(
     """What simulates a scenario at a value, and what there is to say of it afterwards."""
     figures = tuple(one.figure for one in objective.conditions)
     reduce = partial(figures_of, paths=(*figures, "committed"))
-    plans: dict[float, Plan] = {}
+    plans: dict[float, Setup] = {}
     remarks: dict[str, float] = {}
     fewest = float("inf")
 
@@ -203,7 +203,7 @@ def threshold(
         confidence=confidence,
         progress=options.get("progress"),
     )
-    planned = plan(scenario)
+    setup = setup_of(scenario)
     start, end = found.start, found.end
     good = start if varied.largest else end
     goal = goal or str(objective)
@@ -219,8 +219,8 @@ def threshold(
         notes=tuple(notes),
         seed=seed,
         complete=found.complete,
-        scenario=planned.scenario.to_dict(),
-        versions=planned.versions,
+        scenario=setup.scenario.to_dict(),
+        versions=setup.versions,
         objective=objective,
         varied=varied,
         tried=found.tried,

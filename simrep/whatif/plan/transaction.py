@@ -7,11 +7,15 @@ from functools import partial
 from math import nan
 from typing import Unpack
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError
-from simrep.experiment.fragment_size_scenario import criteria_of, position_of, until_it_has_ended
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.result import Result
-from simrep.experiment.simulated import Run, simulate_groups
+from simrep.models.galera.questions.fragment_size_scenario import (
+    criteria_of,
+    position_of,
+    until_it_has_ended,
+)
+from simrep.runs.batch import Run, simulate_groups
+from simrep.runs.result import Result
 from simrep.scenario import Scenario, with_value
 from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.search import Grid
@@ -67,12 +71,12 @@ def largest_transaction(
     seed = scenario.run.seed if chosen is None else chosen
     executor = options.get("executor")
     reduce = partial(_stall, name=table.name)
-    plans: dict[float, Plan] = {}
+    plans: dict[float, Setup] = {}
 
     def sample(rows: float, numbers: range) -> Sequence[Sequence[float]]:
         if rows not in plans:
             changed = with_value(base, f"workload.scheduled.{position}.rows", int(rows))
-            plans[rows] = plan(changed)
+            plans[rows] = setup_of(changed)
         groups = [[Run(plans[rows], number) for number in numbers]]
         [found] = simulate_groups(groups, reduce, seed, executor)
         return found

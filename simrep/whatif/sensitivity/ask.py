@@ -19,9 +19,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError, nearest
-from simrep.experiment.plan import Plan, plan
-from simrep.experiment.simulated import Run, figures_of, simulate_groups
+from simrep.runs.batch import Run, figures_of, simulate_groups
 from simrep.scenario import Scenario, load
 from simrep.whatif.sensitivity.design import Scores, check_installed, design_of
 from simrep.whatif.sensitivity.factors import Factor, given_factor, nudged, usual_factors, varied
@@ -113,7 +113,7 @@ def sensitivity(
     _at_least("repeats", repeats, _LEAST_REPEATS)
     _at_least("replications", replications, 1)
     seed = loaded.run.seed if seed is None else seed
-    base = plan(loaded)
+    base = setup_of(loaded)
     if over is not None and not over:
         raise ScenarioError("over", "names nothing to vary", "give a path and a range")
     candidates = (
@@ -211,20 +211,20 @@ class _Simulated:
                 self._progress(self._done, total)
             yield found
 
-    def nudged(self, planned: Plan, number: int) -> Plan:
+    def nudged(self, setup: Setup, number: int) -> Setup:
         """The plan a hair off, for a repetition with other random numbers."""
-        return nudged(planned, self._seed, number)
+        return nudged(setup, self._seed, number)
 
-    def runs(self, planned: Plan) -> list[Run]:
+    def runs(self, setup: Setup) -> list[Run]:
         """The replications of a point."""
-        return [Run(planned, number) for number in range(self._replications)]
+        return [Run(setup, number) for number in range(self._replications)]
 
-    def means(self, plans: Sequence[Plan], more: int) -> Any:
+    def means(self, plans: Sequence[Setup], more: int) -> Any:
         """The mean of the figure, plan by plan."""
-        for found in self.figures([self.runs(planned) for planned in plans], more):
+        for found in self.figures([self.runs(setup) for setup in plans], more):
             yield fmean(values[0] for values in found)
 
-    def echoes(self, plans: Sequence[Plan]) -> Any:
+    def echoes(self, plans: Sequence[Setup]) -> Any:
         """The same of plans a hair off, with other random numbers."""
         numbers = range(self._replications, 2 * self._replications)
         groups = [[Run(self.nudged(one, n), n) for n in numbers] for one in plans]
@@ -234,7 +234,7 @@ class _Simulated:
 
 def _at_the_ends(
     scenario: Scenario,
-    base: Plan,
+    base: Setup,
     candidates: Sequence[Factor],
     repeats: int,
     simulated: _Simulated,
@@ -245,7 +245,7 @@ def _at_the_ends(
         varied(scenario, {one.path: one.at(share)})
         for one, share in product(candidates, (0.0, 1.0))
     ]
-    groups = [simulated.runs(planned) for planned in (base, *plans)]
+    groups = [simulated.runs(setup) for setup in (base, *plans)]
     groups.append([Run(simulated.nudged(base, number), number) for number in range(repeats)])
     first, *found, noise = simulated.figures(groups, more)
     means = [fmean(values[0] for values in runs) for runs in found]
@@ -264,7 +264,7 @@ def _spread(pairs: Sequence[tuple[float, float]]) -> float:
     return sqrt(fmean((a - b) ** 2 for a, b in pairs) / 2.0) if pairs else 0.0
 
 
-def _plan_at(scenario: Scenario, factors: Sequence[Factor], shares: NDArray[np.float64]) -> Plan:
+def _plan_at(scenario: Scenario, factors: Sequence[Factor], shares: NDArray[np.float64]) -> Setup:
     return varied(
         scenario,
         {one.path: one.at(float(share)) for one, share in zip(factors, shares, strict=True)},

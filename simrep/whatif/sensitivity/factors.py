@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
-from simrep.experiment.plan import Plan, plan
 from simrep.kernel.streams import Streams
 from simrep.scenario import Scenario, with_values
 from simrep.scenario.prior import prior_of
@@ -55,14 +55,14 @@ class Factor:
         return round(value) if self.whole else value
 
 
-def usual_factors(planned: Plan) -> tuple[Factor, ...]:
+def usual_factors(setup: Setup) -> tuple[Factor, ...]:
     """All costs of the model that have a usual range, and half to twice the delays."""
     costs = [
         Factor(f"cluster.costs.{spellings(name, field)[0]}", prior.low, prior.high)
-        for name, field in type(planned.costs).model_fields.items()
+        for name, field in type(setup.costs).model_fields.items()
         if (prior := prior_of(field)) is not None
     ]
-    delays = [Factor(DELAYS, _FASTER, _SLOWER)] if planned.paths else []
+    delays = [Factor(DELAYS, _FASTER, _SLOWER)] if setup.paths else []
     return (*costs, *delays)
 
 
@@ -100,7 +100,7 @@ def _takes(scenario: Scenario, value: float, path: str) -> bool:
     return True
 
 
-def varied(scenario: Scenario, values: Mapping[str, float]) -> Plan:
+def varied(scenario: Scenario, values: Mapping[str, float]) -> Setup:
     """The plan of a scenario with some numbers changed, by their paths.
 
     Raises
@@ -109,12 +109,12 @@ def varied(scenario: Scenario, values: Mapping[str, float]) -> Plan:
         If a path leads nowhere, or a value is not allowed there.
     """
     given = {path: value for path, value in values.items() if path != DELAYS}
-    planned = plan(with_values(scenario, given) if given else scenario)
+    setup = setup_of(with_values(scenario, given) if given else scenario)
     times = values.get(DELAYS, 1.0)
-    return planned if times == 1.0 else _slower(planned, times)
+    return setup if times == 1.0 else _slower(setup, times)
 
 
-def nudged(planned: Plan, seed: int, number: int) -> Plan:
+def nudged(setup: Setup, seed: int, number: int) -> Setup:
     """The plan with all costs and delays a thousandth off, at most.
 
     That moves no answer by itself; but clients may fall into step in another way, as with other
@@ -127,23 +127,23 @@ def nudged(planned: Plan, seed: int, number: int) -> Plan:
 
     costs = {
         name: value * factor()
-        for name, value in planned.costs
-        if isinstance(value, float) and prior_of(type(planned.costs).model_fields[name]) is not None
+        for name, value in setup.costs
+        if isinstance(value, float) and prior_of(type(setup.costs).model_fields[name]) is not None
     }
-    costs = {name: max(value, _least(planned, name)) for name, value in costs.items()}
-    return _slower(replace(planned, costs=planned.costs.model_copy(update=costs)), factor())
+    costs = {name: max(value, _least(setup, name)) for name, value in costs.items()}
+    return _slower(replace(setup, costs=setup.costs.model_copy(update=costs)), factor())
 
 
-def _least(planned: Plan, name: str) -> float:
-    prior = prior_of(type(planned.costs).model_fields[name])
+def _least(setup: Setup, name: str) -> float:
+    prior = prior_of(type(setup.costs).model_fields[name])
     return prior.least if prior is not None and prior.least is not None else 0.0
 
 
-def _slower(planned: Plan, times: float) -> Plan:
+def _slower(setup: Setup, times: float) -> Setup:
     return replace(
-        planned,
+        setup,
         paths={
             pair: replace(path, latency=replace(path.latency, base_s=times * path.latency.base_s))
-            for pair, path in planned.paths.items()
+            for pair, path in setup.paths.items()
         },
     )

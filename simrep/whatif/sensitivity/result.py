@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from simrep.experiment.printed import as_text
+from simrep.runs.text import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,18 +130,18 @@ class Sensitivity:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """A tornado plot; saved when a path is given."""
-        from simrep.plot.tornado import plot_tornado
+        from simrep.show.plot.tornado import plot_tornado
 
         return plot_tornado(self, path)
 
     def tables(self) -> Group:
         """Tables for a terminal; ``rich.print(found.tables())`` or ``print(found)``."""
-        from simrep.whatif.sensitivity.table import tables
+        from simrep.show.text.sensitivity import tables
 
         return tables(self)
 
     def _repr_html_(self) -> str:
-        from simrep.experiment.printed import as_html
+        from simrep.runs.text import as_html
 
         return as_html(self.tables(), 120)
 

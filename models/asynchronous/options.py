@@ -1,0 +1,53 @@
+"""Options and costs of asynchronous replication."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AliasChoices, Field
+
+from simrep.models.mysql.applier_options import ApplierCosts, ApplierOptions
+from simrep.models.mysql.options import Pipeline
+from simrep.scenario import prior
+
+__all__ = ["AsynchronousCosts", "AsynchronousOptions"]
+
+
+class AsynchronousOptions(ApplierOptions):
+    """Variables of source and replicas, which are all set alike; defaults of MySQL 9."""
+
+    only_with: ClassVar[dict[str, tuple[Any, tuple[Pipeline, ...]]]] = {
+        **ApplierOptions.only_with,
+        "binlog_transaction_dependency_tracking": ("WRITESET", ("mysql-5.7",)),
+        "binlog_transaction_dependency_history_size": (25_000, ("mysql-5.7",)),
+        "slave_parallel_mode": ("optimistic", ("mariadb",)),
+    }
+
+    binlog_transaction_dependency_tracking: Literal["COMMIT_ORDER", "WRITESET"] = Field(
+        "WRITESET", description="what the source says about which transactions are independent"
+    )
+    binlog_transaction_dependency_history_size: int = Field(
+        25_000, ge=1, le=1_000_000, description="rows that WRITESET remembers"
+    )
+    slave_parallel_mode: Literal["conservative", "optimistic"] = Field(
+        "optimistic",
+        description="MariaDB: apply groups of the source in parallel, or everything that can be",
+    )
+    log_replica_updates: bool = Field(
+        True,
+        validation_alias=AliasChoices("log_replica_updates", "log_slave_updates"),
+        serialization_alias="log_replica_updates",
+        description="replicas write what they apply to a binary log of their own",
+    )
+
+
+class AsynchronousCosts(ApplierCosts):
+    """Those of a server that applies, and what it costs to send and receive."""
+
+    send_us: Annotated[float, prior.SEND] = Field(
+        8.0, ge=0, description="CPU of the source per transaction and replica"
+    )
+    receive_us: Annotated[float, prior.RECEIVE] = Field(
+        15.0, ge=0, description="CPU to receive a transaction and write it to the relay log"
+    )
+    byte_ns: Annotated[float, prior.BYTE] = Field(2.0, ge=0, description="CPU per byte received")

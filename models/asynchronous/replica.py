@@ -1,0 +1,85 @@
+"""A replica of asynchronous replication: its IO thread, and the channel that applies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from simrep.measure.stations import Station
+from simrep.models.mysql.channel import Change, Channel
+from simrep.models.mysql.server import BinlogTransaction, MysqlServer
+from simrep.models.watched import watch_stage
+from simrep.server.stage import Stage
+
+from .options import AsynchronousCosts, AsynchronousOptions
+
+__all__ = ["Replica"]
+
+_US = 1e-6
+
+
+class Replica:
+    """Receives the binary log of the source and applies it.
+
+    Parameters
+    ----------
+    server : MysqlServer
+        The server that it is.
+    options : AsynchronousOptions
+    costs : AsynchronousCosts
+    """
+
+    def __init__(
+        self, server: MysqlServer, options: AsynchronousOptions, costs: AsynchronousCosts
+    ) -> None:
+        mariadb = options.commit_pipeline == "mariadb"
+        self.server = server
+        self.channel = Channel(
+            server,
+            options,
+            costs,
+            workers_wait=mariadb and options.slave_parallel_mode == "optimistic",
+        )
+        self._receipt = server.host.routine(costs.receive_us * _US)
+        self._byte_s = costs.byte_ns * 1e-9
+        self._io_thread = Stage(server.clock, self._write, f"{server.name}/io thread", largest=1)
+        if server.watch is not None:
+            doing = "being written to the relay log"
+            watch_stage(server.watch, server.name, self._io_thread, doing)
+
+    def receive(self, change: BinlogTransaction) -> None:
+        """The events of a transaction have arrived."""
+        self._io_thread.join(change)
+
+    def _write(self, changes: list[BinlogTransaction]) -> None:
+        (change,) = changes
+        seconds = self._receipt.cost(self._byte_s * change.size_bytes)
+        self.server.host.go_on(seconds, self._received, change)
+
+    def _received(self, change: BinlogTransaction) -> None:
+        self.channel.write(change, self._written)
+
+    def _written(self, change: Change) -> None:
+        """A transaction is in the relay log: the IO thread is free for the next."""
+        self._io_thread.leave()
+
+    def stations(self) -> Iterable[Station]:
+        """The threads of replication."""
+        return [self._io_thread, *self.channel.stations()]
+
+    def counters(self) -> dict[str, float]:
+        """Of ``SHOW REPLICA STATUS``; the GTID sets as the number of transactions in them.
+
+        ``Seconds_Behind_Source`` is that of the end, from the oldest transaction which was
+        received but is not committed; mean and maximum are taken at every commit.
+        """
+        channel = self.channel
+        lag = channel.lag
+        return {
+            "Retrieved_Gtid_Set": channel.received,
+            "Executed_Gtid_Set": channel.applied,
+            "Relay_Log_Space": channel.relay_log_bytes,
+            "Relay_log_fsyncs": channel.relay_syncs,
+            "Seconds_Behind_Source": channel.behind_s,
+            "Seconds_Behind_Source_avg": lag.mean,
+            "Seconds_Behind_Source_max": lag.maximum if lag.count else 0.0,
+        }

@@ -1,0 +1,106 @@
+"""A source and the replicas that follow its binary log: what their models have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.contract.cluster import Cluster
+from simrep.errors import ScenarioError
+from simrep.kernel.chronicle import MessageText
+from simrep.measure.stations import Station
+from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
+from simrep.workload.transaction import Transaction
+
+from .options import AsynchronousCosts, AsynchronousOptions
+from .replica import Replica
+
+__all__ = ["SOURCE", "SourceAndReplicas"]
+
+SOURCE = 0
+"""Position of the source."""
+
+
+class SourceAndReplicas:
+    """The servers of one replication; the first is the source.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Machines, network and clock.
+    options : AsynchronousOptions
+    costs : AsynchronousCosts
+    source : BinlogHooks
+        What the source does for replication at the points of a commit.
+
+    Attributes
+    ----------
+    servers : list of MysqlServer
+        By position.
+    replicas : list of Replica
+        Of the servers but the first, in their order; a model adds them.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: AsynchronousOptions,
+        costs: AsynchronousCosts,
+        source: BinlogHooks,
+    ) -> None:
+        self.servers = [MysqlServer(cluster, SOURCE, options, costs, log_bin=True, hooks=source)]
+        self.servers += [
+            MysqlServer(cluster, index, options, costs, log_bin=options.log_replica_updates)
+            for index in range(1, cluster.size)
+        ]
+        self.replicas: list[Replica] = []
+
+    @staticmethod
+    def has_xa(_options: Any) -> bool:
+        """See ``Model.has_xa``."""
+        return False
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        """Open a connection to one server."""
+        return self.servers[node].sessions.connect()
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large.
+
+        Raises
+        ------
+        ScenarioError
+            If it writes on a replica, which is read-only.
+        """
+        server = self.servers[transaction.node]
+        if transaction.rows and transaction.node != SOURCE:
+            source = self.servers[SOURCE].name
+            raise ScenarioError(
+                "workload.nodes",
+                f"class {transaction.kind!r} writes on {server.name!r}, a replica: it is read-only",
+                f"let it write on the source, {source!r}",
+            )
+        return server.sessions.transact(transaction)
+
+    @staticmethod
+    def describe(message: Any) -> MessageText:
+        """What a message is: events of the binary log, or the reply of a replica."""
+        first = message[0] if isinstance(message, tuple) else message
+        if isinstance(first, BinlogTransaction):
+            return MessageText(f"events {first.seqno}", (first.transaction,), first.seqno)
+        _, position = message
+        return MessageText(f"reply {position}", (), position)
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]:
+        """Status variables of every server, and of replication on the replicas."""
+        counters = {server.name: server.counters() for server in self.servers}
+        for replica in self.replicas:
+            counters[replica.server.name] |= replica.counters()
+        return counters
+
+    def stations(self) -> Iterable[Station]:
+        """Logs and disks, and the threads of replication; machines are the engine's."""
+        servers = [station for server in self.servers for station in server.stations()]
+        return servers + [station for replica in self.replicas for station in replica.stations()]

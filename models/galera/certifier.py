@@ -1,0 +1,166 @@
+"""Certification of the ordered stream on one node, and what of it may be forgotten."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from simrep.kernel.trace import Trace
+from simrep.server.certification import CertificationIndex
+
+from .stream_appliers import StreamAppliers
+from .writeset import Ordered, Writeset
+
+__all__ = ["Certifier", "NodeState"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What a node that joins has to know: the state at a place of the order.
+
+    Parameters
+    ----------
+    position : int
+        Everything up to this sequence number is in it.
+    view : int
+        It is the state at the place of this view.
+    lacking : frozenset of int
+        Nodes that have no state at this place.
+    index : CertificationIndex
+    reported : tuple of int
+        Up to where every node had told that it has committed.
+    cuts : tuple of (int, int)
+        See ``Certifier``.
+    streams : mapping of stream to tuple of Ordered
+        Open streaming transactions, with the fragments in ``mysql.wsrep_streaming_log``.
+    barrier : int
+        See ``StreamAppliers``.
+    """
+
+    position: int
+    view: int
+    lacking: frozenset[int]
+    index: CertificationIndex
+    reported: tuple[int, ...]
+    cuts: tuple[tuple[int, int], ...]
+    streams: dict[tuple[int, int], tuple[Ordered, ...]]
+    barrier: int
+
+
+Copied = Callable[[NodeState], object]
+
+
+class Certifier:
+    """Decides, in the total order, which writesets pass; the same on every node.
+
+    Parameters
+    ----------
+    node : int
+    size : int
+        Number of nodes.
+    streams : StreamAppliers
+    trace : Trace or None
+
+    Attributes
+    ----------
+    index : CertificationIndex
+    ordered : int
+        Sequence number of the last writeset that was received.
+    passed, distance_sum : int
+        Writesets that passed, and how far back what they depend on lies, added up.
+    """
+
+    def __init__(self, node: int, size: int, streams: StreamAppliers, trace: Trace | None) -> None:
+        self._node = node
+        self._streams = streams
+        self._trace = trace
+        self._members: Collection[int] = range(size)
+        self._reported = [0] * size
+        self._cuts: deque[tuple[int, int]] = deque()  # (ordered before it, purge up to)
+        self._copies: list[tuple[int, tuple[int, ...], Copied]] = []  # asked for
+        self._done = 0
+        self.index = CertificationIndex()
+        self.ordered = 0
+        self.passed = self.distance_sum = 0
+
+    def number(self, message: Writeset) -> Ordered:
+        """The next writeset of the order."""
+        self.ordered += 1
+        ordered = Ordered(message, self.ordered)
+        if self._trace is not None:
+            self._trace.record(
+                self._node, "order", ordered.seqno,
+                message.origin, message.last_seen, (*message.keys, *message.ranges),
+            )  # fmt: skip
+        return ordered
+
+    def hear(self, node: int, seqno: int) -> None:
+        """A node tells, at this place of the order, up to where it has committed."""
+        self._reported[node] = seqno
+        self._cut()
+
+    def _cut(self) -> None:
+        self._cuts.append((self.ordered, min(self._reported[node] for node in self._members)))
+
+    def certify(self, ordered: Ordered) -> bool:
+        """Whether a writeset passes; if so, what it depends on."""
+        writeset = ordered.writeset
+        seqno = self._done = ordered.seqno
+        cuts = self._cuts
+        while cuts and cuts[0][0] < seqno:  # at its place in the order, on every node
+            self.index.purge(cuts.popleft()[1])
+        depends = self.index.certify(
+            seqno, writeset.origin, writeset.last_seen, writeset.keys, writeset.shared_keys,
+            writeset.ranges,
+        )  # fmt: skip
+        if self._trace is not None:
+            self._trace.record(self._node, "certify", seqno, depends >= 0)
+        if depends >= 0:
+            barrier = self._streams.barrier
+            ordered.depends = depends if depends > barrier else barrier
+            if writeset.part is not None:
+                self._streams.order(ordered)
+            self.passed += 1
+            self.distance_sum += seqno - ordered.depends
+        if self._copies:
+            self._copy_if_due()
+        return depends >= 0
+
+    # -- membership ----------------------------------------------------------------------------
+
+    def change(self, members: Collection[int], joined: Collection[int]) -> None:
+        """The members from this place of the order on; those who join get the state up to here."""
+        self._members = members
+        for node in joined:
+            self._reported[node] = self.ordered
+        self._cut()
+
+    def copy(self, call: Copied) -> None:
+        """``call(state)`` when everything that is ordered by now is certified."""
+        self._copies.append((self.ordered, tuple(self._reported), call))
+        self._copy_if_due()
+
+    def _copy_if_due(self) -> None:
+        while self._copies and self._done >= self._copies[0][0]:
+            position, reported, call = self._copies.pop(0)
+            cuts = tuple(cut for cut in self._cuts if cut[0] <= position)
+            call(
+                NodeState(
+                    position=position,
+                    view=0,
+                    lacking=frozenset(),
+                    index=self.index.copy(),
+                    reported=reported,
+                    cuts=cuts,
+                    streams=self._streams.stored(),
+                    barrier=self._streams.barrier,
+                )
+            )
+
+    def adopt(self, state: NodeState) -> None:
+        """Begin from the state of another node."""
+        self.ordered = self._done = state.position
+        self.index = state.index.copy()  # the state may be for several nodes
+        self._reported = list(state.reported)
+        self._cuts = deque(state.cuts)

@@ -1,0 +1,1 @@
+"""Galera's group communication: extended virtual synchrony, views, the primary component."""

@@ -1,0 +1,390 @@
+"""Extended virtual synchrony: safe total order on one shared sequence axis.
+
+The automaton of Galera's gcomm (``gcomm/src/evs_proto.cpp``) in its operational state. All
+members number their messages on one axis and each covers every number, with a payload or with an
+empty completion. A message is delivered when every member has reported that it has everything up
+to it: there is no majority shortcut, the slowest member bounds every delivery.
+
+Within a view, links lose nothing for good (TCP), so that a member's messages always arrive complete
+and in order and no retransmission is asked for. How one view follows another is told in
+``gcomm.membership``; without one, the first view lasts for ever.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import islice
+from typing import Any
+
+from simrep.kernel.clock import Clock
+from simrep.models.galera.gcomm.view import NO_VIEW, Message, View
+from simrep.network.mesh import Mesh
+from simrep.network.total_order import Deliver
+
+__all__ = ["AGGREGATE_BYTES", "Evs", "EvsOptions"]
+
+_HEADER_BYTES = 120  # EVS user header, gmcast, frame with checksum, TCP/IP
+_GAP_BYTES = 110
+AGGREGATE_BYTES = 8  # header of one message inside an aggregate
+_FEEDBACK_BYTES = 1 << 17  # at most 128 KiB may ask receivers to hold their completions back
+_MAX_RANGE = 0xFF  # the range of a message is one byte on the wire
+_FAR = 1 << 62  # beyond every number
+
+
+@dataclass(frozen=True, slots=True)
+class EvsOptions:
+    """Settings of the group communication, with the provider's defaults.
+
+    Parameters
+    ----------
+    send_window : int
+        ``evs.send_window``: sequence numbers past the safe one that may be in use when the output
+        queue is flushed.
+    user_send_window : int
+        ``evs.user_send_window``: the same for a message that meets an empty queue.
+    use_aggregate : bool
+        ``evs.use_aggregate``: pack queued messages into one, up to the mtu.
+    keepalive_period_s : float
+        ``evs.keepalive_period``: every member sends an empty message this often, under load too.
+    mtu_bytes : int
+        Largest message; larger writesets travel as fragments. gcomm: 32768 less headers.
+    queue_limit_bytes : int
+        Bytes in the output queue above which ``send`` refuses (late 3.x and 4.x: 1 MiB).
+    queue_limit_messages : int
+        The same in messages (Galera 2: 128); 0 means no such limit.
+    gap_when_blocked : bool
+        Whether a member whose window is exhausted still acknowledges (3.25.37 and 4: yes).
+    """
+
+    send_window: int = 4
+    user_send_window: int = 2
+    use_aggregate: bool = True
+    keepalive_period_s: float = 1.0
+    mtu_bytes: int = 32600
+    queue_limit_bytes: int = 1 << 20
+    queue_limit_messages: int = 0
+    gap_when_blocked: bool = True
+
+
+def _ignore(*_: Any) -> None:
+    pass
+
+
+class Evs:
+    """One member of an EVS group.
+
+    Parameters
+    ----------
+    clock : Clock
+    mesh : Mesh
+        Connection to the other members.
+    size : int
+        Number of members n.
+    options : EvsOptions
+    keepalive_at_s : float or None
+        When this member sends its first keepalive; None sends none.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    view : int
+        Number of the present view, from 0; ``NO_VIEW`` between two and when it is away.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        mesh: Mesh,
+        size: int,
+        options: EvsOptions,
+        keepalive_at_s: float | None = None,
+    ) -> None:
+        self._clock = clock
+        self.mesh = mesh
+        self.view = 0
+        self._options = self._own_options = options
+        self._me = mesh.me
+        self._seen = [-1] * size  # highest number seen from each member; nothing is ever missing
+        self._reported = [-1] * size  # what each member last reported to have in full
+        self._aru = -1  # all received up to here
+        self._safe = -1  # all received by all, as far as this member knows
+        self._max_seen = -1
+        self._last_sent = -1
+        self._queue: deque[tuple[Any, int]] = deque()  # what waits to be sent
+        self._output = self._queue  # what of it may be sent: another, empty one during a change
+        self._output_bytes = 0
+        self._since_feedback = 0
+        self._undelivered: list[tuple[int, int, Message]] = []
+        self._delivering = False
+        self._tell_view: Callable[[View], object] = _ignore
+        self._tell_sent: Callable[[tuple[Any, ...]], object] = _ignore
+        self._outside: Callable[[Any], object] = _ignore
+        self._has_keepalives = keepalive_at_s is not None
+        mesh.on_message(self.receive)
+        if keepalive_at_s is not None:
+            clock.at(keepalive_at_s, self._keepalive, 0)
+
+    def on_deliver(self, deliver: Deliver) -> None:
+        """Hand every ordered message to ``deliver(sender, payload)``."""
+        self._deliver_to = self._application = deliver
+
+    def on_view(self, call: Callable[[View], object]) -> None:
+        """Hand every new view to ``call(view)``, at its place among the deliveries."""
+        self._tell_view = call
+
+    def on_send(self, call: Callable[[tuple[Any, ...]], object]) -> None:
+        """Tell ``call(payloads)`` what leaves this member now, in one message."""
+        self._tell_sent = call
+
+    def send(self, payload: Any, size_bytes: int) -> bool:
+        """Send now if the window allows, else queue; False if the queue is full."""
+        options = self._options
+        if self._output_bytes >= options.queue_limit_bytes or (
+            options.queue_limit_messages and len(self._queue) >= options.queue_limit_messages
+        ):
+            return False
+        if self._output or self._last_sent + 1 > self._safe + options.user_send_window:
+            self._queue.append((payload, size_bytes))
+            self._output_bytes += size_bytes
+        else:
+            self._send_user((payload,), size_bytes, options.user_send_window)
+        return True
+
+    @property
+    def queued(self) -> int:
+        """Messages waiting for the window, or for the next view."""
+        return len(self._queue)
+
+    def receive(self, message: Message) -> None:
+        """Handle a message that has arrived."""
+        if message.view != self.view:
+            self._outside(message)
+            return
+        if message.last < 0:
+            self._handle_gap(message.source, message.aru)
+            return
+        source = message.source
+        last = message.last
+        self._seen[source] = last
+        if last > self._max_seen:
+            self._max_seen = last
+        if message.payloads:
+            heappush(self._undelivered, (message.first, source, message))
+        before = self._aru
+        self._aru = aru = min(self._seen)
+        self._report(self._me, aru)
+        self._report(source, message.aru)
+        if not self._output:
+            if not message.more and self._last_sent < self._max_seen:
+                self._complete()
+            elif self._aru != before:
+                self._send_gap()
+        if self._output and not self._flush() and self._options.gap_when_blocked:
+            self._send_gap()
+        self._deliver()
+
+    def _handle_gap(self, source: int, aru: int) -> None:
+        self._report(source, aru)
+        if self._output:
+            self._flush()
+        elif self._last_sent < self._max_seen:
+            self._complete()
+        self._deliver()
+
+    def _report(self, member: int, aru: int) -> None:
+        """``member`` has everything up to ``aru``."""
+        reported = self._reported
+        if aru > reported[member]:
+            reported[member] = aru
+            self._safe = min(reported)
+
+    def _flush(self) -> bool:
+        """Send from the output queue as far as the window allows; whether anything left it."""
+        sent = False
+        output = self._output
+        while output and self._last_sent + 1 <= self._safe + self._options.send_window:
+            payload, size = output[0]
+            count = 1
+            if self._options.use_aggregate:
+                total = size + AGGREGATE_BYTES
+                for _, more in islice(output, 1, None):
+                    total += more + AGGREGATE_BYTES
+                    if total > self._options.mtu_bytes:
+                        total -= more + AGGREGATE_BYTES
+                        break
+                    count += 1
+                if count > 1:
+                    size = total
+            if count == 1:
+                self._send_user((payload,), size, self._options.send_window, 1)
+            else:
+                batch = tuple(output[i][0] for i in range(count))
+                self._send_user(batch, size, self._options.send_window, count)
+            for _ in range(count):
+                self._output_bytes -= output.popleft()[1]
+            sent = True
+        return sent
+
+    def _send_user(
+        self, payloads: tuple[Any, ...], size: int, window: int, from_queue: int = 0
+    ) -> None:
+        """Send on the next number, and cover the numbers that others have used meanwhile."""
+        first = last = self._last_sent + 1
+        more = False
+        if window < 0:  # keepalive: exempt from the window, but tells when the queue is long
+            more = len(self._output) > 1
+        elif len(self._output) > max(from_queue, 1) and first + 1 <= self._safe + window:
+            more = self._since_feedback + size < _FEEDBACK_BYTES
+        if more:
+            self._since_feedback += size
+        else:
+            self._since_feedback = 0
+            last = max(first, min(self._max_seen, first + _MAX_RANGE))
+        if payloads and window >= 0:  # else it is the group's own
+            self._tell_sent(payloads)
+        self._emit(first, last, more, payloads, size)
+
+    def _complete(self) -> None:
+        """Cover all numbers that others have used, without a payload."""
+        first = self._last_sent + 1
+        self._since_feedback = 0
+        self._emit(first, min(self._max_seen, first + _MAX_RANGE), False, (), 0)
+
+    def _emit(
+        self, first: int, last: int, more: bool, payloads: tuple[Any, ...], size: int
+    ) -> None:
+        me = self._me
+        self._last_sent = last
+        self._seen[me] = last
+        if last > self._max_seen:
+            self._max_seen = last
+        self._aru = aru = min(self._seen)
+        message = Message(self.view, me, first, last, aru, more, payloads, size)
+        if payloads:
+            heappush(self._undelivered, (first, me, message))
+        self._report(me, aru)
+        self.mesh.broadcast(message, size + _HEADER_BYTES)
+        if not self._delivering:
+            self._deliver()
+
+    def _send_gap(self) -> None:
+        """Acknowledge. gcomm hands its own gap to itself, which may flush or complete."""
+        gap = Message(self.view, self._me, 0, -1, self._aru, False, (), 0)
+        self.mesh.broadcast(gap, _GAP_BYTES)
+        self._handle_gap(self._me, self._aru)
+
+    def _deliver(self) -> None:
+        """Deliver by (number, member) all that is safe."""
+        undelivered = self._undelivered
+        if self._delivering or not undelivered or undelivered[0][0] > self._safe:
+            return
+        self._delivering = True
+        while undelivered and undelivered[0][0] <= self._safe:
+            _, source, message = heappop(undelivered)
+            for payload in message.payloads:
+                self._deliver_to(source, payload)
+        self._delivering = False
+
+    def _keepalive(self, view: int) -> None:
+        if view == self.view:
+            self._send_user((), 0, -1)
+            self._keep_alive()
+
+    def _keep_alive(self) -> None:
+        later = self._clock.now + self._options.keepalive_period_s
+        self._clock.at(later, self._keepalive, self.view)
+
+    # -- from one view to the next: for ``membership`` ----------------------------
+
+    def on_outside(self, handle: Callable[[Any], object]) -> None:
+        """Hand whatever arrives and is not of the present view to ``handle(message)``."""
+        self._outside = handle
+
+    def close(self) -> None:
+        """End the view: nothing of it arrives any more, and what the application sends waits."""
+        self.view = NO_VIEW
+        if self._output is self._queue:
+            self._output = deque()
+            self._options = replace(self._options, send_window=-_FAR, user_send_window=-_FAR)
+
+    def held(self) -> tuple[int, list[int]]:
+        """What is safe, and the highest number with a payload that is not, of each member or -1.
+
+        A payload that some member lacks is not safe anywhere, so that all who have it have not
+        delivered it, and can pass it on.
+        """
+        held = [-1] * len(self._seen)
+        for first, source, _ in self._undelivered:
+            if first > held[source]:
+                held[source] = first
+        return self._safe, held
+
+    def held_of(self, source: int, after: int) -> list[Message]:
+        """The undelivered messages of ``source`` with numbers above ``after``."""
+        return [
+            one for first, by, one in sorted(self._undelivered) if by == source and first > after
+        ]
+
+    def accept(self, messages: Iterable[Message]) -> None:
+        """Take over messages of the view that is closed."""
+        for message in messages:
+            heappush(self._undelivered, (message.first, message.source, message))
+
+    def withdraw(self) -> list[Message]:
+        """Own messages that others may lack, with all that waits as one more."""
+        if self._output is self._queue and self._queue:
+            payloads = tuple(payload for payload, _ in self._queue)
+            number, size = self._last_sent + 1, self._output_bytes
+            rest = Message(self.view, self._me, number, number, self._aru, False, payloads, size)
+            self.accept([rest])
+        return self.held_of(self._me, self._safe)
+
+    def finish(self) -> None:
+        """Deliver the rest of the view that is closed."""
+        self._safe = _FAR
+        self._deliver()
+
+    def open(self, view: int, members: Collection[int]) -> None:
+        """Begin a view; the application's messages go on waiting until ``release``."""
+        self._seen = [-1 if member in members else _FAR for member in range(len(self._seen))]
+        self._reported = self._seen.copy()
+        self._aru = self._safe = self._max_seen = self._last_sent = -1
+        self._since_feedback = 0
+        self._undelivered.clear()
+        self.view = view
+        if self._has_keepalives:
+            self._keep_alive()
+
+    def announce(self, payload: Any, size_bytes: int) -> None:
+        """Send a message of the group itself: it does not wait for the window."""
+        self._send_user((payload,), size_bytes, -1)
+
+    def divert(self, deliver: Deliver | None) -> None:
+        """Deliver to ``deliver``; with None, to the application again."""
+        self._deliver_to = self._application if deliver is None else deliver
+
+    def tell(self, view: View) -> None:
+        """Tell the application of a view."""
+        self._tell_view(view)
+
+    def release(self) -> None:
+        """Send what waited."""
+        self._options = self._own_options
+        self._output = self._queue
+        self._flush()
+
+    def stop(self) -> None:
+        """Neither send nor receive nor deliver from now on."""
+        self.close()
+        self.mesh.close()
+        self.divert(_ignore)
+        self._undelivered.clear()
+
+    def forget(self) -> None:
+        """Come back without anything of what was."""
+        self._queue.clear()
+        self._output_bytes = 0
+        self.mesh.reopen()

@@ -1,0 +1,74 @@
+"""Views of a group, and the messages that belong to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from simrep.kernel.chronicle import MessageText, together
+
+__all__ = ["NO_VIEW", "Message", "View", "describe_evs"]
+
+NO_VIEW = -1  # the number of the view of a member that is between two
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Who belongs to the group from here on.
+
+    Parameters
+    ----------
+    number : int
+        Higher than that of every earlier view; numbers may be left out.
+    members : tuple of int
+        Positions of the members, in order.
+    joined, left : tuple of int
+        Who was not in the view before, and who was. A member that was away and is back before
+        its absence was noticed is in both.
+    primary : bool
+        Whether this is the primary component. In a view that is not, nothing is delivered.
+    """
+
+    number: int
+    members: tuple[int, ...]
+    joined: tuple[int, ...]
+    left: tuple[int, ...]
+    primary: bool
+
+
+class Message:
+    """A user message covers first..last; a gap (no ``payloads``, ``last`` -1) covers nothing."""
+
+    __slots__ = ("aru", "first", "last", "more", "payloads", "size", "source", "view")
+
+    def __init__(
+        self,
+        view: int,
+        source: int,
+        first: int,
+        last: int,
+        aru: int,
+        more: bool,
+        payloads: tuple[Any, ...],
+        size: int,
+    ) -> None:
+        self.view = view
+        self.source = source
+        self.first = first
+        self.last = last
+        self.aru = aru
+        self.more = more
+        self.payloads = payloads
+        self.size = size  # bytes of the payloads
+
+
+def describe_evs(message: Any, payload: Callable[[Any], MessageText]) -> MessageText:
+    """A message of an EVS group; ``payload`` describes what the application sends."""
+    if not isinstance(message, Message):  # of a change of the view
+        return MessageText(type(message).__name__.lstrip("_").lower())
+    if message.last < 0:
+        return MessageText("gap")
+    if not message.payloads:
+        return MessageText("empty message")
+    return together(payload(one) for one in message.payloads)

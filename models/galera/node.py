@@ -1,0 +1,397 @@
+"""One node of a Galera cluster: from the send monitor to the commit monitor."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from simrep.contract.cluster import Cluster
+from simrep.kernel.order import OrderedGate
+from simrep.measure.moments import Moments
+from simrep.models.galera.gcomm.view import View
+from simrep.server.locks import LockTable
+from simrep.server.stage import Stage
+from simrep.server.storage import Disk, RedoLog
+from simrep.server.thread import Thread
+from simrep.workload.laps import Lap
+
+from .apply_monitor import ApplyMonitor
+from .certifier import Certifier, NodeState
+from .commit_monitor import LooseCommitMonitor, commit_monitor
+from .flow_control import FlowControl
+from .group import GroupMember
+from .options import GaleraCosts, GaleraOptions
+from .row_writer import RowWriter
+from .sender import Sender
+from .stream_appliers import StreamAppliers
+from .views import NodeViews
+from .writeset import (
+    Kind,
+    Ordered,
+    ViewChange,
+    Writeset,
+    is_rollback,
+    is_whole,
+)
+
+__all__ = ["GaleraNode"]
+
+_SHORT_CERTIFICATION_S = 50e-6
+_CACHED_KEYS = 10_000  # their table takes about a megabyte, as the second-level cache of a core
+
+_US = 1e-6
+# Of every mark on the way of a transaction: a global name is cheaper than an attribute.
+_ORDER, _CERTIFICATION = Lap.ORDER, Lap.CERTIFICATION
+_COMMIT_ORDER, _COMMIT = Lap.COMMIT_ORDER, Lap.COMMIT
+
+
+class GaleraNode:
+    """What one node does with local transactions and with the ordered stream of writesets.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    index : int
+        Position of the node.
+    options : GaleraOptions
+    costs : GaleraCosts
+    member : GroupMember
+        Its connection to the group.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: int,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        member: GroupMember,
+    ) -> None:
+        clock, host = cluster.clock, cluster.hosts[index]
+        self.index = index
+        self.name = cluster.names[index]
+        self.clock = clock
+        self.host = host
+        self.trace = cluster.trace
+        self.locks = LockTable(clock)
+
+        routine = host.routine
+        self._replication = routine(costs.replicate_us * _US)
+        self._action = routine(costs.action_us * _US)
+        self._certification = routine(costs.certify_us * _US)
+        log_write_us = costs.log_write_us if options.flush_log_at_trx_commit else 0.0
+        self._commitment = routine((costs.commit_us + log_write_us) * _US)
+        self.switch_s = costs.switch_us * _US
+        self._key_s = costs.certify_key_us * _US
+        self._miss_s = costs.key_miss_us * _US
+        # So many keys are certified in a time that is charged to the thread outside the monitor.
+        self._few_keys = _SHORT_CERTIFICATION_S / self._key_s if self._key_s else float("inf")
+        self.byte_s = costs.byte_ns * 1e-9
+
+        self._receiver = Thread(host)
+        self.mesh = member.mesh
+        self.evs = member.evs
+        self.evs.on_deliver(self._deliver)
+        self.evs.on_view(self._deliver_view)
+        self.sender = sender = Sender(clock, host, self.switch_s, member.options)
+        sender.connect(self.evs)
+        self.flow_control = FlowControl(options, cluster.size, sender.monitor, sender.control)
+
+        self.streams = StreamAppliers()
+        self.writer = RowWriter(
+            host, self.locks, self.streams, costs, self._few_keys, self._applied
+        )
+        self.certifier = Certifier(index, cluster.size, self.streams, self.trace)
+        self._local_monitor = OrderedGate()
+        self._commit_monitor = commit_monitor(options.commit_order)
+        self._early_release = not options.commit_monitor_through_flush
+        self._redo = None
+        if options.flush_log_at_trx_commit == 1:
+            disk = Disk(clock, costs.fsync_us * _US, flusher=host.flusher, name=f"{self.name}/disk")
+            self._redo = RedoLog(clock, disk, name=f"{self.name}/redo")
+
+        self._recv_q: deque[Ordered] = deque()
+        self._appliers = self._idle_appliers = options.applier_threads
+        self._appliers_started = True
+        self.apply_monitor = ApplyMonitor(
+            self._wake_dependent, partial(sender.report_committed, index)
+        )
+        self.views = NodeViews(self)
+        self.alive = True
+        self.started_s = clock.now
+        self.died_s: float | None = None
+        self._early: list[Any] = []
+        self._ready: tuple[int, Callable[[], object]] | None = None
+
+        self.received = self.received_bytes = 0
+        self.local_commits = self.cert_failures = self.too_large = 0
+        self.repl_latency = Moments()
+        self.recv_queue_sum = self.recv_queue_max = 0
+
+    @property
+    def last_committed(self) -> int:
+        """Every writeset up to here has been committed or refused, and left the apply monitor."""
+        return self.apply_monitor.last_left
+
+    @property
+    def commits_out_of_order(self) -> int:
+        """Transactions that were committed before an earlier one (see ``repl.commit_order``)."""
+        monitor = self._commit_monitor
+        return monitor.out_of_order if isinstance(monitor, LooseCommitMonitor) else 0
+
+    # -- origin: from the client's commit to the ordered stream ------------------------------
+
+    def preparation(self, size_bytes: int, keys: int) -> float:
+        """CPU of the client's thread to build a writeset, which copies its rows, in seconds."""
+        seconds = self._replication.cost(self.byte_s * size_bytes)
+        return seconds if keys <= _CACHED_KEYS else seconds + self._miss_s * (keys - _CACHED_KEYS)
+
+    def refuse_size(self) -> str:
+        """Count a writeset that is too large; the error that its client gets."""
+        self.too_large += 1
+        return "1180 writeset too large (wsrep_max_ws_size)"
+
+    def replicate(self, writeset: Writeset) -> None:
+        """Send a writeset to the group; its local transaction is ``done`` when it has ended."""
+        writeset.last_seen = self._commit_monitor.next - 1
+        self.sender.replicate(writeset)
+
+    def rollback(self, writeset: Writeset) -> None:
+        """Send the rollback of a streaming transaction; nobody waits for it."""
+        writeset.last_seen = self._commit_monitor.next - 1
+        self.sender.rollback(writeset)
+
+    @property
+    def redo_stage(self) -> Stage[Any] | None:
+        """The group commit of the redo log, if commits are flushed."""
+        return None if self._redo is None else self._redo.stage
+
+    # -- every node: the ordered stream -------------------------------------------------------
+
+    def _deliver(self, sender: int, message: Any) -> None:
+        self._receiver.do(self._action.cost(), self._receive, message)
+
+    def _deliver_view(self, view: View) -> None:
+        self._receiver.do(self._action.cost(), self._receive, ViewChange(view))
+
+    def _receive(self, message: Any) -> None:
+        kind = message.kind
+        if kind == Kind.WRITESET:
+            ordered = self.certifier.number(message)
+            if message.origin == self.index and not is_rollback(message):
+                self.repl_latency.add(self.clock._now - message.sent_s)
+                message.local.mark(_ORDER)
+                self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
+            else:
+                self._enqueue(ordered)
+        elif kind == Kind.LAST_COMMITTED:
+            self.certifier.hear(message.node, message.seqno)
+        elif kind == Kind.VIEW:
+            self.views.change(message.view)
+        elif kind == Kind.SYNCED:
+            self.views.synced(message.node)
+        elif kind != Kind.FRAGMENT:
+            self.flow_control.deliver(message)
+
+    def _certify_local(self, ordered: Ordered) -> None:
+        keys = ordered.writeset.key_count
+        if keys > self._few_keys:
+            self.host.run(self._keys_s(keys), self._certified_local, ordered)
+        else:
+            self._certified_local(ordered)
+
+    def _keys_s(self, keys: int) -> float:
+        """Time to certify many keys, in seconds."""
+        return self._key_s * keys + self._miss_s * max(0, keys - _CACHED_KEYS)
+
+    def _certified_local(self, ordered: Ordered) -> None:
+        passed = self.certifier.certify(ordered)
+        local = ordered.writeset.local
+        local.mark(_CERTIFICATION)
+        local.protected = passed
+        self._local_monitor.leave()
+        if not passed:
+            self.cert_failures += 1
+            self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
+        elif ordered.writeset.part is None or ordered.writeset.part.last:
+            self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
+        else:  # its stored row gets the sequence number
+            self.host.run(self.writer.log_row_s, self._stored_local, ordered)
+
+    def _stored_local(self, ordered: Ordered) -> None:
+        self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
+
+    # -- replicas: the appliers ----------------------------------------------------------------
+
+    def _enqueue(self, ordered: Ordered) -> None:
+        queue = self._recv_q
+        queue.append(ordered)
+        self.received += 1
+        self.received_bytes += ordered.writeset.size_bytes
+        length = len(queue)
+        self.recv_queue_sum += length
+        if length > self.recv_queue_max:
+            self.recv_queue_max = length
+        self.flow_control.grown(length)
+        if self._idle_appliers:
+            self._idle_appliers -= 1
+            self.host.run(self._certification.cost(), self._fetch)
+
+    def _next_writeset(self) -> None:
+        if self._recv_q:
+            self.host.go_on(self._certification.cost(), self._fetch)
+        else:
+            self._idle_appliers += 1
+
+    def _fetch(self, _: None) -> None:
+        if not self._recv_q:  # another applier was faster
+            self._idle_appliers += 1
+            return
+        ordered = self._recv_q.popleft()
+        self.flow_control.shrunk(len(self._recv_q))
+        self._local_monitor.enter(ordered.seqno, self._certify_remote, ordered)
+
+    def _certify_remote(self, ordered: Ordered) -> None:
+        keys = ordered.writeset.key_count
+        if keys > self._few_keys:
+            self.host.go_on(self._keys_s(keys), self._certified_remote, ordered)
+        else:
+            self._certified_remote(ordered)
+
+    def _certified_remote(self, ordered: Ordered) -> None:
+        passed = self.certifier.certify(ordered)
+        self._local_monitor.leave()
+        if not passed:
+            self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
+            self._next_writeset()
+        elif self.apply_monitor.may_enter(ordered):
+            self.writer.apply(ordered)
+
+    def _wake_dependent(self, ordered: Ordered) -> None:
+        self.host.run(self.switch_s, self.writer.apply, ordered)
+
+    def _applied(self, ordered: Ordered) -> None:
+        self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
+
+    # -- commit, in order ----------------------------------------------------------------------
+
+    def _commit(self, ordered: Ordered) -> None:
+        seconds = self._commitment.cost()
+        writeset = ordered.writeset
+        if writeset.origin == self.index:
+            writeset.local.mark(_COMMIT_ORDER)
+            few = writeset.key_count <= self._few_keys
+            seconds += self._certification.cost(self._key_s * writeset.key_count if few else 0.0)
+        self.host.go_on(seconds, self._committed, ordered)
+
+    def _committed(self, ordered: Ordered) -> None:
+        redo = self._redo
+        if ordered.writeset.origin == self.index:
+            ordered.writeset.local.mark(_COMMIT)
+        if redo is None:
+            self._leave_commit_monitor(ordered)
+        elif self._early_release:
+            redo.flush(ordered.writeset.size_bytes, self._flushed, ordered)
+            self._commit_monitor.leave(ordered.seqno)
+        else:
+            redo.flush(ordered.writeset.size_bytes, self._leave_commit_monitor, ordered)
+
+    def _flushed(self, ordered: Ordered) -> None:
+        self._record_commit(ordered)
+        self._finish(ordered)
+
+    def _leave_commit_monitor(self, ordered: Ordered) -> None:
+        self._record_commit(ordered)
+        self._commit_monitor.leave(ordered.seqno)
+        self._finish(ordered)
+
+    def _record_commit(self, ordered: Ordered) -> None:
+        if self.trace is not None:
+            self.trace.record(self.index, "commit", ordered.seqno)
+            part = ordered.writeset.part
+            if part is not None:
+                self.trace.record(self.index, "part", ordered.seqno, part.stream, part.what)
+
+    def _finish(self, ordered: Ordered) -> None:
+        self.apply_monitor.leave(ordered)
+        writeset = ordered.writeset
+        local = writeset.local
+        if not self.alive:
+            return
+        if writeset.journal is not None and is_whole(writeset):
+            writeset.journal.committed(self.index)
+        if writeset.origin == self.index and not is_rollback(writeset):
+            self.local_commits += 1
+            if self._redo is not None:
+                local.mark(Lap.FLUSH)
+            if local.done.callbacks is not None:  # else its client was told that nobody knows
+                self.clock.fire(local.done, True)
+        else:
+            if writeset.part is not None:
+                if writeset.part.last:
+                    self.streams.close(writeset.part.stream)
+                    self.locks.release_all(ordered.stream)
+            elif writeset.locks or writeset.scans:
+                self.locks.release_all(ordered)
+            self._next_writeset()
+
+    def _cancel(self, ordered: Ordered) -> None:
+        """A writeset that failed certification only passes through the monitors."""
+        self._commit_monitor.skip(ordered.seqno)
+        self.apply_monitor.leave(ordered)
+        if ordered.writeset.origin == self.index:
+            self.host.run(self.switch_s, self.sender.fail, ordered.writeset.local)
+
+    # -- the end and the beginning of the process ----------------------------------------------
+
+    def die(self) -> None:
+        """The server's process is gone: what it still has under way has no effect any more."""
+        self.alive = False
+        self.died_s = self.clock.now
+        self.trace = None
+        self.sender.disconnect()
+
+    def wait_for_state(self) -> None:
+        """A node that joins keeps what is ordered until it has the state before it."""
+        self._idle_appliers = 0
+        self._appliers_started = False
+        self._receive = self._keep  # type: ignore[method-assign]
+
+    def _keep(self, message: Any) -> None:
+        self._early.append(message)
+        if self._ready is not None:
+            self._start(self._ready)
+
+    @property
+    def waits_for_state(self) -> bool:
+        """Whether it has joined, and nothing to begin from."""
+        return self.alive and not self._appliers_started
+
+    def start(self, state: NodeState, seconds: float, started: Callable[[], object]) -> None:
+        """Go on from a state, after so many seconds of work on it, with all that has come since."""
+        self._appliers_started = True
+        self.certifier.adopt(state)
+        self._local_monitor.next = self._commit_monitor.next = state.position + 1
+        self.apply_monitor.start_after(state.position)
+        self.host.run(seconds, self._start, (state.view, started))
+
+    def _start(self, work: tuple[int, Callable[[], object]]) -> None:
+        view, started = work
+        views = (
+            i for i, m in enumerate(self._early) if m.kind == Kind.VIEW and m.view.number == view
+        )
+        first = next(views, None)
+        if first is None:  # the view is on its way
+            self._ready = work
+            return
+        del self._receive  # the method again
+        early, self._early, self._ready = self._early, [], None
+        for message in early[first:]:  # what came before is in the state
+            self._receive(message)
+        self._idle_appliers = self._appliers
+        for _one in range(min(self._appliers, len(self._recv_q))):
+            self._idle_appliers -= 1
+            self.host.run(self._certification.cost(), self._fetch)
+        self.flow_control.catch_up(len(self._recv_q), started)

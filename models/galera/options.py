@@ -1,0 +1,233 @@
+"""Options and costs of the Galera model."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Self
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from simrep.models.mysql.client_costs import ClientCosts
+from simrep.scenario import prior
+
+from .session import FragmentUnit, check_streaming
+
+__all__ = ["GaleraCosts", "GaleraOptions"]
+
+_ISO_SECONDS = re.compile(r"PT(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
+
+
+def _seconds(value: Any) -> Any:
+    """Galera writes periods as ISO 8601 durations, e.g. PT1S or PT0.5S."""
+    if isinstance(value, str) and (match := _ISO_SECONDS.fullmatch(value)) and any(match.groups()):
+        return 60.0 * float(match[1] or 0) + float(match[2] or 0)
+    return value
+
+
+class GaleraOptions(BaseModel):
+    """Options in the server's and the provider's own spelling; defaults of Galera 4."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    send_window: int = Field(
+        4,
+        alias="evs.send_window",
+        ge=1,
+        le=2147483647,
+        description="sequence numbers in flight when the output queue is flushed",
+    )
+    user_send_window: int = Field(
+        2,
+        alias="evs.user_send_window",
+        ge=1,
+        le=2147483647,
+        description="sequence numbers in flight for a message that meets an empty queue",
+    )
+    use_aggregate: bool = Field(
+        True, alias="evs.use_aggregate", description="pack queued messages up to the mtu"
+    )
+    keepalive_period_s: Annotated[float, BeforeValidator(_seconds)] = Field(
+        1.0,
+        alias="evs.keepalive_period",
+        gt=0,
+        description="every node sends an empty ordered message this often (ISO 8601 or seconds)",
+    )
+    suspect_timeout_s: Annotated[float, BeforeValidator(_seconds)] = Field(
+        5.0,
+        alias="evs.suspect_timeout",
+        gt=0,
+        description="a node that is silent for so long is taken for dead (ISO 8601 or seconds)",
+    )
+    fc_limit: int = Field(
+        16,
+        alias="gcs.fc_limit",
+        ge=0,
+        description="receive queue length that stops the cluster (times sqrt(n))",
+    )
+    fc_factor: float = Field(
+        1.0,
+        alias="gcs.fc_factor",
+        ge=0,
+        le=1,
+        description="fraction of the limit at which the cluster continues",
+    )
+    fc_master_slave: bool = Field(
+        False,
+        validation_alias=AliasChoices("gcs.fc_master_slave", "gcs.fc_single_primary"),
+        serialization_alias="gcs.fc_master_slave",
+        description="do not scale the limit with sqrt(n)",
+    )
+    applier_threads: int = Field(
+        1,
+        validation_alias=AliasChoices("wsrep_slave_threads", "wsrep_applier_threads"),
+        serialization_alias="wsrep_slave_threads",
+        ge=1,
+        le=512,
+        description="threads that apply the writesets of other nodes",
+    )
+    retry_autocommit: int = Field(
+        1,
+        alias="wsrep_retry_autocommit",
+        ge=0,
+        le=10000,
+        description="how often an autocommit statement is retried after a conflict",
+    )
+    max_ws_size: int = Field(
+        2147483647,
+        validation_alias=AliasChoices("wsrep_max_ws_size", "repl.max_ws_size"),
+        serialization_alias="wsrep_max_ws_size",
+        ge=1024,
+        le=2147483647,
+        description="largest writeset in bytes; a larger transaction fails",
+    )
+    max_ws_rows: int = Field(
+        0,
+        alias="wsrep_max_ws_rows",
+        ge=0,
+        le=1048576,
+        description="rows that a transaction may write; 0: any number",
+    )
+    load_data_splitting: bool = Field(
+        False,
+        alias="wsrep_load_data_splitting",
+        description="LOAD DATA commits every 10,000 rows",
+    )
+    fragment_unit: FragmentUnit = Field(
+        "bytes",
+        alias="wsrep_trx_fragment_unit",
+        description="what wsrep_trx_fragment_size counts: bytes, rows or statements",
+    )
+    fragment_size: int = Field(
+        0,
+        alias="wsrep_trx_fragment_size",
+        ge=0,
+        le=2147483647,
+        description="units after which a transaction replicates a fragment; 0: no streaming "
+        "replication",
+    )
+    commit_order: int = Field(
+        3,
+        alias="repl.commit_order",
+        ge=0,
+        le=3,
+        description="3: all commit in order; 2: those of local clients need not; 1, 0: none need "
+        "(unsafe)",
+    )
+    lock_wait_timeout_s: int = Field(
+        50,
+        alias="innodb_lock_wait_timeout",
+        ge=1,
+        le=1073741824,
+        description="seconds after which a wait for a row lock fails",
+    )
+    flush_log_at_trx_commit: int = Field(
+        1,
+        alias="innodb_flush_log_at_trx_commit",
+        ge=0,
+        le=2,
+        description="redo log: 0 nothing at commit, 1 write and fsync, 2 write",
+    )
+    annotate_rows: bool = Field(
+        True,
+        alias="binlog_annotate_row_events",
+        description="writesets carry the text of their statements, too (MariaDB)",
+    )
+    commit_monitor_through_flush: bool = Field(
+        False,
+        description="version trait: the commit monitor is held until the redo log is flushed "
+        "(Galera 3; there is no group commit then)",
+    )
+    streaming_replication: bool = Field(
+        True, description="version trait: there is streaming replication (Galera 4)"
+    )
+    gap_when_blocked: bool = Field(
+        True,
+        description="version trait: a node whose window is exhausted still acknowledges",
+    )
+    output_queue_messages: int = Field(
+        0,
+        ge=0,
+        description="version trait: output queue limit in messages (0: 1 MiB instead)",
+    )
+
+    @model_validator(mode="after")
+    def _known_to_this_version(self) -> Self:
+        check_streaming(self, self.fragment_size)
+        return self
+
+
+class GaleraCosts(ClientCosts):
+    """What things cost on a machine of the cluster: the content of a calibrated pack."""
+
+    replicate_us: Annotated[float, prior.BUILD] = Field(
+        10.0, ge=0, description="CPU to build and hand over a writeset"
+    )
+    byte_ns: Annotated[float, prior.BYTE] = Field(
+        2.0, ge=0, description="CPU per byte of a message received"
+    )
+    send_us: Annotated[float, prior.SEND] = Field(
+        8.0, ge=0, description="CPU per copy of a message sent"
+    )
+    receive_us: Annotated[float, prior.RECEIVE] = Field(
+        15.0, ge=0, description="CPU per message received"
+    )
+    action_us: Annotated[float, prior.HAND_OVER] = Field(
+        8.0, ge=0, description="CPU of the receive thread per writeset"
+    )
+    certify_us: Annotated[float, prior.CERTIFY] = Field(
+        5.0, ge=0, description="CPU to certify a writeset, without its keys"
+    )
+    certify_key_us: Annotated[float, prior.CERTIFY_KEY] = Field(
+        1.0, ge=0, description="CPU to certify a key"
+    )
+    key_miss_us: Annotated[float, prior.KEY_MISS] = Field(
+        0.4,
+        ge=0,
+        description="more CPU for every key beyond 10,000 of a writeset, whose tables do not fit "
+        "the caches: to build it, and to certify it",
+    )
+    apply_us: Annotated[float, prior.APPLY] = Field(
+        40.0, ge=0, description="CPU to apply a writeset, without its rows"
+    )
+    apply_row_us: Annotated[float, prior.ROW] = Field(5.0, ge=0, description="CPU to apply a row")
+    commit_us: Annotated[float, prior.COMMIT] = Field(
+        20.0, ge=0, description="CPU to commit, in commit order"
+    )
+    log_write_us: Annotated[float, prior.LOG_WRITE] = Field(
+        5.0, ge=0, description="write of the redo log, not synced"
+    )
+    fsync_us: Annotated[float, prior.FSYNC] = Field(
+        150.0, ge=0, description="one fsync of the redo log"
+    )
+    log_row_us: Annotated[float, prior.LOG_ROW] = Field(
+        30.0, ge=0, description="CPU to store, number or remove a row of wsrep_streaming_log"
+    )
+    log_byte_ns: Annotated[float, prior.LOG_BYTE] = Field(
+        3.0, ge=0, description="CPU per byte of a fragment to store it in wsrep_streaming_log"
+    )
+    switch_us: Annotated[float, prior.SWITCH] = Field(
+        3.0, ge=0, description="CPU of a context switch to a woken thread"
+    )
+    keepalive_spread_ms: Annotated[float, prior.KEEPALIVE_SPREAD] = Field(
+        1.0, ge=0, description="how far apart the nodes' keepalives fall within a period"
+    )

@@ -1,0 +1,1 @@
+"""Questions that only Galera answers: the size of fragments and of the gcache."""

@@ -1,0 +1,265 @@
+"""What fragment sizes of streaming replication do to a large transaction and to everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from simrep.runs.report import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Group
+
+__all__ = ["Criteria", "Criterion", "FragmentSize", "FragmentSizes", "size_text"]
+
+Criterion = Literal["error", "stall", "slowdown", "payload"]
+
+_ROUNDING = 1e-9  # a stall of five intervals of 0.2 s is not longer than 1 s
+_SUFFIXES = (
+    *((10**9, "G"), (10**6, "M"), (10**3, "K")),
+    *((1024**3, "Gi"), (1024**2, "Mi"), (1024, "Ki")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """What a fragment size has to meet.
+
+    Attributes
+    ----------
+    longest_stall_s : float
+        Seconds for which the payload may stand still.
+    largest_slowdown : float
+        Time of the large transaction, relative to the one without streaming.
+    least_payload : float
+        Throughput of the payload while it runs, relative to the one before.
+    """
+
+    longest_stall_s: float = 1.0
+    largest_slowdown: float = 1.5
+    least_payload: float = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FragmentSize:
+    """One size: means over the replications; the stall is the longest of all of them.
+
+    Attributes
+    ----------
+    size : int
+        In the unit of the result; 0 is without streaming replication.
+    fragments : float
+        Fragments before the commit.
+    duration_s : float
+        From the begin of the large transaction until its client is told that it is committed.
+    slowdown : float
+        That, relative to the same without streaming.
+    payload_tps : float
+        Commits of all others per second, from its begin until the last node has committed it.
+    payload_share : float
+        That, relative to the rate before its begin.
+    stall_s : float
+        Longest time in which others committed at less than a tenth of the rate before, in whole
+        intervals.
+    lock_hold_s : float
+        Longest time for which a node kept a row of it locked.
+    remote_lock_hold_s : float
+        The same of the other nodes: from its first fragment (or writeset) being sent.
+    paused_s : float
+        Seconds of the run in which flow control stopped the node that was stopped most.
+    wsrep_flow_control_paused : float
+        The same as a share of the run, as the product counts it.
+    error : str
+        Why it failed in some replication; empty if it did not.
+    failing : tuple of str
+        What it does not meet: ``error``, ``stall``, ``slowdown``, ``payload``.
+    intervals : mapping of str to (float, float)
+        95 % confidence intervals of the means by name of the figure; empty for one replication.
+    """
+
+    size: int
+    fragments: float
+    duration_s: float
+    slowdown: float
+    payload_tps: float
+    payload_share: float
+    stall_s: float
+    lock_hold_s: float
+    remote_lock_hold_s: float
+    paused_s: float
+    wsrep_flow_control_paused: float
+    error: str
+    failing: tuple[Criterion, ...]
+    intervals: Mapping[str, tuple[float, float]]
+
+    @property
+    def recommended(self) -> bool:
+        """Whether it meets everything."""
+        return not self.failing
+
+    @staticmethod
+    def judged(
+        figures: Mapping[str, float], error: str, criteria: Criteria
+    ) -> tuple[Criterion, ...]:
+        """What figures do not meet; one that is not known is not met."""
+        met: dict[Criterion, bool] = {
+            "error": not error,
+            "stall": figures["stall_s"] <= criteria.longest_stall_s + _ROUNDING,
+            "slowdown": figures["slowdown"] <= criteria.largest_slowdown,
+            "payload": figures["payload_share"] >= criteria.least_payload,
+        }
+        return tuple(name for name, good in met.items() if not good)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FragmentSizes(Shown):
+    """What each fragment size does, and which are recommended.
+
+    Attributes
+    ----------
+    title : str
+        Name of the scenario.
+    transaction : str
+        The large transaction.
+    unit : {"bytes", "rows", "statements"}
+        What sizes count.
+    whole : int
+        All of the transaction in that unit.
+    criteria : Criteria
+    before_tps : float
+        Commits of all others per second before the large transaction, without streaming.
+    without : FragmentSize
+        Without streaming replication.
+    sizes : tuple of FragmentSize
+        What was simulated, from the smallest on.
+    skipped : tuple of int
+        Sizes of the grid that were not simulated, as larger ones are far too slow already, and
+        became slower the smaller they were.
+    interval_s : float
+        Resolution of the stalls, in seconds.
+    seed, replications : int
+    complete : bool
+        False if it was interrupted.
+    scenario : mapping
+        What was simulated, but for the fragments.
+    versions : mapping of str to str
+        What computed it.
+    """
+
+    width = 120
+
+    title: str
+    transaction: str
+    unit: str
+    whole: int
+    criteria: Criteria
+    before_tps: float
+    without: FragmentSize
+    sizes: tuple[FragmentSize, ...]
+    skipped: tuple[int, ...]
+    interval_s: float
+    seed: int
+    replications: int
+    complete: bool
+    scenario: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    @property
+    def recommended(self) -> tuple[FragmentSize, ...]:
+        """The longest row of neighbouring sizes that meet everything, from the smallest on."""
+        longest: tuple[FragmentSize, ...] = ()
+        run: tuple[FragmentSize, ...] = ()
+        for one in self.sizes:
+            run = (*run, one) if one.recommended else ()
+            if len(run) > len(longest):
+                longest = run
+        return longest
+
+    @property
+    def compromise(self) -> FragmentSize | None:
+        """Where no size meets everything: the smallest stall among those within the slowdown.
+
+        Of equal stalls, that with the most payload. None if there is a recommended one, or if
+        all are too slow.
+        """
+        if self.recommended:
+            return None
+        fast = [one for one in self.sizes if not {"error", "slowdown"} & set(one.failing)]
+        return min(fast, key=lambda one: (one.stall_s, -one.payload_share), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; what is not a number becomes None."""
+        criteria = self.criteria
+        recommended = self.recommended
+        return {
+            "title": self.title,
+            "transaction": self.transaction,
+            "unit": self.unit,
+            "whole": self.whole,
+            "criteria": {f.name: getattr(criteria, f.name) for f in fields(criteria)},
+            "before_tps": _finite(self.before_tps),
+            "without": _row(self.without),
+            "sizes": [_row(one) for one in self.sizes],
+            "skipped": list(self.skipped),
+            "recommended": [one.size for one in recommended],
+            "compromise": None if self.compromise is None else self.compromise.size,
+            "interval_s": self.interval_s,
+            "seed": self.seed,
+            "replications": self.replications,
+            "complete": self.complete,
+            "scenario": dict(self.scenario),
+            "versions": dict(self.versions),
+        }
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Time, payload and stall over the size; saved when a path is given."""
+        from simrep.models.galera.questions.fragment_size_plot import plot_fragment_sizes
+
+        return plot_fragment_sizes(self, path)
+
+    def tables(self) -> Group:
+        """Tables for a terminal; ``rich.print(found.tables())`` or ``print(found)``."""
+        from simrep.models.galera.questions.fragment_size_table import tables
+
+        return tables(self)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per size, the one without streaming first."""
+        return [asdict(one) for one in (self.without, *self.sizes)]
+
+    def __repr__(self) -> str:
+        recommended = ", ".join(size_text(one.size) for one in self.recommended) or "none"
+        return (
+            f"<FragmentSizes of {self.transaction!r}: {len(self.sizes)} sizes in {self.unit}, "
+            f"recommended {recommended}>"
+        )
+
+
+def size_text(size: int) -> str:
+    """A size as people write it, exactly: in thousands or in units of 1024.
+
+    >>> size_text(100), size_text(10_000), size_text(3_200_000), size_text(102_400)
+    ('100', '10 K', '3.2 M', '100 Ki')
+    """
+    texts = []
+    for factor, suffix in _SUFFIXES:
+        text = f"{size / factor:.4g}"
+        if size >= factor and float(text) * factor == size:
+            texts.append(f"{text} {suffix}")
+    return min([*texts, f"{size:,}"], key=len)
+
+
+def _row(one: FragmentSize) -> dict[str, Any]:
+    row = {f.name: _finite(getattr(one, f.name)) for f in fields(one)}
+    row["intervals"] = {name: list(bounds) for name, bounds in one.intervals.items()}
+    return row
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

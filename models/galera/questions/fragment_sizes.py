@@ -1,0 +1,348 @@
+"""Which fragment size of streaming replication suits a cluster: a grid of sizes, simulated.
+
+Small fragments cost the large transaction a round of the group each; large ones hold up everybody
+else for as long as one of them takes. Where the one has become cheap and the other is not felt
+yet depends on latency, machines and load, so the scenario is simulated with each size.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from math import isfinite, nan
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from simrep.contract.setup import Setup, setup_of
+from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
+from simrep.measure.confidence import mean_interval
+from simrep.models.galera.questions.fragment_size_result import (
+    Criteria,
+    FragmentSize,
+    FragmentSizes,
+)
+from simrep.models.galera.questions.fragment_size_scenario import (
+    FRAGMENT_SIZE,
+    FRAGMENT_UNIT,
+    check_model,
+    checked,
+    criteria_of,
+    grid_of,
+    position_of,
+    unit_of,
+    until_it_has_ended,
+    whole_of,
+)
+from simrep.runs.replication import simulate
+from simrep.scenario import Scenario, load, with_values
+from simrep.scenario.workload import ScheduledTable
+
+__all__ = ["fragment_sizes"]
+
+Progress = Callable[[int, int], None]
+
+_FEWEST = 10  # commits of the payload in that time, so that silence tells a stall from chance
+_HOPELESS = 2.0  # times the largest slowdown: what is slower than that is not looked at closely
+_CHEAP = 10_000  # sizes with so many fragments are simulated at once where there are processes
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """One replication, reduced to figures where it ran."""
+
+    figures: Mapping[str, float]
+    before_tps: float
+    executed_s: float
+    error: str
+
+
+def fragment_sizes(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    sizes: Sequence[int] | None = None,
+    unit: str | None = None,
+    transaction: str | None = None,
+    longest_stall_s: float = 1.0,
+    largest_slowdown: float = 1.5,
+    least_payload: float = 0.8,
+    seed: int | None = None,
+    replications: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> FragmentSizes:
+    """Simulate a scheduled transaction without streaming replication and with several sizes.
+
+    All sizes use the same random numbers, so that slowdowns are not blurred by different ones.
+
+    Parameters
+    ----------
+    scenario : str, Path, mapping or Scenario
+        What :func:`simrep.run` takes, with a ``[[workload.scheduled]]`` transaction. A run ends
+        ``run.settle_s`` after that has ended (or five times ``longest_stall_s``), whatever
+        ``run.duration_s`` is, and its series has five intervals per ``longest_stall_s``, whatever
+        ``run.interval_s`` is.
+    sizes : sequence of int, optional
+        Fragment sizes. Default: powers of the root of ten from one row to all of the
+        transaction, begun with the largest. It ends when the time has risen twice in a row, from
+        one size to the next smaller, to more than twice what is allowed.
+    unit : {"bytes", "rows", "statements"}, optional
+        What sizes count; default: what the scenario sets, else bytes.
+    transaction : str, optional
+        Name of the scheduled transaction; needed if there are several.
+    longest_stall_s : float
+        How long the payload may stand still, in seconds.
+    largest_slowdown : float
+        Time that the transaction may take, relative to the one without streaming; at least 1.
+    least_payload : float
+        Throughput that the payload has to keep while it runs, relative to that before; 0 to 1.
+    seed, replications : int, optional
+        Instead of those of the scenario.
+    executor : concurrent.futures.Executor, optional
+        Where replications run; in this process when None.
+    progress : callable, optional
+        Called with the number of finished sizes and of all sizes.
+
+    Returns
+    -------
+    FragmentSizes
+        Holds the finished sizes when it was interrupted (Ctrl-C).
+
+    Raises
+    ------
+    ScenarioError
+        If there is no scheduled transaction, the model has no streaming replication, or an
+        argument is not valid.
+    SimrepError
+        If nothing can be compared: no payload, or a transaction that fails while it executes.
+
+    Warns
+    -----
+    ShortRunWarning
+        If the payload commits so seldom that a silence may be chance.
+    """
+    loaded = load(scenario)
+    criteria = criteria_of(longest_stall_s, largest_slowdown, least_payload)
+    position = position_of(loaded, transaction)
+    check_model(loaded)
+    table = loaded.workload.scheduled[position]
+    seed = loaded.run.seed if seed is None else seed
+    replications = loaded.run.replications if replications is None else replications
+    if replications < 1:
+        raise ScenarioError("replications", f"must be at least 1, given {replications}")
+    base = until_it_has_ended(loaded, table, criteria, position)
+    unit = unit_of(setup_of(base), table, unit)
+    whole = whole_of(table, unit)
+    least = max(1, table.row_bytes) if unit == "bytes" else 1
+    grid = grid_of(least, whole) if sizes is None else checked(sizes, least, whole, unit)
+
+    def streamed(size: int) -> Setup:
+        session = {**table.session, FRAGMENT_UNIT: unit, FRAGMENT_SIZE: size}
+        return setup_of(with_values(base, {f"workload.scheduled.{position}.session": session}))
+
+    plans = [streamed(size) for size in (0, *grid)]
+    # Of given sizes all are wanted; of the grid, only those up to the one that is hopeless.
+    ahead = [0 if sizes is not None else whole // size for size in (*grid[:1], *grid)]
+    found: list[FragmentSize] = []
+    without: list[_Sample] = []
+    complete = True
+    samples = _simulated(plans, ahead, position, replications, seed, executor)
+    try:
+        for size, own in zip((0, *grid), samples, strict=True):
+            without = without or _references(own, table, base, criteria, position)
+            found.append(_row(size, own, without, criteria))
+            stop = sizes is None and _hopeless(found[1:], criteria)
+            if progress is not None:
+                progress(len(plans) if stop else len(found), len(plans))
+            if stop:
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        complete = False
+    finally:
+        samples.close()
+    return FragmentSizes(
+        title=loaded.name,
+        transaction=table.name,
+        unit=unit,
+        whole=whole,
+        criteria=criteria,
+        before_tps=fmean(sample.before_tps for sample in without),
+        without=found[0],
+        sizes=tuple(sorted(found[1:], key=lambda one: one.size)),
+        skipped=tuple(sorted(grid[len(found) - 1 :])) if complete else (),
+        interval_s=base.run.interval_s,
+        seed=seed,
+        replications=replications,
+        complete=complete,
+        scenario=plans[0].scenario.to_dict(),
+        versions=plans[0].versions,
+    )
+
+
+# -- what is simulated ---------------------------------------------------------------------------
+
+
+def _simulated(
+    plans: Sequence[Setup],
+    ahead: Sequence[int],
+    position: int,
+    replications: int,
+    seed: int,
+    executor: Executor | None,
+) -> Generator[list[_Sample], None, None]:
+    """The replications of every plan, plan by plan.
+
+    What has many fragments is begun only when it is next: it may not be wanted any more, and what
+    a process has begun cannot be taken back.
+    """
+    if executor is None:
+        for setup in plans:
+            yield [_simulate(setup, seed, number, position) for number in range(replications)]
+        return
+    futures: list[list[Future[_Sample]]] = []
+    try:
+        for current in range(len(plans)):
+            while len(futures) < len(plans) and (
+                len(futures) <= current or ahead[len(futures)] <= _CHEAP
+            ):
+                setup = plans[len(futures)]
+                futures.append(
+                    [
+                        executor.submit(_simulate, setup, seed, number, position)
+                        for number in range(replications)
+                    ]
+                )
+            yield [future.result() for future in futures[current]]
+    finally:
+        for own in futures:
+            for future in own:
+                future.cancel()
+
+
+def _simulate(setup: Setup, seed: int, replication: int, position: int) -> _Sample:
+    done = simulate(setup, seed, replication)
+    record = done.scheduled[position]
+    # Its origin keeps rows locked from its begin to its commit, the others from the first of it
+    # that they are sent until they have committed.
+    remote_s = record.end_s - record.replicate_s
+    paused = max(
+        (own.get("wsrep_flow_control_paused", 0.0) for own in done.counters.values()), default=0.0
+    )
+    return _Sample(
+        figures={
+            "fragments": float(record.fragments),
+            "duration_s": record.duration_s,
+            "payload_tps": record.during_tps,
+            "payload_share": record.during_tps / record.before_tps if record.before_tps else nan,
+            "stall_s": record.stall_s,
+            "lock_hold_s": max(record.duration_s, remote_s),
+            "remote_lock_hold_s": remote_s,
+            "paused_s": paused * done.measurement.ended_s,
+            "wsrep_flow_control_paused": paused,
+        },
+        before_tps=record.before_tps,
+        executed_s=record.execution_s,
+        error=record.error,
+    )
+
+
+# -- what came of it -----------------------------------------------------------------------------
+
+
+def _references(
+    samples: list[_Sample],
+    table: ScheduledTable,
+    base: Scenario,
+    criteria: Criteria,
+    position: int,
+) -> list[_Sample]:
+    """The replications without streaming, if others can be compared with them."""
+    for sample in samples:
+        if not sample.before_tps > 0.0:
+            raise SimrepError(
+                f"nothing commits before {table.name!r} begins: there is no payload to compare with"
+            )
+        if not _reference_s(sample) > 0.0:
+            raise SimrepError(
+                f"without streaming replication {table.name!r} fails while it executes: "
+                f"{sample.error}"
+            )
+    rate = fmean(sample.before_tps for sample in samples)
+    if rate * criteria.longest_stall_s < _FEWEST:
+        warnings.warn(
+            f"the payload commits {rate:.3g} times per second: a silence of "
+            f"{criteria.longest_stall_s:g} s may be chance",
+            ShortRunWarning,
+            stacklevel=3,
+        )
+    elif rate * (table.at_s - base.run.warmup_s) < _FEWEST**2:
+        warnings.warn(
+            f"few transactions commit before {table.name!r} begins: let it begin later "
+            f"(workload.scheduled.{position}.at_s)",
+            ShortRunWarning,
+            stacklevel=3,
+        )
+    return samples
+
+
+def _reference_s(sample: _Sample) -> float:
+    """What it takes without streaming; of one that fails at its commit, what it takes until then.
+
+    A transaction that is too large for one writeset is one reason to stream it.
+    """
+    return sample.executed_s if sample.error else sample.figures["duration_s"]
+
+
+def _row(
+    size: int, samples: list[_Sample], without: list[_Sample], criteria: Criteria
+) -> FragmentSize:
+    columns = {name: [s.figures[name] for s in samples] for name in samples[0].figures}
+    columns["slowdown"] = [
+        sample.figures["duration_s"] / _reference_s(reference)
+        for sample, reference in zip(samples, without, strict=True)
+    ]
+    figures = {name: _mean(values) for name, values in columns.items()}
+    figures["stall_s"] = max(columns["stall_s"])
+    errors = [sample.error for sample in samples if sample.error]
+    error = errors[0] if errors else ""
+    if errors and len(samples) > 1:
+        error += f" ({len(errors)} of {len(samples)})"
+    return FragmentSize(
+        size=size,
+        error=error,
+        failing=FragmentSize.judged(figures, error, criteria),
+        intervals=_intervals(columns),
+        **figures,
+    )
+
+
+def _hopeless(found: Sequence[FragmentSize], criteria: Criteria) -> bool:
+    """Whether ever smaller fragments have become slower twice in a row, far beyond the limit.
+
+    One slow size tells nothing: flow control may hit it, and spare the next smaller one.
+    """
+    if len(found) < 3:
+        return False
+    before, last, smallest = (one.slowdown for one in found[-3:])
+    return max(before, _HOPELESS * criteria.largest_slowdown) < last < smallest
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Of those replications that have the figure; of equal values that value itself."""
+    known = [value for value in values if isfinite(value)]
+    if not known:
+        return nan
+    return known[0] if min(known) == max(known) else fmean(known)
+
+
+def _intervals(columns: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
+    bounds = {}
+    for name, values in columns.items():
+        if len(values) > 1 and all(isfinite(value) for value in values):
+            interval = mean_interval(values)
+            bounds[name] = (interval.low, interval.high)
+    return bounds

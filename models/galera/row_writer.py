@@ -1,0 +1,106 @@
+"""How a Galera node writes the rows of other nodes, under their locks and those of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from simrep.server.host import Host
+from simrep.server.locks import LockTable
+
+from .options import GaleraCosts
+from .stream_appliers import StreamAppliers
+from .writeset import Ordered, Part, StreamPart
+
+__all__ = ["RowWriter"]
+
+_US = 1e-6
+
+
+class RowWriter:
+    """What an applier thread does with a writeset before it commits.
+
+    Parameters
+    ----------
+    host : Host
+    locks : LockTable
+    streams : StreamAppliers
+    costs : GaleraCosts
+    few_keys : float
+        So many keys are certified at this time, and not under the local monitor.
+    applied : callable
+        ``applied(ordered)``: its rows are written.
+
+    Attributes
+    ----------
+    row_s, log_row_s, log_byte_s : float
+        To write a row, to store or remove a fragment, and to store a byte of it, in seconds.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        locks: LockTable,
+        streams: StreamAppliers,
+        costs: GaleraCosts,
+        few_keys: float,
+        applied: Callable[[Ordered], object],
+    ) -> None:
+        self._host = host
+        self._locks = locks
+        self._streams = streams
+        self._few_keys = few_keys
+        self._applied = applied
+        self._application = host.routine(costs.apply_us * _US)
+        self._key_s = costs.certify_key_us * _US
+        self.row_s = costs.apply_row_us * _US
+        self.log_row_s = costs.log_row_us * _US
+        self.log_byte_s = costs.log_byte_ns * 1e-9
+
+    def apply(self, ordered: Ordered) -> None:
+        """Take the row locks, by force where a local transaction holds them, and apply."""
+        writeset = ordered.writeset
+        if writeset.part is not None:
+            ordered.stream = self._streams.applier(ordered)
+            self._force_scans((ordered, writeset.scans))
+        elif writeset.scans:
+            self._force_scans((ordered, writeset.scans))
+        elif writeset.locks:
+            self._locks.force_all(ordered, writeset.locks, self._write, ordered)
+        else:
+            self._write(ordered)
+
+    def _force_scans(self, work: tuple[Ordered, tuple[range, ...]]) -> None:
+        ordered, scans = work
+        owner = ordered.stream or ordered
+        if scans:
+            following = (ordered, scans[1:])
+            self._locks.force_range(owner, scans[0], self._force_scans, following)
+        else:
+            self._locks.force_all(owner, ordered.writeset.locks, self._write, ordered)
+
+    def _write(self, ordered: Ordered) -> None:
+        writeset = ordered.writeset
+        more_s = self.row_s * writeset.rows
+        if writeset.key_count <= self._few_keys:
+            more_s += self._key_s * writeset.key_count
+        if writeset.part is not None:
+            more_s += self._log_s(ordered, writeset.part)
+        self._host.go_on(self._application.cost(more_s), self._written, ordered)
+
+    def _written(self, ordered: Ordered) -> None:
+        if ordered.stream is not None:
+            self._streams.applied(ordered, ordered.stream)
+        self._applied(ordered)
+
+    def _log_s(self, ordered: Ordered, part: StreamPart) -> float:
+        """What a part has a node do beside writing its rows, in seconds."""
+        if not part.last:  # store it
+            return self.log_row_s + self.log_byte_s * ordered.writeset.size_bytes
+        seconds = self.log_row_s * part.fragments  # remove what was stored
+        if part.what == Part.ROLLBACK:
+            seconds += self.row_s * self._streams.applier(ordered).rows
+        return seconds
+
+    def undo_s(self, rows: int, fragments: int) -> float:
+        """Roll rows back and remove stored fragments: how long that takes, in seconds."""
+        return self.row_s * rows + self.log_row_s * fragments

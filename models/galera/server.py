@@ -1,0 +1,192 @@
+"""One server of a Galera cluster: the sessions of its clients, and the node behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.contract.cluster import Cluster
+from simrep.kernel.clock import Clock
+from simrep.models.galera.gcomm.view import View
+from simrep.workload.laps import Lap
+from simrep.workload.session import Sessions
+from simrep.workload.transaction import Transaction
+
+from .load_data import split_load_data
+from .node import GaleraNode
+from .options import GaleraCosts, GaleraOptions
+from .status import status
+from .streaming import Streams
+from .writeset import LocalTransaction, Part, Writeset
+
+__all__ = ["GaleraServer"]
+
+CONNECTION_LOST = "2013 lost connection to the server"
+NOT_PREPARED = "1047 the node has not yet prepared for application use"
+_RECONNECT_S = 1.0  # a client whose server is away tries again so often
+
+
+class GaleraServer:
+    """The process of a server, until it ends.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    node : GaleraNode
+    options : GaleraOptions
+    costs : GaleraCosts
+
+    numbers : iterator of int
+        Numbers for streaming transactions.
+
+    Attributes
+    ----------
+    synced : bool
+        Whether it has the state of the cluster.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        node: GaleraNode,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        numbers: Iterator[int],
+    ) -> None:
+        self.node = node
+        self.synced = True
+        self._primary = True
+        self._clock = cluster.clock
+        self._options = options
+        self._streams = Streams(node, options, costs, numbers)
+        # Only where servers come and go must they know whom they serve.
+        self._open: dict[LocalTransaction, None] | None = {} if cluster.changes else None
+        self._sessions = Sessions(
+            cluster.clock,
+            node.host,
+            cluster.client_hosts[node.index],
+            cluster.client_delays_s[node.index],
+            node.locks,
+            costs.of_sessions(),
+            begin=LocalTransaction if self._open is None else self._begin,
+            commit=self._commit,
+            prepare=self._prepare,
+            streaming=self._streams.of,
+            streams_all=options.fragment_size > 0,
+            refuse=partial(_refuse, options.max_ws_rows) if options.max_ws_rows else None,
+            lock_wait_timeout_s=options.lock_wait_timeout_s,
+            retries=options.retry_autocommit,
+        )
+
+    def connect(self) -> Generator[Event, Any, None]:
+        """Open a connection: handshake, authentication, a thread on the server."""
+        return self._sessions.connect()
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction; autocommit statements are retried as the server does."""
+        if not (self.node.alive and self.synced and self._primary):
+            return self._turn_away(transaction)
+        if transaction.load_data and self._options.load_data_splitting:
+            return split_load_data(self._sessions, transaction)
+        if self._open is not None:
+            return self._follow(transaction, self._open)
+        return self._sessions.transact(transaction)
+
+    def _prepare(self, transaction: Transaction) -> float:
+        """CPU to build the writeset, which copies its rows."""
+        keys = transaction.key_count if transaction.ranges else 0  # else they are few
+        return self.node.preparation(transaction.size_bytes, keys)
+
+    def _commit(
+        self, transaction: Transaction, local: LocalTransaction
+    ) -> Generator[Event, Any, bool]:
+        if transaction.xa_hold_s is not None:
+            if not (yield from local.stream.replicate(Part.PREPARE)):
+                return False
+            yield self._clock.timeout(transaction.xa_hold_s)
+            local.mark(Lap.CLIENT)
+        if local.stream is not None and local.stream.fragments:
+            committed: bool = yield from local.stream.commit()
+            locked = True
+        else:
+            node = self.node
+            writeset = Writeset(transaction, local, annotate=self._options.annotate_rows)
+            if writeset.size_bytes > self._options.max_ws_size:
+                local.error = node.refuse_size()
+                return False
+            if not transaction.autocommit or local.stream is not None:
+                yield node.host.work(self._prepare(transaction))
+                if local.aborted:
+                    return False
+                local.mark(Lap.EXECUTE)
+            node.replicate(writeset)
+            committed = yield local.done
+            locked = bool(writeset.locks or writeset.scans)
+        if committed and locked:
+            self.node.locks.release_all(local)
+        return committed
+
+    def counters(self) -> Mapping[str, float]:
+        """Status variables (``SHOW STATUS LIKE 'wsrep%'``)."""
+        return status(self.node, self._sessions, self._streams)
+
+    # -- where servers come and go -------------------------------------------------------------
+
+    def _begin(self, clock: Clock) -> LocalTransaction:
+        assert self._open is not None
+        local = LocalTransaction(clock)
+        if self.node.alive:
+            self._open[local] = None
+        else:  # the rest of what a dead server was asked to do
+            local.error = CONNECTION_LOST
+            local.aborted = True
+        return local
+
+    def _follow(
+        self, transaction: Transaction, all_open: dict[LocalTransaction, None]
+    ) -> Generator[Event, Any, bool]:
+        committed = yield from self._sessions.transact(transaction)
+        for local in [one for one in all_open if one.transaction is transaction]:
+            del all_open[local]
+        return committed
+
+    def _turn_away(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Nobody answers, or an error: the client tries again after a while."""
+        yield self._clock.timeout(_RECONNECT_S)
+        if transaction.journal is not None:
+            transaction.journal.error = NOT_PREPARED if self.node.alive else CONNECTION_LOST
+        return False
+
+    def see(self, view: View) -> None:
+        """A view: outside the primary component nothing can commit."""
+        self._primary = view.primary
+        if not view.primary:
+            self._fail_all(NOT_PREPARED)
+
+    def die(self) -> None:
+        """The process is gone, and all connections with it."""
+        self.node.die()
+        self._fail_all(CONNECTION_LOST)
+
+    def _fail_all(self, error: str) -> None:
+        for local in list(self._open or ()):
+            ordered = local.protected and self.node.alive
+            if ordered and (local.stream is None or local.stream.final):  # it will commit
+                continue
+            local.error = error
+            local.withdraw = None
+            local.aborted = True
+            local.retry = False
+            self.node.locks.give_up(local)
+            if local.lock_granted is not None:
+                if not local.lock_granted.triggered:
+                    self._clock.fire(local.lock_granted)
+            elif not ordered and not local.done.triggered and local.done.callbacks:
+                self._clock.fire(local.done, False)
+
+
+def _refuse(most: int, rows: int) -> str:
+    return "1180 wsrep_max_ws_rows exceeded" if rows > most else ""

@@ -1,0 +1,219 @@
+"""What a Galera node replicates, and the local transaction behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from simrep.kernel.clock import Clock
+from simrep.models.galera.gcomm.view import View
+from simrep.workload.journal import Journal
+from simrep.workload.open_transaction import OpenTransaction
+from simrep.workload.transaction import Transaction
+
+__all__ = [
+    "HEADER_BYTES",
+    "ROW_BYTES",
+    "TABLE_BYTES",
+    "Control",
+    "Kind",
+    "LocalTransaction",
+    "Ordered",
+    "Part",
+    "StreamPart",
+    "ViewChange",
+    "Writeset",
+    "is_prepare",
+    "is_rollback",
+    "is_whole",
+]
+
+HEADER_BYTES = 150  # writeset header, checksum, GTID and transaction events
+# FLAT8: one 8-byte hash per key part (schema, table, row); parts that a key has in common with the
+# one before it are not repeated (key_set.cpp).
+TABLE_BYTES = 16
+ROW_BYTES = 8
+
+
+class Kind:
+    """What a message of the group is."""
+
+    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW, SYNCED = range(7)
+
+
+class Control:
+    """A message of the group communication layer itself.
+
+    ``seqno`` is up to where its node has committed, or the view in which it was sent.
+    """
+
+    __slots__ = ("kind", "node", "seqno")
+    size_bytes = 48
+
+    def __init__(self, kind: int, node: int = 0, seqno: int = 0) -> None:
+        self.kind = kind
+        self.node = node
+        self.seqno = seqno
+
+
+class ViewChange:
+    """A view of the group, at its place in the order."""
+
+    __slots__ = ("view",)
+    kind = Kind.VIEW
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+
+class LocalTransaction(OpenTransaction):
+    """A transaction at its origin; it is protected from when it has passed certification."""
+
+    __slots__ = ("stream", "withdraw")
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.withdraw: Callable[[], object] | None = None
+        self.stream: Any = None  # how it is replicated in fragments, if it is
+
+    def abort(self) -> None:
+        """Brute force: if it still waits to be sent, it is interrupted there."""
+        super().abort()
+        if self.withdraw is not None:
+            self.withdraw()
+
+
+class Part:
+    """What a writeset of a streaming transaction is."""
+
+    FRAGMENT, PREPARE, COMMIT, ROLLBACK = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPart:
+    """Which part of which streaming transaction a writeset is.
+
+    Parameters
+    ----------
+    stream : (int, int)
+        Identifies the transaction: its origin, and a number there.
+    what : int
+        See ``Part``.
+    fragments : int
+        Parts that nodes have stored before this one.
+    """
+
+    stream: tuple[int, int]
+    what: int
+    fragments: int
+
+    @property
+    def last(self) -> bool:
+        """Whether nothing follows."""
+        return self.what in {Part.COMMIT, Part.ROLLBACK}
+
+    @property
+    def barrier(self) -> bool:
+        """Whether it is applied alone (``pa_unsafe``)."""
+        return self.what != Part.FRAGMENT
+
+
+class Writeset:
+    """A replicated transaction; while it is applied it owns the locks of its rows.
+
+    Attributes
+    ----------
+    last_seen : int
+        Last sequence number committed at the origin right before replication.
+    locks : tuple of hashable
+        Existing rows that it updates.
+    scans : tuple of range
+        The same for neighbouring rows, too many to list.
+    ranges : tuple of range
+        Certification keys of neighbouring rows.
+    sent_s : float
+        When it was handed to the group communication; negative until then.
+    journal : Journal or None
+        Of the transaction.
+    part : StreamPart or None
+        Of a streaming transaction; None: it is the whole transaction.
+    """
+
+    __slots__ = (
+        "journal", "key_count", "keys", "last_seen", "local", "locks", "origin",
+        "part", "ranges", "rows", "scans", "sent_s", "shared_keys", "size_bytes",
+    )  # fmt: skip
+    kind = Kind.WRITESET
+
+    def __init__(
+        self, transaction: Transaction, local: LocalTransaction, *, annotate: bool = False
+    ) -> None:
+        statements = transaction.statements
+        self.local = local
+        self.origin = transaction.node
+        self.keys = transaction.keys
+        self.shared_keys = transaction.shared_keys
+        self.ranges = transaction.ranges
+        self.key_count = (
+            transaction.key_count if self.ranges else (len(self.keys) + len(self.shared_keys))
+        )
+        self.scans = tuple([s.scan for s in statements if s.scan]) if self.ranges else ()
+        self.locks = (
+            statements[0].locks
+            if len(statements) == 1
+            else tuple(dict.fromkeys(chain.from_iterable(s.locks for s in statements)))
+        )
+        self.rows = transaction.rows
+        self.size_bytes = (
+            transaction.size_bytes
+            + (transaction.text_bytes if annotate else 0)
+            + HEADER_BYTES
+            + (TABLE_BYTES + ROW_BYTES * self.key_count if self.key_count else 0)
+        )
+        self.last_seen = 0
+        self.sent_s = -1.0
+        self.journal: Journal | None = transaction.journal
+        self.part: StreamPart | None = None
+
+
+class Ordered:
+    """A writeset at its place in the total order, on one node.
+
+    Attributes
+    ----------
+    depends : int
+        It may be applied when everything up to this sequence number is committed.
+    stream : object
+        The open transaction that it is applied in, if it is a part of a stream; None: it holds the
+        locks of its rows itself.
+    """
+
+    __slots__ = ("depends", "seqno", "stream", "writeset")
+    protected = True
+
+    def __init__(self, writeset: Writeset, seqno: int) -> None:
+        self.writeset = writeset
+        self.seqno = seqno
+        self.depends = 0
+        self.stream: Any = None
+
+    def abort(self) -> None:
+        """Required of a lock owner; nothing aborts an ordered writeset."""
+        raise AssertionError("an ordered writeset cannot be aborted")
+
+
+def is_rollback(writeset: Writeset) -> bool:
+    """Whether it ends a streaming transaction that was rolled back."""
+    return writeset.part is not None and writeset.part.what == Part.ROLLBACK
+
+
+def is_prepare(writeset: Writeset) -> bool:
+    """Whether it prepares an XA transaction."""
+    return writeset.part is not None and writeset.part.what == Part.PREPARE
+
+
+def is_whole(writeset: Writeset) -> bool:
+    """Whether its commit makes the transaction visible."""
+    return writeset.part is None or writeset.part.what == Part.COMMIT

@@ -1,0 +1,153 @@
+"""MySQL Group Replication: certification over a total order made by Paxos (XCom).
+
+A transaction runs on one member under row locks. At commit, before it enters the binary log, its
+row events and the hashes of its keys travel as one message through the group communication
+(``xcom``), which delivers it on all members in one order. Every member certifies
+it; of two concurrent transactions that touch a row, the first ordered wins. The origin then
+commits through the group commit of its binary log and answers its client; the others write it to
+a relay log and apply it with parallel workers. In single-primary mode only the first node takes
+writes; in multi-primary mode all do.
+
+Assumptions
+-----------
+Conservative
+    One run queue per machine in order of arrival; a large transfer to the disk is not interleaved
+    with small ones; garbage collection holds up the applier module for its whole length.
+Optimistic
+    No joins, no failures, no elections, hence ``BEFORE_ON_PRIMARY_FAILOVER`` is ``EVENTUAL``;
+    reads and the write-back of data pages cost no I/O; the message cache never overflows; the
+    coordinator assigns whole transactions.
+Left out
+    Gap locks; schema changes; recovering members and the options that concern them; threads of
+    the storage engine that spin while they wait (``innodb_log_spin_cpu_abs_lwm``); reads of
+    missing values and no-ops for a member that is silent for more than 0.1 s.
+Validated
+    Against published measurements of MySQL 5.7.17 (``wan-concurrency``) and of groups of two to
+    nine members (``group-replication-overview``, as ratios) and own ones of MySQL 9.7, two to
+    five members, 0 to 100 ms, 1 to 128 threads, also with a single leader, up to 100,000 rows in
+    a transaction (``group-replication-*`` and others). Flow control and consistency levels in a
+    few settings; larger transactions against none.
+
+A victim of a transaction ordered before it is rolled back while it still executes; once its own
+message is sent it waits for its verdict, which is then negative.
+
+References
+----------
+plugin/group_replication/src of MySQL 8.0 and 9: observer_trans.cc, certifier.cc, pipeline_stats.cc,
+consistency_manager.cc; its XCom; MySQL 8.4 Reference Manual, chapter Group Replication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any, ClassVar
+
+from simpy.events import Event
+
+from simrep.contract.closed_form.journey import ClosedForm
+from simrep.contract.cluster import Cluster
+from simrep.contract.model import SessionTable
+from simrep.contract.setup import Setup
+from simrep.errors import ScenarioError
+from simrep.kernel.chronicle import MessageText
+from simrep.measure.stations import Station
+from simrep.models.group_replication.xcom import describe_xcom
+from simrep.workload.transaction import Transaction
+
+from .member import LOOP_S, PRIMARY, Member
+from .options import GroupReplicationCosts, GroupReplicationOptions
+from .watched import WatchedMember, describe_payload
+
+__all__ = ["GroupReplication"]
+
+_MOST_MEMBERS = 9
+
+
+class GroupReplication:
+    """The group of one replication.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Machines, network and clock.
+    options : GroupReplicationOptions
+    costs : GroupReplicationCosts
+
+    Raises
+    ------
+    ScenarioError
+        If there are more members than a group may have.
+    """
+
+    name: ClassVar[str] = "group_replication"
+    Options: ClassVar[type[GroupReplicationOptions]] = GroupReplicationOptions
+    Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
+    Session: ClassVar[type[SessionTable] | None] = None
+    changes: ClassVar[bool] = False
+
+    def __init__(
+        self, cluster: Cluster, options: GroupReplicationOptions, costs: GroupReplicationCosts
+    ) -> None:
+        if cluster.size > _MOST_MEMBERS:
+            raise ScenarioError(
+                "cluster.nodes",
+                f"a group has at most {_MOST_MEMBERS} members, given {cluster.size}",
+                "leave nodes out",
+            )
+        # Members start one after the other, so their loops of once a second are not in step.
+        uniform = cluster.streams.uniform("group_replication/loops")
+        self._single_primary = options.single_primary_mode
+        make = Member if cluster.watch is None else WatchedMember
+        self.members = [
+            make(cluster, index, options, costs, LOOP_S * uniform())
+            for index in range(cluster.size)
+        ]
+
+    @staticmethod
+    def analytic(setup: Setup) -> ClosedForm:
+        """See ``ClosedForm``."""
+        from .analytic import GroupReplicationForm
+
+        return GroupReplicationForm(setup)
+
+    @staticmethod
+    def has_xa(_options: Any) -> bool:
+        """See ``Model.has_xa``."""
+        return False
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        """Open a connection to one member."""
+        return self.members[node].server.sessions.connect()
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction; it fails by a deadlock, in certification, or when it is too large.
+
+        Raises
+        ------
+        ScenarioError
+            If it writes on a secondary, which is read-only.
+        """
+        server = self.members[transaction.node].server
+        if transaction.rows and self._single_primary and transaction.node != PRIMARY:
+            primary = self.members[PRIMARY].server.name
+            raise ScenarioError(
+                "workload.nodes",
+                f"class {transaction.kind!r} writes on {server.name!r}, a secondary: it is "
+                "read-only",
+                f"let it write on the primary, {primary!r}, or set "
+                "group_replication_single_primary_mode = false",
+            )
+        return server.sessions.transact(transaction)
+
+    @staticmethod
+    def describe(message: Any) -> MessageText:
+        """What a message is."""
+        return describe_xcom(message[0], describe_payload)
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]:
+        """Counters of every member (``performance_schema.replication_group_member_stats``)."""
+        return {member.server.name: member.counters() for member in self.members}
+
+    def stations(self) -> Iterable[Station]:
+        """Threads, logs and disks; machines are the engine's."""
+        return [station for member in self.members for station in member.stations()]

@@ -1,0 +1,145 @@
+"""What transactions wait for at a consistency level stronger than EVENTUAL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.kernel.clock import Clock
+
+from .messages import Ordered, Prepared, SyncBefore
+
+__all__ = ["Consistency"]
+
+Call = Callable[[Any], object]
+
+
+class _Preparing:
+    """A transaction of level AFTER on one member, from its certification to its commit."""
+
+    __slots__ = ("by", "go_on")
+
+    def __init__(self) -> None:
+        self.by: set[int] = set()  # members that have prepared it
+        self.go_on: tuple[Call, Any] | None = None  # here, its commit waits for the others
+
+
+class Consistency:
+    """The waits of one member.
+
+    ``AFTER``: a transaction commits, wherever it is applied, when all members have prepared it;
+    each tells the others by a message in the total order. What begins on a member while a
+    prepared transaction is about to commit there waits for that commit: so whoever has seen the
+    origin's answer finds the change everywhere. ``BEFORE``: a transaction asks for a place in the
+    total order and begins when everything before it is applied.
+
+    Parameters
+    ----------
+    clock : Clock
+    member, size : int
+        Position of the member, and number of members.
+    send : callable
+        ``send(message)`` puts a message into the total order.
+    when_caught_up : callable
+        ``when_caught_up(call, argument)`` calls when all that was received is committed.
+
+    References
+    ----------
+    plugin/group_replication/src/consistency_manager.cc: after_certification,
+    after_applier_prepare, handle_remote_prepare, before_transaction_begin (8.0.14 and later).
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        member: int,
+        size: int,
+        send: Callable[[Any], object],
+        when_caught_up: Callable[[Call, Any], object],
+    ) -> None:
+        self._clock = clock
+        self._member = member
+        self._size = size
+        self._send = send
+        self._when_caught_up = when_caught_up
+        self._preparing: dict[int, _Preparing] = {}
+        self._uncommitted: set[int] = set()  # prepared here, not committed here
+        self._beginning: list[tuple[set[int], Event]] = []
+        self._asked: dict[int, Event] = {}
+        self._questions = 0
+
+    # -- AFTER ---------------------------------------------------------------------------------
+
+    def certified(self, order: int, call: Call, argument: Any) -> None:
+        """The member's own transaction has passed; ``call(argument)`` when it may commit."""
+        state = self._state(order)
+        state.by.add(self._member)
+        state.go_on = (call, argument)
+        self._check(order, state)
+
+    def hold(self, change: Ordered, applied: Call) -> None:
+        """A transaction of another member is prepared here: tell all, and wait for all."""
+        order = change.order
+        self._uncommitted.add(order)
+        state = self._state(order)
+        state.by |= {self._member, change.origin}
+        state.go_on = (applied, change)
+        self._send(Prepared(self._member, order))
+        self._check(order, state)
+
+    def prepared(self, message: Prepared) -> None:
+        """A member has told that it has prepared a transaction."""
+        if message.member != self._member:
+            state = self._state(message.order)
+            state.by.add(message.member)
+            self._check(message.order, state)
+
+    def committed(self, order: int) -> None:
+        """A transaction is committed here: those that began after its prepare may go on."""
+        if order in self._uncommitted:
+            self._uncommitted.discard(order)
+            ready = []
+            for waits_for, event in self._beginning:
+                waits_for.discard(order)
+                if not waits_for:
+                    ready.append(event)
+            self._beginning = [waiting for waiting in self._beginning if waiting[0]]
+            for event in ready:
+                self._clock.fire(event)
+
+    def _state(self, order: int) -> _Preparing:
+        return self._preparing.setdefault(order, _Preparing())
+
+    def _check(self, order: int, state: _Preparing) -> None:
+        if state.go_on is not None and len(state.by) == self._size:
+            del self._preparing[order]
+            call, argument = state.go_on
+            call(argument)
+
+    # -- BEFORE, and the begin of every transaction --------------------------------------------
+
+    def begin(self, *, in_order: bool) -> Generator[Event, Any, None]:
+        """Hold up a transaction's begin.
+
+        Parameters
+        ----------
+        in_order : bool
+            Whether it asks for its own place in the total order.
+        """
+        if in_order:
+            self._questions += 1
+            event = self._asked[self._questions] = Event(self._clock)
+            self._send(SyncBefore(self._member, self._questions))
+            yield event
+        if self._uncommitted:
+            event = Event(self._clock)
+            self._beginning.append((set(self._uncommitted), event))
+            yield event
+
+    def reached(self, message: SyncBefore) -> None:
+        """The place in the order that a transaction asked for has come."""
+        if message.member == self._member:
+            event = self._asked.pop(message.number)
+            self._when_caught_up(self._clock.fire, event)

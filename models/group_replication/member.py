@@ -1,0 +1,399 @@
+"""One member of a group: from the commit of a client's transaction to its commit on all members."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.contract.cluster import Cluster
+from simrep.kernel.trace import Trace
+from simrep.measure.moments import Moments
+from simrep.measure.stations import Station
+from simrep.models.group_replication.xcom import Xcom, XcomOptions
+from simrep.models.mysql.channel import Channel, Committing
+from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
+from simrep.network.mesh import Mesh, MessageWork
+from simrep.network.total_order import TotalOrder
+from simrep.server.stage import Stage
+from simrep.server.thread import Thread
+from simrep.workload.laps import Lap
+from simrep.workload.transaction import Transaction
+
+from .certifier import Certifier, Executed
+from .consistency import Consistency
+from .flow_control import FlowControl
+from .messages import (
+    GtidExecuted,
+    Kind,
+    Ordered,
+    Statistics,
+    TransactionMessage,
+)
+from .options import GroupReplicationCosts, GroupReplicationOptions
+from .sending import Sending
+
+__all__ = ["LOOP_S", "PRIMARY", "Member"]
+
+PRIMARY = 0
+_GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
+LOOP_S = 1.0
+
+# As MySQL numbers them: an observer of the commit refused it; certification failed.
+_TOO_LARGE = "3100 transaction exceeds group_replication_transaction_size_limit"
+_CONFLICT = "3101 rolled back by the plugin: it failed certification"
+
+_US = 1e-6
+
+
+class _Commits(BinlogHooks):
+    """Notes what the member commits, its own transactions and those it applies."""
+
+    def __init__(self, member: Member) -> None:
+        super().__init__()
+        self._member = member
+
+    def in_engine(self, entry: Any) -> None:
+        """See ``BinlogHooks.in_engine``."""
+        self._member.committed(entry)
+
+
+class Member:
+    """A server in the group.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    index : int
+        Position of its node.
+    options : GroupReplicationOptions
+    costs : GroupReplicationCosts
+    loop_at_s : float
+        When its loop of once a second first runs, which sends statistics.
+
+    Attributes
+    ----------
+    proposed, rolled_back : int
+        Transactions of its own clients, and those of them that failed certification.
+    checked, waiting_certification : int
+        Transactions that it has certified, and that wait for it, whoever's they are.
+    too_large : int
+        Transactions above the size limit.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: int,
+        options: GroupReplicationOptions,
+        costs: GroupReplicationCosts,
+        loop_at_s: float,
+    ) -> None:
+        clock, host = cluster.clock, cluster.hosts[index]
+        self.index = index
+        self.clock = clock
+        self.host = host
+        self.trace: Trace | None = cluster.trace
+        self._options = options
+        self._costs = costs
+        self._replication = host.routine(costs.replicate_us * _US)
+        self._byte_s = costs.byte_ns * 1e-9
+        self._delivery = host.routine(costs.deliver_us * _US)
+        self._certification = host.routine(costs.certify_us * _US)
+        self._item_s = costs.certify_row_us * _US
+        self._relay_writing = host.routine(costs.relay_log_us * _US)
+        self._resumption = host.routine(costs.resume_us * _US)
+
+        holds_up = options.waits_before or options.waits_after
+        self.server = MysqlServer(
+            cluster,
+            index,
+            options,
+            costs,
+            log_bin=True,
+            hooks=_Commits(self),
+            before_begin=self._before_begin if holds_up else None,
+            before_commit=self._before_commit,
+            prepare=self._prepare,
+        )
+        name = self.server.name
+        self.channel = Channel(
+            self.server,
+            options,
+            costs,
+            after_apply=self._hold if options.waits_after else None,
+        )
+        single_primary = options.single_primary_mode
+        self.certifier = Certifier(detects_conflicts=not single_primary)
+        self.executed = Executed()
+        self.consistency = Consistency(
+            clock, index, cluster.size, self._send, self.channel.when_caught_up
+        )
+        self.flow_control = FlowControl(clock, options)
+
+        work = MessageWork(
+            host.routine(costs.send_us * _US), host.routine(costs.receive_us * _US), self._byte_s
+        )
+        self.mesh = Mesh(clock, cluster.network, index, [0] * cluster.size, Thread(host), work)
+        leader = PRIMARY if options.paxos_single_leader and single_primary else None
+        self.xcom = Xcom(
+            clock,
+            self.mesh,
+            cluster.size,
+            XcomOptions(event_horizon=options.write_concurrency, leader=leader),
+            host.routine(costs.propose_us * _US),
+        )
+        self._sending = Sending(host, self.xcom, options, costs)
+        order: TotalOrder = self.xcom
+        order.on_deliver(self._deliver)
+        self._delivered: Stage[Any] = Stage(clock, self._hand_over, f"{name}/delivery")
+        self._applier_module: Stage[Any] = Stage(
+            clock, self._handle, f"{name}/applier module", largest=1
+        )
+
+        self._order = 0  # of the last transaction that has passed certification
+        # What members have told since the last garbage collection.
+        self._stable: dict[int, int] = {}
+        self._last = (0, 0, 0)  # certified, applied and local ones at the last statistics message
+        self._loops = 0
+        self._loops_to_skip = 0
+        self.proposed = self.rolled_back = self.checked = self.too_large = 0
+        self.local_commits = self.waiting_certification = 0
+        self.round_trip = Moments()
+        clock.at(loop_at_s, self._loop)
+
+    # -- origin: from the client's commit into the total order ---------------------------------
+
+    def _prepare(self, transaction: Transaction) -> float:
+        """CPU to build the message: write set, context, a copy of the row events."""
+        return self._replication.cost(self._byte_s * transaction.size_bytes)
+
+    def _before_begin(self, transaction: Transaction) -> Generator[Event, Any, None]:
+        return self.consistency.begin(in_order=self._options.waits_before)
+
+    def _before_commit(self, entry: BinlogTransaction) -> Generator[Event, Any, bool]:
+        """The hook that replicates: it returns the verdict of certification."""
+        message = TransactionMessage(entry)
+        limit = self._options.transaction_size_limit
+        if limit and message.size_bytes > limit:
+            self.too_large += 1
+            entry.owner.error = _TOO_LARGE
+            return False
+        if not self.flow_control.admit():
+            gate = Event(self.clock)
+            self.flow_control.wait(self.clock.fire, gate)
+            yield gate
+            entry.owner.mark(Lap.QUEUE)
+        owner = entry.owner
+        if owner.lost():
+            return False
+        owner.protected = True  # its thread waits for the ticket and nothing else
+        self.proposed += 1
+        message.ticket = ticket = Event(self.clock)
+        message.snapshot = self.executed.snapshot()
+        if message.transaction.journal is not None:
+            message.transaction.journal.replicate()
+        self._send(message)
+        sent_s = self.clock._now
+        passed: bool = yield ticket
+        owner.mark(Lap.CONSISTENCY if self._options.waits_after else Lap.CERTIFICATION)
+        self.round_trip.add(self.clock._now - sent_s)
+        if not passed:
+            owner.error = _CONFLICT
+        return passed
+
+    def _send(self, message: Any) -> None:
+        self._sending.send(message)
+
+    # -- every member: from the total order through certification ------------------------------
+
+    def _deliver(self, sender: int, message: Any) -> None:
+        if sender == self.index and message.kind == Kind.TRANSACTION:
+            message.entry.owner.mark(Lap.ORDER)
+        self._delivered.join(message)
+
+    def _hand_over(self, messages: list[Any]) -> None:
+        """The thread of the group communication passes on what has come."""
+        more_s = (len(messages) - 1) * self._delivery.seconds
+        threshold = self._options.compression_threshold
+        for message in messages:
+            if message.kind == Kind.TRANSACTION and 0 < threshold <= message.size_bytes:
+                more_s += self._costs.decompress_byte_ns * 1e-9 * message.size_bytes
+        self.host.go_on(self._delivery.cost(more_s), self._handed_over, messages)
+
+    def _handed_over(self, messages: list[Any]) -> None:
+        self._delivered.leave()
+        for message in messages:
+            kind = message.kind
+            if kind == Kind.STATISTICS:
+                self.flow_control.hear(message)
+            elif kind != Kind.FRAGMENT:
+                if kind == Kind.TRANSACTION:
+                    self.waiting_certification += 1
+                self._applier_module.join(message)
+
+    def _handle(self, messages: list[Any]) -> None:
+        """The applier module takes the next message out of its queue."""
+        (message,) = messages
+        kind = message.kind
+        if kind == Kind.TRANSACTION:
+            seconds = self._certification.cost(self._item_s * message.item_count)
+            if message.origin != self.index:  # counted for those that fail, too: one visit less
+                seconds += self._relay_writing.cost(self._byte_s * message.entry.size_bytes)
+            self.host.go_on(seconds, self._certify, message)
+        elif kind == Kind.GTID_EXECUTED:
+            self._collect_garbage(message)
+        else:
+            if kind == Kind.PREPARED:
+                self.consistency.prepared(message)
+            else:
+                self.consistency.reached(message)
+            self._applier_module.leave()
+
+    def _certify(self, message: TransactionMessage) -> None:
+        local = message.origin == self.index
+        seqno = self.channel.received + (not local)
+        parent = self.certifier.certify(
+            self._order + 1, seqno, message.snapshot, message.items, message.ranges
+        )
+        self.checked += 1
+        self.waiting_certification -= 1
+        if self.trace is not None:
+            self.trace.record(
+                self.index, "certify", self.checked, message.origin, message.snapshot,
+                (*message.items, *message.ranges), parent >= 0,
+            )  # fmt: skip
+        if parent < 0:
+            if local:
+                self.rolled_back += 1
+                self._release((message, False))
+            self._applier_module.leave()
+            return
+        self._order = order = self._order + 1
+        if local:
+            message.entry.order = order
+            if self._options.waits_after:
+                message.entry.owner.mark(Lap.CERTIFICATION)
+                self.consistency.certified(order, self._release, (message, True))
+            else:
+                self._release((message, True))
+            self._applier_module.leave()
+        else:
+            change = Ordered(message, order, seqno, parent, self.clock.now)
+            self.channel.write(change, self._written)
+        if self._options.preemptive_garbage_collection:
+            self._forget_too_many()
+
+    def _release(self, verdict: tuple[TransactionMessage, bool]) -> None:
+        """Wake the client's thread with the verdict."""
+        self.host.run(self._resumption.cost(), self._wake, verdict)
+
+    def _wake(self, verdict: tuple[TransactionMessage, bool]) -> None:
+        message, passed = verdict
+        self.clock.fire(message.ticket, passed)
+
+    def _written(self, _: Ordered) -> None:
+        self._applier_module.leave()
+
+    def _hold(self, change: Any, applied: Any) -> None:
+        self.consistency.hold(change, applied)
+
+    def committed(self, committing: BinlogTransaction | Committing) -> None:
+        """The storage engine has committed a transaction: it is visible here."""
+        if isinstance(committing, Committing):
+            change = committing.change
+            assert isinstance(change, Ordered)
+            order = change.order
+        else:
+            order = committing.order
+            self.local_commits += 1
+        self.executed.add(order)
+        if self.trace is not None:
+            self.trace.record(self.index, "visible", order)
+        if self._options.waits_after:
+            self.consistency.committed(order)
+
+    # -- garbage collection of certification info ----------------------------------------------
+
+    def _collect_garbage(self, message: GtidExecuted) -> None:
+        """When all members have told: what all of them have committed can conflict no more."""
+        self._stable[message.member] = message.committed
+        if len(self._stable) < self.mesh.size:
+            self._applier_module.leave()
+            return
+        stable = min(self._stable.values())
+        self._stable.clear()
+        seconds = self._costs.garbage_ns * 1e-9 * len(self.certifier)
+        self.host.go_on(seconds, self._collected, stable)
+
+    def _collected(self, stable: int) -> None:
+        self.certifier.collect(stable, self.channel.received)
+        self._applier_module.leave()
+
+    def _forget_too_many(self) -> None:
+        options = self._options
+        most = options.preemptive_garbage_collection_rows_threshold
+        if options.single_primary_mode and len(self.certifier) >= most:
+            self.certifier.forget(self.channel.received)
+
+    # -- the loop of once a second -------------------------------------------------------------
+
+    def _loop(self, _: None) -> None:
+        """Flow control step and statistics every period, executed transactions every 60 turns."""
+        self._loops += 1
+        self._loops_to_skip -= 1
+        if self._loops_to_skip <= 0:
+            self._loops_to_skip = self._options.flow_control_period
+            self._send(self._statistics())
+            self.flow_control.step()
+        if self._loops % _GTID_BROADCAST_PERIODS == 0:
+            self._send(GtidExecuted(self.index, self.executed.low))
+        self.clock.at(self.clock.now + LOOP_S, self._loop)
+
+    def _statistics(self) -> Statistics:
+        now = (self.checked, self.channel.applied, self.local_commits)
+        certified, applied, local = (a - b for a, b in zip(now, self._last, strict=True))
+        self._last = now
+        return Statistics(
+            self.index, self.waiting_certification, self.channel.backlog, certified, applied, local
+        )
+
+    # -- figures -------------------------------------------------------------------------------
+
+    def stations(self) -> Iterable[Station]:
+        """Those of its server, and the single threads that the order passes through."""
+        return [
+            *self.server.stations(),
+            self._delivered,
+            self._applier_module,
+            *self.channel.stations(),
+        ]
+
+    def counters(self) -> dict[str, float]:
+        """Of ``replication_group_member_stats``, of the server, and of the total order."""
+        flow_control = self.flow_control
+        return {
+            "COUNT_TRANSACTIONS_IN_QUEUE": self.waiting_certification,
+            "COUNT_TRANSACTIONS_CHECKED": self.checked,
+            "COUNT_CONFLICTS_DETECTED": self.certifier.conflicts,
+            "COUNT_TRANSACTIONS_ROWS_VALIDATING": len(self.certifier),
+            "COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE": self.channel.backlog,
+            "COUNT_TRANSACTIONS_REMOTE_APPLIED": self.channel.applied,
+            "COUNT_TRANSACTIONS_LOCAL_PROPOSED": self.proposed,
+            "COUNT_TRANSACTIONS_LOCAL_ROLLBACK": self.rolled_back,
+            "Gr_flow_control_throttle_count": flow_control.waits,
+            "Gr_flow_control_throttle_time_sum": flow_control.wait_s * 1e6,
+            "Gr_data_messages_sent_count": self.round_trip.count,
+            "Gr_data_messages_sent_roundtrip_time_sum": self.round_trip.total * 1e6,
+            "transactions_too_large": self.too_large,
+            "certification_items_collected": self.certifier.collected,
+            "applier_lag_mean_s": self.channel.lag.mean,
+            "xcom_batches": self.xcom.batches,
+            "xcom_messages": self.xcom.proposed,
+            "xcom_messages_sent": self.mesh.sent,
+            "xcom_messages_received": self.mesh.received,
+            "errors.3100": self.too_large,
+            "errors.3101": self.rolled_back,
+            **self.server.counters(),
+        }

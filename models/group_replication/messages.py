@@ -1,0 +1,174 @@
+"""What members of a group send each other in the total order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import chain
+from typing import ClassVar
+
+from simpy.events import Event
+
+from simrep.models.mysql.server import BinlogTransaction
+from simrep.workload.transaction import Transaction
+
+from .certifier import Snapshot
+
+__all__ = [
+    "CONTEXT_BYTES",
+    "ITEM_BYTES",
+    "Fragment",
+    "GtidExecuted",
+    "Kind",
+    "Ordered",
+    "Prepared",
+    "Statistics",
+    "SyncBefore",
+    "TransactionMessage",
+]
+
+# Transaction context event without its write set, GTID event, headers of three layers.
+CONTEXT_BYTES = 330
+ITEM_BYTES = 16  # a 64-bit hash as base64 text, with its length
+
+
+class Kind:
+    """What a message is."""
+
+    TRANSACTION, FRAGMENT, STATISTICS, GTID_EXECUTED, SYNC_BEFORE, PREPARED = range(6)
+
+
+class TransactionMessage:
+    """A transaction on its way through the group.
+
+    Attributes
+    ----------
+    entry : BinlogTransaction
+        It, at its origin.
+    snapshot : Snapshot
+        What was committed at the origin when it was sent.
+    ticket : Event
+        What its client's thread waits for.
+    items : tuple of hashable
+        Its write set: rows it wrote and rows they refer to.
+    ranges : tuple of range
+        The part of its write set that is neighbouring rows, too many to list.
+    item_count : int
+        Rows in its write set.
+    locks : tuple of hashable
+        Existing rows that it updates.
+    scans : tuple of range
+        The same for neighbouring rows, too many to list.
+    """
+
+    __slots__ = (
+        "entry", "item_count", "items", "locks", "origin", "ranges", "scans", "size_bytes",
+        "snapshot", "ticket", "transaction",
+    )  # fmt: skip
+    kind = Kind.TRANSACTION
+    snapshot: Snapshot
+    ticket: Event
+
+    def __init__(self, entry: BinlogTransaction) -> None:
+        transaction = entry.transaction
+        statements = transaction.statements
+        self.entry = entry
+        self.transaction = transaction
+        self.origin = transaction.node
+        self.items: tuple[Hashable, ...] = transaction.keys
+        if transaction.shared_keys:
+            self.items += transaction.shared_keys
+        self.locks: tuple[Hashable, ...] = (
+            statements[0].locks
+            if len(statements) == 1
+            else tuple(dict.fromkeys(chain.from_iterable(s.locks for s in statements)))
+        )
+        self.ranges = transaction.ranges
+        self.scans: tuple[range, ...] = ()
+        self.item_count = len(self.items)
+        if self.ranges:
+            self.scans = tuple([s.scan for s in statements if s.scan])
+            self.item_count += sum(map(len, self.ranges))
+        self.size_bytes = entry.size_bytes + CONTEXT_BYTES + ITEM_BYTES * self.item_count
+
+
+class Fragment:
+    """A part of a message that is too large; the last part is the message itself."""
+
+    kind = Kind.FRAGMENT
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a member tells the others every period (``Pipeline_stats_member_message``)."""
+
+    kind: ClassVar[int] = Kind.STATISTICS
+    size_bytes: ClassVar[int] = 250
+
+    member: int
+    waiting_certification: int
+    waiting_apply: int
+    certified: int
+    applied: int
+    local: int
+
+
+@dataclass(frozen=True, slots=True)
+class GtidExecuted:
+    """Transactions that a member has committed without a gap, told every 60 periods."""
+
+    kind: ClassVar[int] = Kind.GTID_EXECUTED
+    size_bytes: ClassVar[int] = 300
+
+    member: int
+    committed: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncBefore:
+    """Asks for its own place in the order: what is before it must be applied first."""
+
+    kind: ClassVar[int] = Kind.SYNC_BEFORE
+    size_bytes: ClassVar[int] = 150
+
+    member: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A member has applied a transaction up to its commit."""
+
+    kind: ClassVar[int] = Kind.PREPARED
+    size_bytes: ClassVar[int] = 150
+
+    member: int
+    order: int
+
+
+class Ordered:
+    """A transaction at its place in the order, on a member that applies it (see ``Change``)."""
+
+    __slots__ = (
+        "events", "locks", "order", "origin", "parent", "scans", "seqno", "size_bytes",
+        "transaction", "written_s",
+    )  # fmt: skip
+    protected = True
+
+    def __init__(
+        self, message: TransactionMessage, order: int, seqno: int, parent: int, now_s: float
+    ) -> None:
+        self.transaction: Transaction = message.transaction
+        self.origin = message.origin
+        self.locks = message.locks
+        self.scans = message.scans
+        self.size_bytes = message.entry.size_bytes
+        self.events = message.entry.events
+        self.order = order
+        self.seqno = seqno
+        self.parent = parent
+        self.written_s = now_s
+
+    def abort(self) -> None:
+        """Required of a lock owner; nothing aborts an ordered transaction."""
+        raise AssertionError("an ordered transaction cannot be aborted")

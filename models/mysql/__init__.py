@@ -1,0 +1,1 @@
+"""What all products around MySQL and MariaDB servers share."""

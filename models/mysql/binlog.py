@@ -1,0 +1,299 @@
+"""How a server commits: two-phase commit between storage engine and binary log, by generation.
+
+========================  =====================================  ================================
+server                    pipeline                               fsyncs on the path of a commit
+========================  =====================================  ================================
+no binary log             ``RedoCommit``                         1 redo, shared
+MySQL 5.0, 5.1 built-in   ``SerialCommit(whole=True)``           2 redo + 1 binlog, one at a time
+MySQL 5.5                 ``SerialCommit``                       2 redo, shared; 1 binlog each
+MySQL 5.6                 ``GroupCommit(redo_at_prepare=True)``  1 redo, 1 binlog, both shared
+MySQL 5.7 and later       ``GroupCommit``                        1 redo, 1 binlog per group
+MariaDB 10.0 and later    ``MariadbCommit``                      1 redo, 1 binlog, both shared
+========================  =====================================  ================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simrep.kernel.clock import Clock
+from simrep.models.mysql.commit import Call, Commit, CommitHooks, Engine, Group, total_bytes
+from simrep.server.stage import Stage
+from simrep.server.storage import Binlog
+
+__all__ = ["GroupCommit", "MariadbCommit", "RedoCommit", "SerialCommit"]
+
+
+class RedoCommit:
+    """No binary log: the engine commits in memory, then its redo log is flushed.
+
+    Row locks are released before the flush, so a hot row is not bound by the fsync; a transaction
+    that builds on another has the later log position and cannot become durable before it
+    (InnoDB: trx_commit_in_memory releases the locks and then calls trx_flush_log_if_needed).
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.stages = (engine.redo.stage,)
+
+    def commit(self, size_bytes: int, committed: Call, done: Call, argument: Any = None) -> None:
+        """See ``CommitPipeline.commit``."""
+        self._engine.commit([Commit(size_bytes, committed, done, argument)], self._flush)
+
+    def _flush(self, group: Group) -> None:
+        self._engine.redo.flush(total_bytes(group), self._engine.answer_each, group)
+
+
+class _Pipeline:
+    """What the pipelines with a binary log share: redo at prepare or not, then a first queue.
+
+    The last stage is left when the engine has committed a group.
+    """
+
+    _first: Stage[Commit]
+    _last: Stage[Any]
+
+    def __init__(
+        self, engine: Engine, binlog: Binlog, hooks: CommitHooks | None, *, redo_at_prepare: bool
+    ) -> None:
+        self._engine = engine
+        self._binlog = binlog
+        self._hooks = hooks or CommitHooks()
+        self._redo_at_prepare = redo_at_prepare
+
+    def commit(self, size_bytes: int, committed: Call, done: Call, argument: Any = None) -> None:
+        """See ``CommitPipeline.commit``."""
+        entry = Commit(size_bytes, committed, done, argument)
+        if self._redo_at_prepare:
+            self._engine.redo.flush(size_bytes, self._first.join, entry)
+        else:
+            self._first.join(entry)
+
+    def _enter(self, group: Group) -> None:
+        if self._redo_at_prepare:
+            self._write(group)
+        else:
+            self._engine.redo.flush(total_bytes(group), self._write, group)
+
+    def _write(self, group: Group) -> None:
+        self._binlog.write(len(group), total_bytes(group), self._written, group)
+
+    def _written(self, group: Group) -> None:
+        self._binlog.sync(self._synced, group)
+
+    def _synced(self, group: Group) -> None:
+        self._hooks.after_flush(group)
+        self._hooks.readable(group)
+
+    def _engine_commit(self, group: Group) -> None:
+        self._engine.commit(group, self._committed)
+
+    def _committed(self, group: Group) -> None:
+        self._last.leave()
+        self._answer(group)
+
+    def _answer(self, group: Group) -> None:
+        self._hooks.after_commit(group, self._engine.answer)
+
+
+class SerialCommit(_Pipeline):
+    """MySQL 5.5 and before: one transaction at a time holds ``prepare_commit_mutex``.
+
+    Prepare (redo fsync) - mutex - binlog write and fsync - engine commit - mutex released -
+    redo fsync. The two redo fsyncs are shared by all who wait for them, the binlog's is not.
+
+    Parameters
+    ----------
+    clock : Clock
+    engine : Engine
+    binlog : Binlog
+    whole : bool
+        The mutex spans both redo fsyncs too, as in 5.0 and the InnoDB built into 5.1.
+    hooks : CommitHooks, optional
+
+    References
+    ----------
+    MySQL worklog 5223 (group commit of the binary log) lists the steps; storage/innobase/handler/
+    ha_innodb.cc (innobase_xa_prepare, innobase_commit) of 5.0 and 5.5.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        engine: Engine,
+        binlog: Binlog,
+        *,
+        whole: bool = False,
+        hooks: CommitHooks | None = None,
+    ) -> None:
+        super().__init__(engine, binlog, hooks, redo_at_prepare=not whole)
+        self._whole = whole
+        self.mutex = Stage(clock, self._enter, "prepare_commit_mutex", largest=1, wake=engine.wake)
+        self._first = self._last = self.mutex
+        self.stages = (engine.redo.stage, self.mutex)
+
+    def _synced(self, group: Group) -> None:
+        super()._synced(group)
+        self._engine_commit(group)
+
+    def _committed(self, group: Group) -> None:
+        # The commit record has no volume to speak of.
+        if self._whole:
+            self._engine.redo.flush(0, super()._committed, group)
+        else:
+            self.mutex.leave()
+            self._engine.redo.flush(0, self._answer, group)
+
+
+class GroupCommit(_Pipeline):
+    """MySQL 5.6 and later: the stages FLUSH, SYNC and COMMIT, each with a queue and a lock.
+
+    A group moves on as a whole and may be joined in the next queue by groups that come after it;
+    different groups are in different stages at the same time.
+
+    Parameters
+    ----------
+    clock : Clock
+    engine : Engine
+    binlog : Binlog
+    redo_at_prepare : bool
+        5.6: every transaction waits for its redo at prepare. 5.7 and later flush the redo once
+        per group in the FLUSH stage.
+    order_commits : bool
+        ``binlog_order_commits``. When off, transactions commit in the engine side by side.
+    sync_delay_s : float
+        ``binlog_group_commit_sync_delay`` in seconds, waited before a SYNC that is due.
+    sync_no_delay_count : int
+        ``binlog_group_commit_sync_no_delay_count``; 0: the whole delay is waited.
+    hooks : CommitHooks, optional
+        ``after_sync`` runs under the lock of the COMMIT stage (if commits are ordered).
+
+    Notes
+    -----
+    The AFTER_COMMIT stage of 8.0 is left out: what is waited for there arrives in order, so one
+    group after the other or all at once makes no difference.
+
+    References
+    ----------
+    sql/binlog.cc, MYSQL_BIN_LOG::ordered_commit (MySQL 8.4).
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        engine: Engine,
+        binlog: Binlog,
+        *,
+        redo_at_prepare: bool = False,
+        order_commits: bool = True,
+        sync_delay_s: float = 0.0,
+        sync_no_delay_count: int = 0,
+        hooks: CommitHooks | None = None,
+    ) -> None:
+        super().__init__(engine, binlog, hooks, redo_at_prepare=redo_at_prepare)
+        self._ordered = order_commits
+        self.flush_stage = self._first = Stage(clock, self._enter, "binlog flush", wake=engine.wake)
+        self.sync_stage = Stage(
+            clock,
+            self._sync,
+            "binlog sync",
+            gather_s=lambda: sync_delay_s if binlog.sync_due else 0.0,
+            gather_count=sync_no_delay_count,
+            wake=engine.wake,
+        )
+        self.commit_stage = self._last = Stage(
+            clock, self._commit, "binlog commit", wake=engine.wake
+        )
+        self.stages = (engine.redo.stage, self.flush_stage, self.sync_stage, self.commit_stage)
+
+    def _written(self, group: Group) -> None:
+        self._hooks.after_flush(group)
+        if self._binlog.sync_binlog != 1:
+            self._hooks.readable(group)
+        self.sync_stage.join(*group)
+        self.flush_stage.leave()
+
+    def _sync(self, group: Group) -> None:
+        self._binlog.sync(self._synced, group)
+
+    def _synced(self, group: Group) -> None:
+        if self._binlog.sync_binlog == 1:
+            self._hooks.readable(group)
+        if self._ordered:
+            self.commit_stage.join(*group)
+            self.sync_stage.leave()
+        else:
+            self.sync_stage.leave()
+            self._hooks.after_sync(group, self._commit_each)
+
+    def _commit(self, group: Group) -> None:
+        self._hooks.after_sync(group, self._engine_commit)
+
+    def _commit_each(self, group: Group) -> None:
+        for entry in group:
+            self._engine.commit([entry], self._answer)
+
+
+class MariadbCommit(_Pipeline):
+    """MariaDB 10.0 and later: one leader writes and syncs, then hands the group through two locks.
+
+    The redo is flushed at prepare (shared by all who wait). The leader of a group holds LOCK_log
+    for write and fsync, LOCK_after_binlog_sync for the semi-synchronous wait and
+    LOCK_commit_ordered for the engine commits; it lets go of a lock when it has the next one, so
+    groups never merge, and a group that waits for acknowledgement lets one more be written.
+
+    Parameters
+    ----------
+    clock : Clock
+    engine : Engine
+    binlog : Binlog
+    wait_s : float
+        ``binlog_commit_wait_usec``, in seconds.
+    wait_count : int
+        ``binlog_commit_wait_count``; 0: no waiting at all.
+    hooks : CommitHooks, optional
+        ``after_sync`` runs under LOCK_after_binlog_sync.
+
+    References
+    ----------
+    sql/log.cc, MYSQL_BIN_LOG::trx_group_commit_leader (MariaDB 10.3 and later).
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        engine: Engine,
+        binlog: Binlog,
+        *,
+        wait_s: float = 0.0,
+        wait_count: int = 0,
+        hooks: CommitHooks | None = None,
+    ) -> None:
+        super().__init__(engine, binlog, hooks, redo_at_prepare=True)
+        gather_s = (lambda: wait_s) if wait_count else None
+        self.log_stage = self._first = Stage(
+            clock,
+            self._enter,
+            "LOCK_log",
+            gather_s=gather_s,
+            gather_count=wait_count,
+            wake=engine.wake,
+        )
+        self.after_sync_lock = Stage(clock, self._after_sync, "LOCK_after_binlog_sync", largest=1)
+        self.commit_lock = self._last = Stage(clock, self._commit, "LOCK_commit_ordered", largest=1)
+        self.stages = (engine.redo.stage, self.log_stage, self.after_sync_lock, self.commit_lock)
+
+    def _synced(self, group: Group) -> None:
+        super()._synced(group)
+        self.after_sync_lock.join(group)
+
+    def _answer(self, group: Group) -> None:
+        self._hooks.after_commit(group, self._engine.answer_each)
+
+    def _after_sync(self, groups: list[Group]) -> None:
+        self.log_stage.leave()
+        self._hooks.after_sync(groups[0], self.commit_lock.join)
+
+    def _commit(self, groups: list[Group]) -> None:
+        self.after_sync_lock.leave()
+        self._engine_commit(groups[0])

@@ -1,0 +1,253 @@
+"""A replication channel of a server: its relay log, its appliers, and their commits."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import Any, Protocol
+
+from simrep.measure.moments import Moments
+from simrep.measure.stations import Station
+from simrep.models.mysql import appliers
+from simrep.models.mysql.appliers import Appliers
+from simrep.models.mysql.watched_appliers import WatchedAppliers
+from simrep.models.watched import describe, who
+from simrep.workload.transaction import Transaction
+
+from .applier_options import ApplierCosts, ApplierOptions
+from .server import MysqlServer
+
+__all__ = ["Change", "Channel", "Committing"]
+
+Call = Callable[[Any], object]
+
+_US = 1e-6
+
+
+class Change(appliers.Change, Protocol):
+    """A transaction from elsewhere; it owns the locks of its rows while it is applied.
+
+    Attributes
+    ----------
+    transaction : Transaction
+    size_bytes, events : int
+        Of its events in the relay log.
+    written_s : float
+        When its source had it in order, from which its lag counts.
+    locks : sequence of hashable
+        Existing rows for which local transactions may compete with it.
+    scans : sequence of range
+        The same for neighbouring rows, too many to list.
+    """
+
+    transaction: Transaction
+    size_bytes: int
+    events: int
+    written_s: float
+    locks: tuple[Hashable, ...]
+    scans: tuple[range, ...]
+
+    @property
+    def protected(self) -> bool:
+        """True: nothing aborts it."""
+
+    def abort(self) -> object:
+        """Never called."""
+
+
+class Committing:
+    """A change in the commit pipeline of the server that applies it."""
+
+    __slots__ = ("change", "done", "queued", "seqno")
+
+    def __init__(self, change: Change, queued: Call, done: Call) -> None:
+        self.change = change
+        self.queued = queued
+        self.done = done
+        self.seqno = 0  # in the server's own binary log
+
+
+class Channel:
+    """Writes changes to the relay log, applies and commits them.
+
+    Parameters
+    ----------
+    server : MysqlServer
+        What is applied goes through its commit pipeline.
+    options : ApplierOptions
+    costs : ApplierCosts
+    workers_wait : bool
+        See ``Appliers``.
+    after_apply : callable, optional
+        ``after_apply(change, applied)`` holds up a change that has changed its rows until it
+        calls ``applied(change)``.
+
+    Attributes
+    ----------
+    received, applied : int
+        Transactions.
+    lag : Moments
+        Time in seconds from the source's order to the commit here.
+    """
+
+    def __init__(
+        self,
+        server: MysqlServer,
+        options: ApplierOptions,
+        costs: ApplierCosts,
+        *,
+        workers_wait: bool = False,
+        after_apply: Callable[[Any, Call], object] | None = None,
+    ) -> None:
+        host, name = server.host, server.name
+        self.server = server
+        self._application = host.routine(costs.apply_us * _US)
+        self._apply_row_s = costs.apply_row_us * _US
+        self._after_apply = after_apply
+        self._sync_relay_log = options.sync_relay_log
+        self._unsynced_events = 0
+        self._unsynced_bytes = 0
+        make = Appliers if server.watch is None else WatchedAppliers
+        self._appliers = make(
+            host,
+            self,
+            workers=options.workers,
+            ordered=options.preserve_commit_order,
+            workers_wait=workers_wait,
+            spins=options.commit_pipeline == "mysql-5.7"
+            and options.parallel_type == "LOGICAL_CLOCK",
+            schedule_s=costs.schedule_us * _US,
+            switch_s=costs.switch_us * _US,
+            name=f"{name}/appliers",
+        )
+        if server.watch is not None and isinstance(self._appliers, WatchedAppliers):
+            self._appliers.watch(server.watch, name, partial(describe, name), who)
+        self._pending: deque[Change] = deque()
+        self._waiters: deque[tuple[int, Call, Any]] = deque()
+        self.relay_log_bytes = 0
+        self.received = 0
+        self.applied = 0
+        self.relay_syncs = 0
+        self.lag = Moments()
+
+    # -- the relay log -------------------------------------------------------------------------
+
+    def write(self, change: Change, written: Call) -> None:
+        """Append a change to the relay log for the appliers, then ``written(change)``."""
+        self._unsynced_events += change.events
+        self._unsynced_bytes += change.size_bytes
+        self._sync((change, written))
+
+    def _sync(self, work: tuple[Change, Call]) -> None:
+        """One fsync for every full period of events: a short period costs a transaction several."""
+        period = self._sync_relay_log
+        if period and self._unsynced_events >= period:
+            self._unsynced_events -= period
+            size, self._unsynced_bytes = self._unsynced_bytes, 0
+            self.relay_syncs += 1
+            self.server.disk.sync(size, self._sync, work)
+            return
+        change, written = work
+        self.received += 1
+        self.relay_log_bytes += change.size_bytes
+        self._pending.append(change)
+        self._appliers.submit(change)
+        written(change)
+
+    @property
+    def backlog(self) -> int:
+        """Transactions in the relay log that are not committed here."""
+        return self.received - self.applied
+
+    @property
+    def behind_s(self) -> float:
+        """Age in seconds of the oldest of them."""
+        return self.server.clock.now - self._pending[0].written_s if self._pending else 0.0
+
+    def when_caught_up(self, call: Call, argument: Any = None) -> None:
+        """``call(argument)`` when all that has been received until now is committed."""
+        if self._appliers.low_water >= self.received:
+            call(argument)
+        else:
+            self._waiters.append((self.received, call, argument))
+
+    # -- the appliers --------------------------------------------------------------------------
+
+    def apply(self, change: Change, applied: Call) -> None:
+        """Change the rows; those that other workers change at the same time are different ones."""
+        if self.server.trace is not None:
+            self.server.trace.record(self.server.index, "apply", change.seqno)
+        if change.scans:
+            self._force_scans(((change, applied), change.scans))
+        elif change.locks:
+            work = (change, applied)
+            self.server.locks.force_all(change, change.locks, self._write_rows, work)
+        else:
+            self._write_rows((change, applied))
+
+    def _force_scans(self, step: tuple[tuple[Change, Call], tuple[range, ...]]) -> None:
+        work, scans = step
+        change = work[0]
+        locks = self.server.locks
+        if scans:
+            locks.force_range(change, scans[0], self._force_scans, (work, scans[1:]))
+        else:
+            locks.force_all(change, change.locks, self._write_rows, work)
+
+    def _write_rows(self, work: tuple[Change, Call]) -> None:
+        change, applied = work
+        seconds = self._application.cost(self._apply_row_s * change.transaction.rows)
+        if self._after_apply is None:
+            self.server.host.go_on(seconds, applied, change)
+        else:
+            self.server.host.go_on(seconds, self._hold, work)
+
+    def _hold(self, work: tuple[Change, Call]) -> None:
+        assert self._after_apply is not None
+        self._after_apply(*work)
+
+    def commit(self, change: Change, queued: Call, committed: Call) -> None:
+        """Commit as the server does.
+
+        The next in order may follow when this one has its place in the queue of the binary log;
+        so those that are ready form a group. Without a binary log there is no such queue.
+        """
+        entry = Committing(change, queued, committed)
+        self.server.pipeline.commit(change.size_bytes, self._in_memory, self._durable, entry)
+        if self.server.log_bin:
+            queued(change)
+
+    def _in_memory(self, entry: Committing) -> None:
+        change, server = entry.change, self.server
+        self.applied += 1
+        server.commits += 1
+        self.lag.add(server.clock.now - change.written_s)
+        server.hooks.in_engine(entry)
+        if server.trace is not None:
+            server.trace.record(server.index, "commit", change.seqno, change.transaction.client)
+        if change.transaction.journal is not None:
+            change.transaction.journal.committed(server.index)
+        if change.locks or change.scans:
+            server.locks.release_all(change)
+        if not server.log_bin:
+            entry.queued(change)
+
+    def _durable(self, entry: Committing) -> None:
+        change = entry.change
+        entry.done(change)
+        self.relay_log_bytes -= change.size_bytes
+        low_water = self._appliers.low_water
+        pending = self._pending
+        while pending and pending[0].seqno <= low_water:
+            pending.popleft()
+        waiters = self._waiters
+        while waiters and waiters[0][0] <= low_water:
+            _, call, argument = waiters.popleft()
+            call(argument)
+
+    # -- figures -------------------------------------------------------------------------------
+
+    def stations(self) -> Iterable[Station]:
+        """The appliers."""
+        return [self._appliers]

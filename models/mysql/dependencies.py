@@ -1,0 +1,205 @@
+"""What a source writes into its binary log about which transactions may be applied in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Protocol
+
+from simrep.models.mysql.latest import Latest
+
+__all__ = ["CommitOrder", "CommitParents", "GroupOrder", "RowOrder", "WritesetOrder"]
+
+
+class CommitParents(Protocol):
+    """Decides, in the order of the binary log, what every transaction depends on."""
+
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
+        """The last transaction that must be committed before this one may start.
+
+        Parameters
+        ----------
+        seqno : int
+            Position of the transaction, counted from 1 without gaps.
+        prepared_after : int
+            Latest transaction that was committed when this one was prepared.
+        rows : sequence of hashable
+            Rows that it wrote or referred to.
+        ranges : sequence of range
+            Neighbouring rows that it wrote, instead of listing each; no row is named twice.
+        """
+
+    def end_group(self, last: int) -> None:
+        """The group of transactions up to ``last`` is complete."""
+
+
+class CommitOrder:
+    """``COMMIT_ORDER``: what was committed when it prepared; the others held their locks with it.
+
+    References
+    ----------
+    sql/rpl_trx_tracking.cc, Commit_order_trx_dependency_tracker (MySQL 8.4).
+    """
+
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
+        """See ``CommitParents.parent``."""
+        return prepared_after
+
+    def end_group(self, last: int) -> None:
+        """Groups do not matter."""
+
+
+class RowOrder:
+    """The last transaction with one of the rows, and nothing else.
+
+    MariaDB's optimistic mode: everything starts at once, and rows keep conflicts apart.
+
+    Parameters
+    ----------
+    history_size : int
+        Rows that are remembered, neighbouring ones that were written together as one; when there
+        would be more, all are forgotten and what follows depends on everything before. MariaDB
+        has no such limit: it is one of memory.
+
+    Notes
+    -----
+    Optimistic: a transaction that meets a row of an earlier one waits for it. MariaDB may find
+    the later one in possession of the row, and has to roll it back and start it again.
+    """
+
+    def __init__(self, history_size: int) -> None:
+        self._size = history_size
+        self._writers: Latest[int] = Latest()
+        self._start = 0
+
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
+        """See ``CommitParents.parent``."""
+        writers = self._writers
+        if ranges or writers.ranges.starts:
+            return self._parent_among_ranges(seqno, rows, ranges)
+        last = writers.points
+        full = len(last) + len(rows) > self._size
+        parent = self._start
+        for row in rows:
+            known = last.get(row)
+            if known is None:
+                if not full:
+                    last[row] = seqno
+            elif known < seqno:
+                last[row] = seqno
+                if known > parent:
+                    parent = known
+        if full:
+            self._forget(seqno)
+        return parent
+
+    def end_group(self, last: int) -> None:
+        """Groups do not matter."""
+
+    def _parent_among_ranges(
+        self, seqno: int, rows: Sequence[Hashable], ranges: Sequence[range]
+    ) -> int:
+        """The same where ranges are involved: what it depends on, then what is remembered."""
+        writers = self._writers
+        parent = max(writers.of(rows, ranges), default=0)
+        parent = max(parent, self._start)
+        if self._remembered() + len(rows) + self._size_of(ranges) > self._size:
+            self._forget(seqno)
+        else:
+            writers.note(rows, ranges, seqno)
+        return parent
+
+    def _remembered(self) -> int:
+        return len(self._writers.points) + len(self._writers.ranges)
+
+    def _size_of(self, ranges: Sequence[range]) -> int:
+        """How much of the history they take."""
+        return len(ranges)
+
+    def _forget(self, seqno: int) -> None:
+        self._start = seqno
+        self._writers.clear()
+
+
+class WritesetOrder(RowOrder):
+    """``WRITESET``: by rows, where that allows more than commit order.
+
+    ``history_size`` is ``binlog_transaction_dependency_history_size``. A transaction with more
+    rows than that has no write set: it depends on what was committed when it prepared, and all
+    that follows depends on it.
+
+    Notes
+    -----
+    Left out: what schema changes do. Tables without usable keys, for which MySQL falls back to
+    commit order, are expected to share one key between all their rows.
+
+    References
+    ----------
+    sql/rpl_trx_tracking.cc, Writeset_trx_dependency_tracker::get_dependency (can_use_writesets,
+    exceeds_capacity); sql/rpl_transaction_write_set_ctx.cc, add_write_set (MySQL 8.4).
+    """
+
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
+        """See ``CommitParents.parent``."""
+        number = len(rows)
+        if ranges:
+            number += self._size_of(ranges)
+        if number > self._size:
+            self._forget(seqno)
+            return prepared_after
+        return min(super().parent(seqno, prepared_after, rows, ranges), prepared_after)
+
+    def _remembered(self) -> int:
+        return len(self._writers)
+
+    def _size_of(self, ranges: Sequence[range]) -> int:
+        return sum(map(len, ranges))
+
+
+class GroupOrder:
+    """MariaDB's conservative mode: those that the source committed as one group are independent.
+
+    References
+    ----------
+    MariaDB Knowledge Base, Parallel Replication; the commit id of a GTID event.
+    """
+
+    def __init__(self) -> None:
+        self._before = 0
+
+    def parent(
+        self,
+        seqno: int,
+        prepared_after: int,
+        rows: Sequence[Hashable],
+        ranges: Sequence[range] = (),
+    ) -> int:
+        """See ``CommitParents.parent``."""
+        return self._before
+
+    def end_group(self, last: int) -> None:
+        """What follows depends on all of it."""
+        self._before = last

@@ -1,0 +1,67 @@
+"""A replica of semi-synchronous replication: it acknowledges what is in its relay log."""
+
+from __future__ import annotations
+
+from simrep.contract.cluster import Cluster
+from simrep.models.asynchronous.replica import Replica
+from simrep.models.asynchronous.source_replicas import SOURCE
+from simrep.models.mysql.channel import Change
+from simrep.models.mysql.server import BinlogTransaction, MysqlServer
+
+from .options import SemisyncCosts, SemisyncOptions
+
+__all__ = ["SemisyncReplica"]
+
+_US = 1e-6
+
+# Magic number, position, name of the file (as in "binlog.000001") and packet header.
+_REPLY_BYTES = 26
+
+
+class SemisyncReplica(Replica):
+    """Its IO thread answers the source before it goes on with the next transaction.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    server : MysqlServer
+        The server that it is.
+    options : SemisyncOptions
+    costs : SemisyncCosts
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        server: MysqlServer,
+        options: SemisyncOptions,
+        costs: SemisyncCosts,
+    ) -> None:
+        super().__init__(server, options, costs)
+        self._cluster = cluster
+        self._reply = server.host.routine(costs.reply_us * _US)
+        self._wanted: set[int] = set()
+
+    def receive_flagged(self, message: tuple[BinlogTransaction, bool]) -> None:
+        """The events of a transaction, and whether their receipt is to be acknowledged."""
+        change, wanted = message
+        if wanted:
+            self._wanted.add(change.seqno)
+        self.receive(change)
+
+    def _written(self, change: Change) -> None:
+        """It is in the relay log, synchronised if it was its turn."""
+        trace = self._cluster.trace
+        if trace is not None:
+            trace.record(self.server.index, "receive", change.seqno)
+        if change.seqno in self._wanted:
+            self._wanted.discard(change.seqno)
+            self.server.host.go_on(self._reply.cost(), self._acknowledge, change)
+        else:
+            super()._written(change)
+
+    def _acknowledge(self, change: Change) -> None:
+        cluster = self._cluster
+        reply = (self.server.index, change.seqno)
+        cluster.network.send(self.server.index, SOURCE, _REPLY_BYTES, reply, cluster.clock.now)
+        super()._written(change)

@@ -1,0 +1,183 @@
+"""The source of semi-synchronous replication: where commits wait, and who reads the replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from simrep.contract.cluster import Cluster
+from simrep.models.asynchronous.source import BinlogSource
+from simrep.models.mysql.commit import GoOn, Group
+from simrep.models.mysql.dump import Dump, StopAndWaitDump
+from simrep.models.mysql.laps import mark
+from simrep.models.mysql.server import BinlogTransaction
+from simrep.server.thread import Thread
+from simrep.workload.laps import Lap
+
+from .acknowledgements import Acknowledgements
+from .options import SemisyncCosts, SemisyncOptions
+from .watched import WatchedAcknowledgements
+
+__all__ = ["SemisyncSource"]
+
+_US = 1e-6
+_MS = 1e-3
+
+Wait = tuple[Group, int, GoOn]
+"""A group, the first in it that has not been waited for, and where it goes then."""
+
+
+class SemisyncSource(BinlogSource):
+    """Holds up commits until replicas have acknowledged them.
+
+    ========================  ==============================================================
+    server, wait point        who waits, and for what
+    ========================  ==============================================================
+    MySQL 5.5, 5.6            the leader for each of its group, after the engine's commit
+    5.7 and later AFTER_SYNC  the leader, under LOCK_commit, for the last of its group
+    AFTER_COMMIT              the leader for each of its group, after the engine's commit
+    MariaDB, AFTER_SYNC       the leader, under a lock of its own, for each of its group
+    AFTER_COMMIT              every transaction for itself, after the engine's commit
+    ========================  ==============================================================
+
+    Parameters
+    ----------
+    cluster : Cluster
+    index : int
+        Position of the source.
+    options : SemisyncOptions
+    costs : SemisyncCosts
+
+    Attributes
+    ----------
+    acknowledgements : Acknowledgements
+    unacknowledged : int
+        Transactions whose clients were answered although too few replicas had acknowledged them.
+    """
+
+    def __init__(
+        self, cluster: Cluster, index: int, options: SemisyncOptions, costs: SemisyncCosts
+    ) -> None:
+        mariadb = options.commit_pipeline == "mariadb"
+        self._after_sync = options.wait_point == "AFTER_SYNC"
+        self._last_only = self._after_sync and not mariadb
+        self._each_for_itself = mariadb and not self._after_sync
+        # What goes before a wait: the turn to commit, or what follows the engine's commit.
+        self._lap_before = Lap.COMMIT_ORDER if self._after_sync else Lap.COMMIT
+        if options.commit_pipeline in {"mysql-5.1", "mysql-5.5"}:
+            self._lap_before = Lap.FLUSH
+        self._switch_s = costs.switch_us * _US
+        self._waiting_dumps: dict[int, StopAndWaitDump] | None = (
+            {} if options.stop_and_wait and options.enabled else None
+        )
+        super().__init__(cluster, index, options, costs)
+        self._reading = self._host.routine(costs.acknowledge_us * _US)
+        self._receiver = Thread(self._host)
+        self._numbers = {
+            replica: number
+            for number, replica in enumerate(one for one in range(cluster.size) if one != index)
+        }
+        make: Callable[..., Acknowledgements] = partial(Acknowledgements, cluster.clock)
+        if cluster.watch is not None:
+            make = partial(WatchedAcknowledgements, cluster.watch, cluster, index)
+        self.acknowledgements = make(
+            replicas=len(self._numbers),
+            enabled=options.enabled,
+            count=options.wait_for_replica_count,
+            timeout_s=options.timeout * _MS,
+            wait_no_replica=options.wait_no_replica,
+            changed=None if cluster.trace is None else self._note,
+        )
+        self.unacknowledged = 0
+
+    def _note(self, what: str, position: int) -> None:
+        assert self._cluster.trace is not None
+        self._cluster.trace.record(self._index, what, position)
+
+    # -- the points of a commit --------------------------------------------------------------------
+
+    def after_flush(self, group: Group) -> None:
+        """See ``CommitHooks.after_flush``."""
+        super().after_flush(group)
+        self.acknowledgements.written(self.commits)
+
+    def after_sync(self, group: Group, go_on: GoOn) -> None:
+        """Row locks and the lock of the pipeline's stage are held while the group waits here."""
+        if self._after_sync:
+            self._hold(group, len(group) - 1 if self._last_only else 0, go_on)
+        else:
+            go_on(group)
+
+    def after_commit(self, group: Group, go_on: GoOn) -> None:
+        """Others see the group already, and have its rows; only its own clients wait here."""
+        if self._after_sync:
+            go_on(group)
+        elif self._each_for_itself:
+            for entry in group:
+                self._hold([entry], 0, go_on)
+        else:
+            self._hold(group, 0, go_on)
+
+    def _hold(self, group: Group, first: int, go_on: GoOn) -> None:
+        mark(group, self._lap_before)
+        self._wait((group, first, go_on))
+
+    def _wait(self, wait: Wait) -> None:
+        """Wait for one transaction after the other, and let the group go on."""
+        group, first, go_on = wait
+        for number in range(first, len(group)):
+            position = group[number].argument.seqno
+            if self.acknowledgements.wait(position, self._wake, (group, number + 1, go_on)):
+                return
+        mark(group, Lap.ACKNOWLEDGEMENT)
+        go_on(group)
+
+    def _wake(self, wait: Wait) -> None:
+        self._host.run(self._switch_s, self._wait, wait)
+
+    def answered(self, entry: BinlogTransaction) -> None:
+        """See ``BinlogHooks.answered``."""
+        if entry.seqno > self.acknowledgements.decided:
+            self.unacknowledged += 1
+        if self._cluster.trace is not None:
+            self._note("answer", entry.seqno)
+
+    # -- to and from the replicas ------------------------------------------------------------------
+
+    def _dump(self, replica: int) -> Dump:
+        if self._waiting_dumps is None:
+            return super()._dump(replica)
+        sending = self._host.routine(self._send_s)
+        dump = StopAndWaitDump(self._host, sending, self._transmit, replica)
+        self._waiting_dumps[replica] = dump
+        return dump
+
+    def _transmit(self, replica: int, written: BinlogTransaction) -> bool:
+        """Send a transaction, and with it whether its receipt is to be acknowledged."""
+        wanted = self.acknowledgements.wanted(written.seqno)
+        cluster = self._cluster
+        cluster.network.send(
+            self._index, replica, written.size_bytes, (written, wanted), cluster.clock.now
+        )
+        return wanted
+
+    def receive(self, reply: tuple[int, int]) -> None:
+        """A replica has acknowledged: (its position in the cluster, position in the binary log)."""
+        if self._waiting_dumps is None:
+            self._receiver.do(self._reading.cost(), self._read, reply)
+        else:
+            self._host.run(self._reading.cost(), self._read, reply)
+
+    def _read(self, reply: tuple[int, int]) -> None:
+        replica, position = reply
+        self.acknowledgements.report(self._numbers[replica], position)
+        if self._waiting_dumps is not None:
+            self._waiting_dumps[replica].answered()
+
+    def counters(self) -> dict[str, Any]:
+        """Status variables, and one more that no server has."""
+        return {
+            **self.acknowledgements.counters(),
+            "Unacknowledged_commits": self.unacknowledged,
+        }

@@ -1,0 +1,108 @@
+"""One MySQL or MariaDB server, without replication: the control of every comparison.
+
+Clients execute transactions under row locks and commit them through the redo log of InnoDB and,
+if there is one, the binary log, in the way of the server's generation (``models.mysql.binlog``).
+A cluster of several nodes is as many servers that know nothing of each other.
+
+Assumptions
+-----------
+Conservative
+    One run queue per machine in order of arrival; a large transfer to the disk is not interleaved
+    with small ones.
+Optimistic
+    Reads and the write-back of data pages cost no I/O and do not compete with the logs; the
+    background flush of the redo log once per second costs nothing, nor does the redo of a large
+    transaction before its commit, nor the temporary file of its binary log cache; an fsync always
+    takes the same time.
+Left out
+    Gap locks; checkpoints and full redo logs; ``innodb_support_xa=0``; MariaDB's
+    ``innodb_flush_log_at_trx_commit=3`` and ``binlog_large_commit_threshold``; binary log rotation.
+    A lock wait that times out fails the whole transaction, as with ``innodb_rollback_on_timeout``.
+Validated
+    Not against measurements, beyond one published table of throughput by threads with and
+    without group commit (its shape); default costs are typical figures.
+
+References
+----------
+sql/binlog.cc and storage/innobase/trx/trx0trx.cc of MySQL 8.4; sql/log.cc of MariaDB 10.11;
+MySQL 8.4 Reference Manual, Server System Variables and Binary Logging Options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field
+from simpy.events import Event
+
+from simrep.contract.closed_form.journey import ClosedForm
+from simrep.contract.cluster import Cluster
+from simrep.contract.model import SessionTable
+from simrep.contract.setup import Setup
+from simrep.measure.stations import Station
+from simrep.models.mysql.options import ServerCosts, ServerOptions
+from simrep.models.mysql.server import MysqlServer
+from simrep.workload.transaction import Transaction
+
+__all__ = ["Standalone", "StandaloneOptions"]
+
+
+class StandaloneOptions(ServerOptions):
+    """Those of any server, and whether it has a binary log at all."""
+
+    log_bin: bool = Field(True, description="write a binary log")
+
+
+class Standalone:
+    """The servers of one replication.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Machines, network and clock.
+    options : StandaloneOptions
+    costs : ServerCosts
+    """
+
+    name: ClassVar[str] = "standalone"
+    Options: ClassVar[type[StandaloneOptions]] = StandaloneOptions
+    Costs: ClassVar[type[ServerCosts]] = ServerCosts
+    Session: ClassVar[type[SessionTable] | None] = None
+    changes: ClassVar[bool] = False
+
+    def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
+        self.servers = [
+            MysqlServer(cluster, index, options, costs, log_bin=options.log_bin)
+            for index in range(cluster.size)
+        ]
+
+    @staticmethod
+    def analytic(setup: Setup) -> ClosedForm:
+        """See ``ClosedForm``."""
+        from simrep.models.mysql.analytic import ServerForm
+
+        return ServerForm(setup, log_bin=setup.options.log_bin)  # type: ignore[attr-defined]
+
+    @staticmethod
+    def has_xa(_options: Any) -> bool:
+        """See ``Model.has_xa``."""
+        return False
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        """Open a connection to one server."""
+        return self.servers[node].sessions.connect()
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large."""
+        if transaction.journal is not None:
+            transaction.journal.alone()
+        return self.servers[transaction.node].sessions.transact(transaction)
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]:
+        """Status variables of every server (``SHOW GLOBAL STATUS``)."""
+        return {server.name: server.counters() for server in self.servers}
+
+    def stations(self) -> Iterable[Station]:
+        """Logs and disks; machines are the engine's."""
+        return [station for server in self.servers for station in server.stations()]

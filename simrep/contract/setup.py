@@ -1,0 +1,240 @@
+"""What a scenario comes down to: the model, its options and costs, machines, paths and load."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import BaseModel
+
+from simrep.contract.model import Change, Model, find_model, model_names
+from simrep.errors import ScenarioError, nearest
+from simrep.network.network import Path
+from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
+from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
+from simrep.scenario.pack import Pack, load_pack
+from simrep.scenario.paths import paths
+from simrep.scenario.schema import Scenario
+from simrep.workload.classes import TransactionClass
+from simrep.workload.clients import Workload
+
+__all__ = ["Setup", "setup_of"]
+
+_DEFAULT_RTT_MS = 0.1  # "typical LAN"
+_SHARED = "host"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """Everything that the replications of a run have in common; it can be sent to a process.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        With options, costs, machine and round trip filled in: what a later release changes in
+        its pack or version does not change this run.
+    model : type of Model
+    options, costs : pydantic model
+    machines : mapping of str to MachineTable
+        By name of the host; complete.
+    placement : tuple of str
+        Host of each node.
+    paths : mapping of (int, int) to Path
+    workload : Workload
+    changes : tuple of Change
+        Servers that come and go, in the order of time.
+    versions : mapping of str to str
+        What computes it: package, interpreter, libraries, model and pack.
+    pack : Pack or None
+    """
+
+    scenario: Scenario
+    model: type[Model]
+    options: BaseModel
+    costs: BaseModel
+    machines: Mapping[str, MachineTable]
+    placement: tuple[str, ...]
+    paths: Mapping[tuple[int, int], Path]
+    workload: Workload
+    changes: tuple[Change, ...]
+    versions: Mapping[str, str]
+    pack: Pack | None = None
+
+
+def setup_of(scenario: Scenario) -> Setup:
+    """Find the model and the pack of a scenario and put together what they say.
+
+    Raises
+    ------
+    ScenarioError
+        For a model, version, pack, option or cost that does not exist or is not allowed.
+    """
+    cluster, network = scenario.cluster, scenario.network
+    model = _model(cluster.model)
+    package = model.__module__.rpartition(".")[0]
+    pack = None
+    if cluster.pack is not None:
+        pack = load_pack(cluster.pack, package, scenario.folder)
+    defaults = version_defaults(package, cluster.model, cluster.version)
+    options = resolve(
+        model.Options, "cluster.options", {f"version {cluster.version}": defaults}, cluster.options
+    )
+    costs = resolve(
+        model.Costs,
+        "cluster.costs",
+        {} if pack is None else {f"pack {cluster.pack}": _costs_for(model, pack)},
+        cluster.costs,
+    )
+    machine = cluster.machine.above(
+        DEFAULT_MACHINE if pack is None else pack.machine.above(DEFAULT_MACHINE)
+    )
+    rtt_ms = network.rtt_ms
+    if rtt_ms is None and pack is not None:
+        rtt_ms = pack.network.rtt_ms
+    if rtt_ms is None:
+        rtt_ms = _DEFAULT_RTT_MS
+    relay_us = network.relay_us
+    if relay_us is None:
+        relay_us = 0.0 if pack is None or not cluster.shared_host else pack.network.relay_us
+    if relay_us and not cluster.shared_host:
+        raise ScenarioError(
+            "network.relay_us",
+            "a delay relay needs a machine that all nodes share",
+            "set cluster.shared_host = true",
+        )
+    complete = scenario.model_copy(
+        update={
+            "cluster": cluster.model_copy(
+                update={
+                    "options": in_product_spelling(options),
+                    "costs": in_product_spelling(costs),
+                    "machine": machine,
+                }
+            ),
+            "network": network.model_copy(update={"rtt_ms": rtt_ms, "relay_us": relay_us}),
+        }
+    )
+    nodes = scenario.node_tables()
+    if cluster.shared_host:
+        placement: tuple[str, ...] = (_SHARED,) * len(nodes)
+    else:
+        placement = tuple(node.host or node.name for node in nodes)
+    described = {host.name: host for host in scenario.hosts}
+    return Setup(
+        scenario=complete,
+        model=model,
+        options=options,
+        costs=costs,
+        machines={
+            name: described[name].above(machine) if name in described else machine
+            for name in dict.fromkeys(placement)
+        },
+        placement=placement,
+        paths=paths(network, nodes, rtt_ms, relayed=relay_us > 0),
+        workload=_workload(scenario, model, options),
+        changes=_changes(scenario, model),
+        versions=_versions(scenario, pack),
+        pack=pack,
+    )
+
+
+def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Workload:
+    """The load, with the session variables of its classes as the model understands them."""
+    workload = scenario.workload.workload(scenario.node_names)
+
+    def understood(one: TransactionClass, path: str) -> TransactionClass:
+        if one.xa_hold_s is not None and not model.has_xa(options):
+            raise ScenarioError(
+                f"{path}.xa_hold_ms",
+                f"model {model.name!r} has no XA transactions in this version",
+                "galera has, from Galera 4 on",
+            )
+        if one.session is None:
+            return one
+        table = model.Session
+        if table is None:
+            raise ScenarioError(
+                f"{path}.session", f"model {model.name!r} knows no session variables", "remove them"
+            )
+        session = resolve(table, f"{path}.session", {}, one.session)
+        try:
+            session.check(options)
+        except ScenarioError as error:
+            where = f"{path}.session.{error.path}"
+            raise ScenarioError(where, error.problem, error.hint) from None
+        return replace(one, session=session)
+
+    return replace(
+        workload,
+        classes=tuple(
+            understood(one, f"workload.class.{position}")
+            for position, one in enumerate(workload.classes)
+        ),
+        scheduled=tuple(
+            replace(
+                one,
+                transaction_class=understood(
+                    one.transaction_class, f"workload.scheduled.{position}"
+                ),
+            )
+            for position, one in enumerate(workload.scheduled)
+        ),
+    )
+
+
+def _changes(scenario: Scenario, model: type[Model]) -> tuple[Change, ...]:
+    tables = scenario.cluster.changes
+    if tables and not model.changes:
+        raise ScenarioError(
+            "cluster.change", f"servers of model {model.name!r} cannot come and go", "galera's can"
+        )
+    names = scenario.node_names
+    changes = [
+        Change(table.at_s, names.index(table.node), table.what, table.transfer_s)
+        for table in tables
+    ]
+    return tuple(sorted(changes, key=lambda change: change.at_s))
+
+
+def _costs_for(model: type[Model], pack: Pack) -> Mapping[str, Any]:
+    """The costs of a pack; of another model's, those that this one knows by the same name."""
+    if pack.card.model == model.name:
+        return pack.costs
+    if pack.card.model not in model_names():
+        raise ScenarioError(
+            "cluster.pack",
+            f"{pack.card.name!r} holds costs of model {pack.card.model!r}, which is not installed",
+            nearest(pack.card.model, model_names()),
+        )
+    theirs = _model(pack.card.model).Costs
+    given = resolve(theirs, "cluster.costs", {f"pack {pack.card.name}": pack.costs}, {})
+    ours = in_product_spelling(model.Costs())
+    return {
+        spelling: value
+        for spelling, value in in_product_spelling(given).items()
+        if spelling in ours and spelling in by_spelling(theirs, pack.costs)
+    }
+
+
+@cache  # looking through the installed packages takes milliseconds
+def _model(name: str) -> type[Model]:
+    return find_model(name)
+
+
+def _versions(scenario: Scenario, pack: Pack | None) -> dict[str, str]:
+    cluster = scenario.cluster
+    versions: dict[str, Any] = dict(_software())
+    versions["model"] = f"{cluster.model} {cluster.version or '(newest)'}"
+    if pack is not None:
+        versions["pack"] = f"{pack.card.name} sha256:{pack.digest}"
+    return versions
+
+
+@cache
+def _software() -> tuple[tuple[str, str], ...]:
+    packages = tuple((name, version(name)) for name in ("simrep", "simpy", "numpy"))
+    return (*packages, ("python", platform.python_version()))

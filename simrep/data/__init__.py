@@ -1,0 +1,1 @@
+"""Measurements: datasets, what is predicted of them, and how well."""

@@ -1,0 +1,321 @@
+"""What ``dataset.toml`` says: what was measured, and how its columns set a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    model_validator,
+)
+
+from simrep.data.measurements import Value
+from simrep.errors import ScenarioError
+
+__all__ = [
+    "Bands",
+    "Definition",
+    "Extra",
+    "Factor",
+    "Fit",
+    "Information",
+    "Machine",
+    "Metric",
+    "Parameter",
+    "Series",
+    "Show",
+    "System",
+    "WhatIf",
+]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _path_alone(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+def _one_or_several(value: Any) -> Any:
+    return (value,) if isinstance(value, dict) else value
+
+
+def _no_time(value: Any) -> Any:
+    return None if value == "" else value
+
+
+def _with_zone(value: datetime | None) -> datetime | None:
+    return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
+
+
+Moment = Annotated[datetime | None, BeforeValidator(_no_time), AfterValidator(_with_zone)]
+
+
+class Machine(_Table):
+    """What the data were measured on; information."""
+
+    cpu: str = Field("", description="processor")
+    cpus: int | None = Field(None, ge=1, description="number of processors")
+    memory_gb: float | None = Field(None, gt=0, description="memory")
+    system: str = Field("", description="operating system")
+    kernel: str = Field("", description="version of the kernel")
+    tcp_congestion_control: str = Field("", description="how TCP avoids congestion there")
+
+
+class System(_Table):
+    """What is known of the servers of a series; information."""
+
+    name: str = Field(description="of the series")
+    product: str = Field("", description="replication product")
+    server: str = Field("", description="whose servers")
+    version: str = Field("", description="of the servers")
+    model_version: str = Field("", description="version of the model that stands for it")
+    engine: str = Field("", description="what the servers ran in")
+    delay_method: str = Field("", description="what delayed their network")
+    options: dict[str, Any] = Field({}, description="options of the servers")
+    not_simulated: tuple[str, ...] = Field((), description="options that the model does not know")
+    simulated_otherwise: dict[str, str] = Field(
+        {}, description="settings of the servers that the model has another value for"
+    )
+
+
+class Information(_Table):
+    """What a dataset tells of itself, and how much of it is simulated."""
+
+    format: Literal[1] = Field(1, description="version of this format")
+    title: str = Field(description="what was measured, in a line")
+    question: str = Field("", description="what it was measured for")
+    source: str = Field(description="who published or measured it; may be left out if "
+                        "`measured_from` is given")  # fmt: skip
+    experiment: str = Field("", description="experiment of the rig that measured it")
+    measured_from: Moment = Field(None, description="when measuring began")
+    measured_to: Moment = Field(None, description="when it ended")
+    complete: bool = Field(True, description="false: not all that was setup is measured")
+    attempts: NonNegativeInt | None = Field(None, description="rows of the data")
+    marked: NonNegativeInt | None = Field(None, description="rows that a gate has marked")
+    missing: NonNegativeInt | None = Field(None, description="runs that were not measured")
+    base_rtt_ms: float | None = Field(None, ge=0, description="round trip without added delay")
+    machine: Machine = Field(Machine(), description="what it was measured on")
+    systems: tuple[System, ...] = Field((), alias="system", description="what was measured")
+    data: str = Field("data.csv", description="CSV file beside dataset.toml")
+    seed: int = Field(1, ge=0, description="of the simulation")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own(cls, content: Any) -> Any:
+        """What was measured at a known time and comes from nobody else is our own."""
+        if isinstance(content, dict) and "source" not in content and content.get("measured_from"):
+            day = str(content["measured_from"])[:10]
+            return {**content, "source": f"own measurements, {day}"}
+        return content
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        begin, end = self.measured_from, self.measured_to
+        if begin is not None and end is not None and end < begin:
+            raise ScenarioError("measured_to", f"{end} is before measured_from, {begin}")
+        return self
+
+
+class Factor(_Table):
+    """Where the values of a CSV column go in the scenario; a string is the path alone."""
+
+    path: str = Field(description="scenario path that takes the value")
+    optional: bool = Field(
+        False, description="an empty cell leaves the scenario as it is, and is no mistake"
+    )
+    at: dict[str, dict[str, Any]] = Field(
+        {}, description="per value of the column: scenario paths set instead of or besides `path`"
+    )
+
+    def settings(self, value: Value) -> dict[str, Any]:
+        """Scenario paths and what they are set to for a value of the column."""
+        return {self.path: value, **self.at.get(str(value), {})}
+
+
+class Metric(_Table):
+    """What was measured and what a result calls it."""
+
+    column: str = Field(description="CSV column; a cell where it is empty has no such figure")
+    result: str = Field(description='figure of a result, e.g. "makespan_s" or "latency_s.p95"')
+    unit: str = Field(description="of the column; that of the result")
+    label: str = Field(description="what it is called in tables and plots")
+    optional: bool = Field(False, description="empty cells of the column are no mistake")
+    standard_error: str | None = Field(
+        None, description="CSV column with the standard error of each measurement, in the unit"
+    )
+    where: dict[str, tuple[Value, ...]] = Field(
+        {},
+        description="columns and values of the rows whose figure counts: a run of a given "
+        "duration says nothing by having lasted so long",
+    )
+    absolute: float | None = Field(
+        None,
+        gt=0,
+        description="tolerance in the unit: differences are judged by it and not by their "
+        "relative size, and a measured 0 is allowed",
+    )
+    relative: float | None = Field(
+        None, gt=0, description="beside `absolute`: a relative error that is tolerated as well"
+    )
+    missing: float | None = Field(None, description="what stands in the column for no figure")
+    fitted: bool = Field(
+        False, description="the fit knows it in all cells, also in those that it does not use"
+    )
+
+    def applies(self, row: Mapping[str, Value]) -> bool:
+        """Whether the figure of a row counts."""
+        return all(row[column] in values for column, values in self.where.items())
+
+    def tolerates(self, measured: float, predicted: float) -> bool | None:
+        """Whether a difference is within the tolerance; None if it is judged by its size."""
+        if self.absolute is None:
+            return None
+        allowed = max(self.absolute, (self.relative or 0.0) * measured)
+        return abs(predicted - measured) <= allowed + 1e-9  # figures may be whole intervals
+
+
+class Bands(_Table):
+    """Which metrics are drawn beside the time series, by the names of their columns."""
+
+    before: str | None = Field(None, description="a rate before the scheduled transaction")
+    during: str | None = Field(None, description="a rate while it is executed, or until `until`")
+    execution: str | None = Field(None, description="how long that takes, in seconds")
+    until: str | None = Field(
+        None, description="where the level `during` ends, in seconds; default: `execution`"
+    )
+    stall: str | None = Field(None, description="the longest stall, in seconds")
+
+
+class Show(_Table):
+    """Which factors make the axis and the colours of the plot, the rows and blocks of the table."""
+
+    x: str = Field("", description="default: the factor with most values, numbers before texts")
+    by: str | None = Field(
+        None,
+        description="without it one line and one block of each system; if there is no `x` either, "
+        "default: the other factor with most values",
+    )
+    breakdown: bool = Field(
+        False, description="also print where the time of a transaction goes in each system"
+    )
+    timeline: bool = Field(
+        False,
+        description="the plot shows commits over time, a panel per cell, with the marks of the "
+        "scheduled transaction",
+    )
+    bands: Bands = Field(Bands(), description="what the timeline shows of the measurement")
+    panels: dict[str, str] = Field(
+        {}, description="what a panel of the timeline is called, by the value of `x`"
+    )
+
+
+class WhatIf(_Table):
+    """A variant that is simulated beside the measured system and not scored."""
+
+    name: str = Field(description="what it is called")
+    set: dict[str, Any] = Field(description="scenario paths and their values")
+
+
+class Parameter(_Table):
+    """A cost that a fit may change, with what is known about it beforehand."""
+
+    name: str = Field(description="field of the model's costs, or machine.TRAIT")
+    prior: float = Field(gt=0, description="most plausible value before the fit")
+    sigma: float = Field(0.7, gt=0, description="standard deviation of its logarithm")
+    low: float | None = Field(None, gt=0, description="lower bound")
+    high: float | None = Field(None, gt=0, description="upper bound")
+
+    @property
+    def path(self) -> str:
+        """Where it stands in a scenario."""
+        return f"cluster.{self.name}" if "." in self.name else f"cluster.costs.{self.name}"
+
+
+class Extra(_Table):
+    """A further measured column that a fit has to explain."""
+
+    column: str = Field(description="CSV column")
+    result: str = Field(description="figure of a result")
+    noise: float = Field(0.2, gt=0, description="relative standard deviation of a measurement")
+    absolute: float | None = Field(
+        None,
+        gt=0,
+        description="standard deviation in the unit of the column, beside `noise`: differences "
+        "and not ratios are compared, and a measured 0 is allowed",
+    )
+
+
+class Fit(_Table):
+    """How local costs are fitted to the cells that `fit_where` names."""
+
+    parameter: tuple[Parameter, ...] = Field(min_length=1, description="costs that may change")
+    noise: float | None = Field(
+        None,
+        gt=0,
+        description="relative standard deviation of a measurement; default: 5 %, and where "
+        "repetitions tell it their standard error on top",
+    )
+    extra: tuple[Extra, ...] = Field((), description="further columns that it has to explain")
+    replications: int = Field(3, ge=1, description="of every set of costs")
+    seed: int = Field(1, ge=0, description="of the simulation, in every set of costs")
+
+
+class Series(_Table):
+    """One measured system: its rows of the data and the scenario that stands for it."""
+
+    name: str = Field(description="as options name it")
+    title: str = Field(description="for people")
+    scenario: str = Field(description="scenario file beside dataset.toml")
+    where: dict[str, Value] = Field({}, description="columns and values that select its rows")
+    what_if: tuple[WhatIf, ...] = Field((), description="variants that are simulated beside it")
+    fit: Fit | None = Field(None, description="how its local costs are fitted")
+
+
+class Definition(Information):
+    """The content of ``dataset.toml``."""
+
+    replications: int = Field(5, ge=1, description="of the simulation")
+    metrics: Annotated[tuple[Metric, ...], BeforeValidator(_one_or_several)] = Field(
+        alias="metric", min_length=1, description="what was measured; the plot shows the first"
+    )
+    factors: dict[str, Annotated[Factor, BeforeValidator(_path_alone)]] = Field(
+        min_length=1, description="columns that set something in the scenario"
+    )
+    fit_where: dict[str, tuple[Value, ...]] = Field(
+        {}, description="columns and values of the cells that a fit may use"
+    )
+    ignore: tuple[str, ...] = Field((), description="columns that are information")
+    show: Show = Field(Show(), description="how plots and tables are laid out")
+    series: tuple[Series, ...] = Field(min_length=1, description="the measured systems")
+
+    @property
+    def mapped(self) -> set[str]:
+        """Columns that mean something to a simulation or a comparison."""
+        columns = {*self.factors, *self.fit_where}
+        for metric in self.metrics:
+            columns |= {metric.column, *metric.where}
+            columns |= {metric.standard_error} if metric.standard_error else set()
+        for series in self.series:
+            columns |= series.where.keys()
+            columns |= {extra.column for extra in series.fit.extra} if series.fit else set()
+        return columns
+
+    @property
+    def metric(self) -> Metric:
+        """The first of the metrics."""
+        return self.metrics[0]
+
+    @property
+    def scheduled(self) -> str | None:
+        """Name of the scheduled transaction that the metrics are about, if they are."""
+        paths = (metric.result.split(".") for metric in self.metrics)
+        return next((path[1] for path in paths if path[0] == "scheduled"), None)

@@ -1,0 +1,48 @@
+"""What the results of both kinds of dataset share: where they come from, and how they show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simrep.runs.report import Shown
+
+__all__ = ["Reproduced", "plain"]
+
+
+def plain(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as JSON can hold it: what is not a number becomes None."""
+    found: dict[str, Any] = json.loads(json.dumps(content), parse_constant=lambda _: None)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reproduced(Shown):
+    """A dataset that was simulated.
+
+    Attributes
+    ----------
+    seed, replications : int
+    complete : bool
+        False when the work was interrupted and something is missing.
+    versions : mapping of str to str
+        What computed it; models and packs under the names of the systems that use them.
+    """
+
+    seed: int
+    replications: int
+    complete: bool
+    versions: Mapping[str, str]
+
+    def _as_json(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """With its provenance, as JSON can hold it: what is not a number becomes None."""
+        whole = {
+            **content,
+            "seed": self.seed,
+            "replications": self.replications,
+            "complete": self.complete,
+            "versions": dict(self.versions),
+        }
+        return plain(whole)

@@ -1,1 +1,0 @@
-"""Runs, results, datasets, and what a replication model is."""

@@ -1,0 +1,155 @@
+"""Figures of an exploration: a setting beside the first one, and one value at several levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import SubFigure
+
+from simrep.measure.units import duration, number
+from simrep.runs.result import Result
+from simrep.show.plot.breakdown import draw_breakdowns
+from simrep.show.plot.latency_axis import latency_axis
+from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, save, styled
+
+__all__ = ["plot_overview", "plot_settings"]
+
+_WIDTH, _HEIGHT, _PANELS_HEIGHT = 11.0, 4.4, 3.0
+_LEAST_WIDTH = 0.16
+_COLOURS = (PALETTE[0], GREY)
+
+
+def plot_settings(results: Mapping[str, Result], path: str | Path | None = None) -> Sheet:
+    """Draw latencies, throughput and stages of a setting, and of the first one beside it.
+
+    Parameters
+    ----------
+    results : mapping of str to Result
+        By what it is called; the present one first.
+    path : str or Path, optional
+        Where to save it, as PNG, PDF or SVG by the ending of the name.
+    """
+    with styled():
+        figure = Sheet(_WIDTH, _HEIGHT)
+        _draw_settings(figure, results)
+        save(figure, path)
+    return figure
+
+
+def plot_overview(
+    results: Mapping[str, Result],
+    over: str,
+    levels: Sequence[tuple[str, Result]],
+    path: str | Path | None = None,
+) -> Sheet:
+    """Draw a setting, and below it the latencies at several levels of one value.
+
+    Parameters
+    ----------
+    results : mapping of str to Result
+        As in :func:`plot_settings`.
+    over : str
+        What the levels are of.
+    levels : sequence of (str, Result)
+    path : str or Path, optional
+    """
+    with styled():
+        figure = Sheet(_WIDTH, _HEIGHT + _PANELS_HEIGHT)
+        above, below = figure.subfigures(
+            2, 1, squeeze=False, height_ratios=(_HEIGHT, _PANELS_HEIGHT)
+        )[:, 0]
+        _draw_settings(above, results)
+        _draw_levels(below, over, levels)
+        save(figure, path)
+    return figure
+
+
+def _draw_settings(figure: Sheet | SubFigure, results: Mapping[str, Result]) -> None:
+    axes = figure.subplot_mosaic(
+        [["latency", "throughput"], ["latency", "stages"]],
+        width_ratios=(1.0, 1.15), height_ratios=(0.8, 1.0),
+    )  # fmt: skip
+    colours = dict(zip(results, _COLOURS, strict=False))
+    _latencies(axes["latency"], results, colours)
+    _throughputs(axes["throughput"], results, colours)
+    _stages(figure, axes["stages"], results)
+
+
+def _latencies(axes: Axes, results: Mapping[str, Result], colours: Mapping[str, str]) -> None:
+    axes.set_title("Latency")
+    axes.set_xlabel("latency of a committed transaction")
+    axes.set_ylabel("transactions not slower (%)")
+    _distributions(axes, results, colours)
+    if len(results) > 1:
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.0,
+                    handletextpad=0.2, columnspacing=1.0)  # fmt: skip
+
+
+def _distributions(
+    axes: Axes, results: Mapping[str, Result], colours: Mapping[str, str], *, ticks: int = 5
+) -> None:
+    """How many percent of the transactions are not slower, with a point at the 95th percentile."""
+    axes.set_ylim(0, 104)
+    drawn = {label: one for label, one in results.items() if one.histogram.count}
+    if not drawn:
+        _nothing(axes)
+        return
+    for label, one in reversed(drawn.items()):
+        seconds, fraction = one.histogram.cdf()
+        axes.plot(seconds, 100 * fraction, color=colours[label])
+        axes.plot([one.latency_s["p95"]], [95], "o", color=colours[label], markeredgecolor="white",
+                  label=f"{label}: p95 {duration(one.latency_s['p95'])}")  # fmt: skip
+    low = min(one.histogram.percentile(0.1) for one in drawn.values())
+    latency_axis(axes, low, max(one.histogram.max_s for one in drawn.values()), ticks=ticks)
+
+
+def _throughputs(axes: Axes, results: Mapping[str, Result], colours: Mapping[str, str]) -> None:
+    axes.set_title("Throughput")
+    axes.set_xlabel("transactions per second")
+    rates = [one.throughput_tps for one in results.values()]
+    axes.barh(range(len(rates)), rates, height=0.62, color=[colours[label] for label in results])
+    highest = max(rates) or 1.0
+    for row, rate in enumerate(rates):
+        axes.text(rate + 0.01 * highest, row, number(rate), va="center", color=INK)
+    axes.set_xlim(0, 1.15 * highest)
+    _rows(axes, results)
+
+
+def _stages(figure: Sheet | SubFigure, axes: Axes, results: Mapping[str, Result]) -> None:
+    axes.set_title("Where the time goes")
+    drawn = {label: one.breakdown() for label, one in results.items()}
+    drawn = {label: one for label, one in drawn.items() if one.stages}
+    if not drawn:
+        _nothing(axes)
+        return
+    draw_breakdowns(axes, drawn, least_width=_LEAST_WIDTH)
+    axes.set_xlim(right=1.18e3 * max(one.latency_s for one in drawn.values()))
+    axes.set_xlabel("mean latency (ms)")
+    _rows(axes, drawn)
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=8, fontsize=9)
+
+
+def _rows(axes: Axes, labels: Mapping[str, object]) -> None:
+    axes.set_yticks(range(len(labels)), labels=list(labels))
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+
+
+def _draw_levels(figure: SubFigure, over: str, levels: Sequence[tuple[str, Result]]) -> None:
+    panels = figure.subplots(1, len(levels), sharey=True, squeeze=False)[0]
+    for axes, (label, one) in zip(panels, levels, strict=True):
+        axes.set_title(f"{over} = {label}", fontsize=10.5)
+        _distributions(axes, {label: one}, {label: PALETTE[0]}, ticks=3)
+        words = f"p95 {duration(one.latency_s['p95'])}\n{number(one.throughput_tps)}/s"
+        axes.text(0.96, 0.06, words, transform=axes.transAxes, ha="right", va="bottom",
+                  bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
+    panels[0].set_ylabel("not slower (%)")
+    figure.supxlabel("latency of a committed transaction", fontsize=11)
+
+
+def _nothing(axes: Axes) -> None:
+    axes.text(0.5, 0.5, "nothing committed", transform=axes.transAxes, ha="center", color=GREY)
+    axes.set_xticks([])

@@ -1,0 +1,223 @@
+"""What can be moved in an exploration: sliders over values of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Any
+
+from simrep.contract.setup import Setup, setup_of
+from simrep.errors import ScenarioError
+from simrep.scenario import Scenario, with_values
+from simrep.scenario.options import by_spelling
+from simrep.whatif.factors import Given as GivenLevels
+from simrep.whatif.factors import Level, factors
+from simrep.whatif.sensitivity.factors import given_factor
+
+__all__ = ["Given", "Slider", "sliders_of"]
+
+Given = Mapping[str, GivenLevels]
+
+AS_IT_IS = "as it is"
+_FORMS = "give (LOW, HIGH), a list of levels, or labels with the settings of each"
+_FAR_APART = 20.0  # a range that is wider is walked in equal ratios
+_STEPS = 20
+_ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+_CLIENTS = "workload.threads"
+_ALONE = "standalone"  # no commit of it sees the network
+
+_RTTS_MS = (0.2, 1, 2, 5, 10, 20, 30, 50, 80, 100, 150, 200, 300)
+_THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
+_RATES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 4.0)
+_WINDOWS = ("evs.send_window", "evs.user_send_window")
+_WINDOW_SIZES = ((4, 2), (10, 4), (64, 32), (512, 512))
+_MOST_OPTIONS = 3
+_REPLICAS = {"rpl_semi_sync_source_wait_for_replica_count"}  # from 1 to all that there are
+_OPTIONS: dict[str, Sequence[Any]] = {
+    "gcs.fc_limit": (16, 64, 256, 1024),
+    "group_replication_set_write_concurrency": (10, 25, 50, 100, 200),
+    "group_replication_paxos_single_leader": (False, True),
+    "rpl_semi_sync_source_wait_for_replica_count": (),
+    "rpl_semi_sync_source_wait_point": ("AFTER_SYNC", "AFTER_COMMIT"),
+    "wsrep_slave_threads": (1, 2, 4, 8, 16),
+    "replica_parallel_workers": (1, 2, 4, 8, 16),
+    "innodb_flush_log_at_trx_commit": (0, 1, 2),
+    "sync_binlog": (0, 1, 100),
+}
+"""Options that a slider is offered for, where the model has them, the first ones first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """Something that can be moved.
+
+    Attributes
+    ----------
+    name : str
+        Path of a value of the scenario, or a name for levels that change several.
+    levels : tuple of Level
+        What it can be set to.
+    first : int
+        Position of the level that the scenario itself has.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    first: int
+
+
+def sliders_of(scenario: Scenario, given: Given | None) -> tuple[Slider, ...]:
+    """The sliders for a scenario; those that fit its model where none are given.
+
+    Raises
+    ------
+    ScenarioError
+        If a path leads nowhere, or a level is not allowed there.
+    """
+    setup = setup_of(scenario)
+    if given is None:
+        offered = (_slider(scenario, setup, *one, lenient=True) for one in _usual(setup))
+        return tuple(one for one in offered if len(one.levels) > 1)
+    if not given:
+        raise ScenarioError("sliders", "there is nothing to move", "e.g. network.rtt_ms: (1, 200)")
+    return tuple(
+        _slider(scenario, setup, name, levels, lenient=False) for name, levels in given.items()
+    )
+
+
+def _slider(scenario: Scenario, setup: Setup, name: str, given: Any, *, lenient: bool) -> Slider:
+    labelled = isinstance(given, Mapping)
+    levels = list(_levels(scenario, name, given))
+    allowed = []
+    for level in levels:
+        try:
+            setup_of(with_values(scenario, level.settings))
+        except ScenarioError:
+            if not lenient:
+                raise
+        else:
+            allowed.append(level)
+    levels, first = _with_the_first(scenario, setup, name, allowed, labelled=labelled)
+    return Slider(name, tuple(levels), first)
+
+
+def _levels(scenario: Scenario, name: str, given: Any) -> Sequence[Level]:
+    if isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given)):
+        factor = given_factor(scenario, name, *given)
+        values = _round_values(factor.low, factor.high, whole=factor.whole)
+        return [Level(value, {name: value}) for value in values]
+    if not isinstance(given, (str, Sequence, Mapping)):
+        raise ScenarioError(name, f"{given!r} is no range and no levels", _FORMS)
+    (factor_of_sweep,) = factors({name: given})
+    if factor_of_sweep.span is not None:
+        return _levels(scenario, name, (factor_of_sweep.span.low, factor_of_sweep.span.high))
+    return factor_of_sweep.levels
+
+
+def _with_the_first(
+    scenario: Scenario, setup: Setup, name: str, levels: list[Level], *, labelled: bool
+) -> tuple[list[Level], int]:
+    """The levels with that of the scenario among them, and its position."""
+    complete = setup.scenario.to_dict()
+    present = None if labelled else _present(setup, name)
+    for position, level in enumerate(levels):
+        if present is not None and level.label == present:
+            return levels, position
+        if setup_of(with_values(scenario, level.settings)).scenario.to_dict() == complete:
+            return levels, position
+    if not _is_number(present) or not all(_is_number(level.label) for level in levels):
+        label = AS_IT_IS if present is None or not isinstance(present, (bool, str)) else present
+        return [Level(label, {}), *levels], 0
+    levels = sorted([Level(present, {}), *levels], key=lambda level: level.label)
+    return levels, next(position for position, one in enumerate(levels) if not one.settings)
+
+
+def _present(setup: Setup, path: str) -> Any:
+    """What the scenario has there; None if it says nothing."""
+    if path == _CLIENTS:
+        return setup.scenario.workload.clients
+    head, _, rest = path.partition(".")
+    table, _, option = rest.partition(".")
+    if head == "cluster" and table in {"options", "costs"}:
+        kind = setup.model.Options if table == "options" else setup.model.Costs
+        (name,) = by_spelling(kind, {option.replace('"', "").replace("'", ""): None})
+        return getattr(setup.scenario.cluster, table).get(name)
+    value: Any = setup.scenario.to_dict()
+    for step in path.split("."):
+        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, (bool, int, float, str)) else None
+
+
+def _round_values(low: float, high: float, *, whole: bool) -> list[float]:
+    """Round numbers between two, and these two."""
+    if low > 0.0 and high > _FAR_APART * low:
+        powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+        inner = [float(f"{digit}e{power}") for power in powers for digit in _ROUND]
+    else:
+        rough = (high - low) / _STEPS
+        power = 10.0 ** floor(log10(rough))
+        step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough * 0.999)
+        step = float(ceil(step)) if whole else step
+        inner = [
+            float(f"{number * step:.12g}")
+            for number in range(ceil(low / step), floor(high / step) + 1)
+        ]
+    between = (value for value in inner if low < value < high)
+    values = sorted({float(low), *between, float(high)})
+    return [round(value) if whole or value.is_integer() else value for value in values]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _usual(setup: Setup) -> Iterator[tuple[str, Any]]:
+    """Sliders for any scenario: its longest delay, its load, and what its product has."""
+    yield from _delay(setup)
+    workload = setup.scenario.workload
+    if workload.rate_tps is not None:
+        yield "workload.rate_tps", [share * workload.rate_tps for share in _RATES]
+    elif not workload.groups:
+        yield _CLIENTS, _THREADS
+    options = setup.scenario.cluster.options
+    room = _MOST_OPTIONS
+    if all(name in options for name in _WINDOWS):
+        room -= 1
+        yield (
+            "send window",
+            {
+                f"{send}/{user}": {
+                    f"cluster.options.{name}": size
+                    for name, size in zip(_WINDOWS, (send, user), strict=True)
+                }
+                for send, user in _WINDOW_SIZES
+            },
+        )
+    replicas = len(setup.scenario.node_names) - 1
+    for name in [name for name in _OPTIONS if name in options][:room]:
+        levels = range(1, replicas + 1) if name in _REPLICAS else _OPTIONS[name]
+        yield f"cluster.options.{name}", levels
+
+
+def _delay(setup: Setup) -> Iterator[tuple[str, Any]]:
+    """The longest of the delays that the scenario names, or the one between all nodes."""
+    network = setup.scenario.network
+    named = [
+        (2.0 * path.one_way_ms, f"network.path.{position}.one_way_ms")
+        if path.one_way_ms is not None
+        else (path.rtt_ms, f"network.path.{position}.rtt_ms")
+        for position, path in enumerate(network.paths)
+        if path.one_way_ms is not None or path.rtt_ms is not None
+    ]
+    named += [
+        (egress.delay_ms, f"network.egress.{position}.delay_ms")
+        for position, egress in enumerate(network.egress)
+    ]
+    if named:
+        yield max(named)[1], _RTTS_MS
+    elif network.preset is None and setup.paths and setup.model.name != _ALONE:
+        yield "network.rtt_ms", _RTTS_MS

@@ -1,1 +1,0 @@
-"""Group communication: total order over a mesh of members."""

@@ -1,0 +1,181 @@
+"""One local cost from one benchmark: a dataset of a single cell, and the usual fit."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import tomlkit
+
+from simrep.calibrate.fit import fit
+from simrep.calibrate.objective import Progress
+from simrep.contract.model import find_model
+from simrep.intake.sysbench import Sysbench
+from simrep.runs.run import run
+from simrep.scenario import load, with_value
+
+__all__ = ["COST", "CellFit", "fit_cell"]
+
+COST = "statement_us"
+_SIGMA = 0.7
+"""Of the logarithm of the cost: within a factor of two, probably."""
+_NOISE = 0.05
+_TRANSACTIONS = 3000
+_SHORTEST_S, _LONGEST_S = 1.0, 30.0
+_WARMUP_S = 0.5
+_REPLICATIONS = 2
+_SAYS_NOTHING = 0.5
+"""Of the prior's sigma: with a standard error above, the benchmark says little about the cost."""
+_MET = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class CellFit:
+    """What the fit of a cost to a benchmark found.
+
+    Attributes
+    ----------
+    cost : str
+    prior, value : float
+    standard_error : float
+        Of its logarithm.
+    measured_s, fitted_s : float
+        Mean latency.
+    percentile : int or None
+        Which one sysbench printed.
+    percentile_measured_s, percentile_simulated_s : float or None
+        Its latency: the fit has not seen it.
+    """
+
+    cost: str
+    prior: float
+    value: float
+    standard_error: float
+    measured_s: float
+    fitted_s: float
+    percentile: int | None
+    percentile_measured_s: float | None
+    percentile_simulated_s: float | None
+
+    @property
+    def informative(self) -> bool:
+        """Whether the benchmark says more about the cost than was known before."""
+        return self.standard_error < _SAYS_NOTHING * _SIGMA
+
+    @property
+    def met(self) -> bool:
+        """Whether the scenario reproduces the benchmark with it."""
+        return abs(self.fitted_s / self.measured_s - 1.0) <= _MET
+
+    @property
+    def usable(self) -> bool:
+        """Whether the cost belongs into the pack."""
+        return self.informative and self.met
+
+
+def fit_cell(
+    scenario: Mapping[str, Any],
+    pack: Mapping[str, Any],
+    bench: Sysbench,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> CellFit:
+    """Fit the CPU per statement so that the scenario has the mean latency of the benchmark.
+
+    In a closed loop the mean latency and the throughput say the same (Little's law).
+
+    Parameters
+    ----------
+    scenario, pack : mapping
+        As they will be written.
+    bench : Sysbench
+    executor : concurrent.futures.Executor, optional
+        Where replications run.
+    progress : callable, optional
+        As of ``simrep.fit``.
+    """
+    prior = float(find_model(scenario["cluster"]["model"]).Costs().model_dump()[COST])
+    arrivals = "threads" if bench.target_tps is None else "rate_tps"
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        _write_dataset(folder, scenario, pack, bench, arrivals, prior)
+        found = fit(folder, executor=executor, progress=progress)
+        [estimate], [residual] = found.estimates, found.residuals
+        simulated = _percentile(folder, bench, estimate.value)
+    return CellFit(
+        cost=COST,
+        prior=prior,
+        value=float(f"{estimate.value:.4g}"),
+        standard_error=estimate.standard_error,
+        measured_s=residual.measured,
+        fitted_s=residual.fitted,
+        percentile=bench.percentile[0] if bench.percentile else None,
+        percentile_measured_s=bench.percentile[1] if bench.percentile else None,
+        percentile_simulated_s=simulated,
+    )
+
+
+def _write_dataset(
+    folder: Path,
+    scenario: Mapping[str, Any],
+    pack: Mapping[str, Any],
+    bench: Sysbench,
+    arrivals: str,
+    prior: float,
+) -> None:
+    """A dataset of one cell, which the fit may use."""
+    length = min(max(_TRANSACTIONS / bench.throughput_tps, _SHORTEST_S), _LONGEST_S)
+    cell = deepcopy(dict(scenario))
+    cell["cluster"] = {**cell["cluster"], "pack": "pack.toml"}
+    cell["run"] = {"duration_s": length, "warmup_s": _WARMUP_S}
+    value = cell["workload"][arrivals]
+    parameter = {"name": COST, "prior": prior, "sigma": _SIGMA}
+    definition = {
+        "title": "sysbench",
+        "source": bench.file,
+        "metric": {
+            "column": "mean_s",
+            "result": "latency_s.mean",
+            "unit": "s",
+            "label": "mean latency",
+        },
+        "factors": {arrivals: f"workload.{arrivals}"},
+        "fit_where": {arrivals: [value]},
+        "show": {"x": arrivals},
+        "series": [
+            {
+                "name": "sysbench",
+                "title": "sysbench",
+                "scenario": "scenario.toml",
+                "fit": {
+                    "noise": _NOISE,
+                    "replications": _REPLICATIONS,
+                    "parameter": [parameter],
+                },
+            }
+        ],
+    }
+    for file, content in (
+        ("scenario.toml", cell),
+        ("pack.toml", pack),
+        ("dataset.toml", definition),
+    ):
+        (folder / file).write_text(tomlkit.dumps(content), encoding="utf-8")
+    with (folder / "data.csv").open("w", encoding="utf-8", newline="") as data:
+        csv.writer(data).writerows([(arrivals, "mean_s"), (value, bench.mean_s)])
+
+
+def _percentile(folder: Path, bench: Sysbench, value: float) -> float | None:
+    """The simulated latency of the percentile that sysbench printed; None for one it cannot."""
+    name = f"p{bench.percentile[0]}" if bench.percentile else ""
+    if name not in {"p50", "p95", "p99"}:
+        return None
+    fitted = with_value(load(folder / "scenario.toml"), f"cluster.costs.{COST}", value)
+    return float(run(fitted, seed=1, replications=_REPLICATIONS).latency_s[name])

@@ -1,0 +1,1 @@
+"""Running a scenario: replications, their figures, and how sure they are."""

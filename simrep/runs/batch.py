@@ -1,0 +1,150 @@
+"""Simulating many plans, every replication of which is reduced to a few figures where it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, TypeVar
+
+from simrep.contract.setup import Setup
+from simrep.errors import ScenarioError, nearest
+from simrep.runs.prediction import uncertainty_of, with_drawn_costs
+from simrep.runs.replication import simulate
+from simrep.runs.result import Result
+from simrep.runs.schedule import ScheduledRecord
+
+__all__ = ["Run", "figures_of", "simulate_cells", "simulate_each", "simulate_groups"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a plan.
+
+    Attributes
+    ----------
+    setup : Setup
+    number : int
+        Of the replication whose random numbers it has.
+    drawn : bool
+        Its costs are drawn from what the pack of the plan says of them.
+    """
+
+    setup: Setup
+    number: int
+    drawn: bool = False
+
+
+def simulate_cells(
+    plans: Sequence[Setup],
+    figures: Sequence[str],
+    replications: int,
+    seed: int,
+    executor: Executor | None = None,
+    *,
+    drawn: bool = False,
+) -> Iterator[list[tuple[float, ...]]]:
+    """Figures of every replication of every plan, plan by plan.
+
+    Parameters
+    ----------
+    plans : sequence of Setup
+    figures : sequence of str
+        Figures of a result, e.g. ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
+        ``scheduled.large.execution_s``.
+    replications, seed : int
+    executor : concurrent.futures.Executor, optional
+    drawn : bool
+        Every replication has costs of its own, drawn from what the pack of its plan says of them;
+        those of ``run`` with as many draws.
+    """
+    reduce = partial(figures_of, paths=tuple(figures))
+    return simulate_each(plans, reduce, replications, seed, executor, drawn=drawn)
+
+
+def simulate_each(
+    plans: Sequence[Setup],
+    reduce: Callable[[Result], T],
+    replications: int,
+    seed: int,
+    executor: Executor | None = None,
+    *,
+    drawn: bool = False,
+) -> Iterator[list[T]]:
+    """What ``reduce`` makes of every replication of every plan, plan by plan.
+
+    Parameters
+    ----------
+    plans : sequence of Setup
+    reduce : callable
+        Called where the replication ran, since records are large to send around; a function of
+        a module, for processes to find it.
+    """
+    groups = [[Run(setup, number, drawn) for number in range(replications)] for setup in plans]
+    return simulate_groups(groups, reduce, seed, executor)
+
+
+def simulate_groups(
+    groups: Sequence[Sequence[Run]],
+    reduce: Callable[[Result], T],
+    seed: int,
+    executor: Executor | None = None,
+) -> Iterator[list[T]]:
+    """What ``reduce`` makes of every run, group by group; see ``simulate_each``."""
+    if executor is None:
+        for group in groups:
+            yield [_simulate_one(run, seed, reduce) for run in group]
+        return
+    pending = [[executor.submit(_simulate_one, run, seed, reduce) for run in group]
+               for group in groups]  # fmt: skip
+    try:
+        for futures in pending:
+            yield [future.result() for future in futures]
+    finally:
+        for futures in pending:
+            for future in futures:
+                future.cancel()
+
+
+def _simulate_one(run: Run, seed: int, reduce: Callable[[Result], T]) -> T:
+    setup = run.setup
+    if run.drawn and (uncertainty := uncertainty_of(setup)) is not None:
+        setup = with_drawn_costs(setup, uncertainty, seed, run.number)
+    return reduce(Result.combine([simulate(setup, seed, run.number)]))
+
+
+def figures_of(result: Result, paths: Sequence[str]) -> tuple[float, ...]:
+    """Figures of a result by their paths.
+
+    Raises
+    ------
+    ScenarioError
+        If a path leads to no number.
+    """
+    return tuple(_figure(result, path) for path in paths)
+
+
+def _figure(result: Result, path: str) -> float:
+    value: Any = result
+    for name in path.split("."):
+        content = _content(value)
+        if content.get(name) is None:
+            raise ScenarioError(path, f"a result has no {name!r} here", nearest(name, content))
+        value = content[name]
+    if not isinstance(value, (int, float)):
+        raise ScenarioError(path, "is not a number of a result")
+    return float(value)
+
+
+def _content(value: Any) -> dict[str, Any]:
+    """What a path may name next."""
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    if isinstance(value, ScheduledRecord):
+        return value.to_dict()
+    if isinstance(value, Result):
+        return {field.name: getattr(value, field.name) for field in fields(Result)}
+    return {}

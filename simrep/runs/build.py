@@ -1,0 +1,94 @@
+"""From a plan to the machines and the network of one replication."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from simrep.contract.cluster import Cluster
+from simrep.contract.setup import Setup
+from simrep.kernel.chronicle import Chronicle
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Trace
+from simrep.kernel.watch import Watch
+from simrep.network.network import Network, Relay
+from simrep.network.recorded import RecordedNetwork
+from simrep.scenario.cluster import MachineTable
+from simrep.scenario.table import seconds
+from simrep.server.host import Host
+from simrep.server.thread import Thread
+
+__all__ = ["build_cluster", "build_host"]
+
+_NEVER_CONTENDED = 1 << 16  # cores
+
+
+def build_host(clock: Clock, streams: Streams, machine: MachineTable, name: str) -> Host:
+    """A machine with the traits of a complete table."""
+    assert machine.cores is not None
+    assert machine.slice_ms is not None
+    assert machine.spin_ms is not None
+    assert machine.cold_factor is not None
+    assert machine.cold_after_ms is not None
+    assert machine.wakeup_us is not None
+    assert machine.variation is not None
+    return Host(
+        clock,
+        machine.cores,
+        streams=streams,
+        name=name,
+        slice_s=seconds(machine.slice_ms),
+        spin_s=seconds(machine.spin_ms),
+        cold_factor=machine.cold_factor,
+        cold_after_s=seconds(machine.cold_after_ms),
+        wakeup_s=machine.wakeup_us / 1e6,
+        variation=machine.variation,
+        parallel_syncs=machine.parallel_syncs,
+    )
+
+
+def _relay(plan: Setup, host: Host) -> Relay | None:
+    """The delay relay of a test rig: one thread on the machine that all nodes share."""
+    if not plan.scenario.network.relay_us:
+        return None
+    routine = host.routine(plan.scenario.network.relay_us / 1e6)
+    thread = Thread(host)
+    return lambda call, argument: thread.do(routine.cost(), call, argument)
+
+
+def build_cluster(
+    plan: Setup,
+    clock: Clock,
+    streams: Streams,
+    trace: Trace | None = None,
+    watch: Watch | None = None,
+) -> Cluster:
+    """The machines and the network of one replication."""
+    scenario = plan.scenario
+    workload = scenario.workload
+    names = scenario.node_names
+    machines = {
+        name: build_host(clock, streams, machine, f"{name}/cpu")
+        for name, machine in plan.machines.items()
+    }
+    hosts = [machines[name] for name in plan.placement]
+    client_hosts = hosts
+    if workload.client == "own":
+        client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
+    make_network: Callable[..., Network] = Network
+    if isinstance(watch, Chronicle):
+        make_network = partial(RecordedNetwork, watch)
+    return Cluster(
+        clock=clock,
+        streams=streams,
+        network=make_network(clock, streams, names, plan.paths, _relay(plan, hosts[0])),
+        names=names,
+        hosts=hosts,
+        segments=[node.segment for node in scenario.node_tables()],
+        client_hosts=client_hosts,
+        client_delays_s=[seconds(workload.client_rtt_ms) / 2] * len(names),
+        trace=trace,
+        watch=watch,
+        changes=bool(plan.changes),
+    )

@@ -1,0 +1,224 @@
+"""Where a measurement would lie: chance, costs that are not known exactly, and the model's error.
+
+A pack tells how sure its costs are and how far the model was off where they were fitted. Runs whose
+costs are drawn from that, each with the random numbers of a replication, spread by chance and by
+the costs; the error of the model comes on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, inf, isfinite, log, sqrt
+from statistics import fmean, variance
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simrep.contract.setup import Setup
+from simrep.kernel.streams import Streams
+from simrep.scenario.pack import Pack
+from simrep.scenario.prior import prior_of
+
+__all__ = [
+    "CONFIDENCE",
+    "Prediction",
+    "Uncertainty",
+    "predictable",
+    "prediction_interval",
+    "uncertainty_of",
+    "with_drawn_costs",
+]
+
+CONFIDENCE = 0.9
+_MACHINE = "machine."
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Prediction intervals of a run.
+
+    Attributes
+    ----------
+    intervals : mapping of str to (float, float)
+        Where the figure of one measurement lies, by the path of the figure.
+    confidence : float
+        How often it does.
+    draws : int
+        Simulated runs with costs drawn from the pack; with 0 the intervals cover the error of the
+        model alone.
+    costs : tuple of str
+        The costs that were drawn.
+    discrepancy : float
+        The error of the model: standard deviation of the logarithm.
+    """
+
+    intervals: Mapping[str, tuple[float, float]]
+    confidence: float
+    draws: int
+    costs: tuple[str, ...]
+    discrepancy: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncertainty:
+    """How sure the costs of a run are.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Costs, and traits of the machine as ``machine.TRAIT``, that the run takes from fits.
+    covariance : array of shape (names, names)
+        Of their logarithms.
+    discrepancy : float
+        Relative error of the model beyond the costs, as standard deviation of the logarithm.
+    freedom : float
+        On how many cells that rests.
+    """
+
+    names: tuple[str, ...]
+    covariance: NDArray[np.float64]
+    discrepancy: float
+    freedom: float
+
+    def factors(self, seed: int, number: int) -> dict[str, float]:
+        """What the costs are multiplied with in a draw; the same for all runs of a pack."""
+        if not self.names:
+            return {}
+        generator = Streams(seed, number).generator("prediction/costs")
+        logs = generator.multivariate_normal(
+            np.zeros(len(self.names)), self.covariance, method="eigh", check_valid="ignore"
+        )
+        return dict(zip(self.names, np.exp(logs).tolist(), strict=True))
+
+
+def uncertainty_of(setup: Setup) -> Uncertainty | None:
+    """What the pack of a run says of its costs; None without a pack that says so.
+
+    Costs that the scenario sets itself are taken as known. A cost that several fits have
+    determined has the standard error of the last.
+    """
+    pack = setup.pack
+    if pack is None or not pack.fits:
+        return None
+    last = {name: number for number, fit in enumerate(pack.fits) for name in fit.names}
+    names: list[str] = []
+    blocks = []
+    for number, fit in enumerate(pack.fits):
+        used = [
+            position
+            for position, name in enumerate(fit.names)
+            if last[name] == number and _holds(setup, pack, name)
+        ]
+        names += [fit.names[position] for position in used]
+        blocks.append(fit.covariance()[np.ix_(used, used)])
+    covariance = np.zeros((len(names), len(names)))
+    first = 0
+    for block in blocks:
+        end = first + len(block)
+        covariance[first:end, first:end] = block
+        first = end
+    freedom = sum(fit.freedom for fit in pack.fits)
+    squares = sum(fit.freedom * fit.discrepancy**2 for fit in pack.fits)
+    return Uncertainty(tuple(names), covariance, sqrt(squares / freedom), freedom)
+
+
+def _holds(setup: Setup, pack: Pack, name: str) -> bool:
+    """Whether a run takes a cost from its pack."""
+    if not name.startswith(_MACHINE):
+        given = pack.costs.get(name)
+        return given is not None and getattr(setup.costs, name, None) == given
+    trait = name.removeprefix(_MACHINE)
+    given = getattr(pack.machine, trait)
+    return given is not None and any(
+        getattr(machine, trait) == given for machine in setup.machines.values()
+    )
+
+
+def with_drawn_costs(setup: Setup, uncertainty: Uncertainty, seed: int, number: int) -> Setup:
+    """The plan with costs that may as well be true.
+
+    Parameters
+    ----------
+    setup : Setup
+    uncertainty : Uncertainty
+        Of this plan.
+    seed, number : int
+        Of the run and the draw; equal ones give equal costs.
+    """
+    pack = setup.pack
+    assert pack is not None
+    costs: dict[str, float] = {}
+    machines = dict(setup.machines)
+    for name, factor in uncertainty.factors(seed, number).items():
+        if not name.startswith(_MACHINE):
+            costs[name] = factor * getattr(setup.costs, name)
+            continue
+        trait = name.removeprefix(_MACHINE)
+        given = getattr(pack.machine, trait)
+        for host, machine in machines.items():
+            if getattr(machine, trait) == given:
+                prior = prior_of(type(machine).model_fields[trait])
+                least = prior.least if prior is not None and prior.least is not None else 0.0
+                machines[host] = machine.model_copy(update={trait: max(least, factor * given)})
+    drawn: Any = setup.costs.model_copy(update=costs)
+    return replace(setup, costs=drawn, machines=machines)
+
+
+def predictable(setup: Setup) -> set[str]:
+    """The figures of a run that its load does not prescribe."""
+    figures = {f"latency_s.{name}" for name in ("mean", "p50", "p95", "p99")}
+    if setup.workload.per_client is not None:
+        figures.add("makespan_s")
+    if not setup.workload.arrivals:
+        figures.add("throughput_tps")
+    return figures
+
+
+def prediction_interval(
+    values: Sequence[float],
+    discrepancy: float,
+    freedom: float,
+    confidence: float = CONFIDENCE,
+) -> tuple[float, float] | None:
+    """Where a measurement lies, given runs with drawn costs and the error of the model.
+
+    On a logarithmic scale, Student's interval for one further value, with the variance of the
+    model's error added and the degrees of freedom after Welch and Satterthwaite.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One per draw; of a single one only the error of the model is known.
+    discrepancy, freedom : float
+        See ``Uncertainty``.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    (float, float) or None
+        None if a value is not positive.
+
+    References
+    ----------
+    F. E. Satterthwaite: An approximate distribution of estimates of variance components.
+    Biometrics Bulletin 2 (1946), 110-114, doi:10.2307/3002019.
+    """
+    from scipy.special import stdtrit
+
+    if not values or not all(isfinite(value) and value > 0.0 for value in values):
+        return None
+    logs = [log(value) for value in values]
+    count = len(logs)
+    chance = variance(logs) * (1.0 + 1.0 / count) if count > 1 else 0.0
+    model = discrepancy**2
+    total = chance + model
+    if total == 0.0:
+        return values[0], values[0]
+    parts = model**2 / freedom + (chance**2 / (count - 1) if count > 1 else 0.0)
+    degrees = total**2 / parts if parts > 0.0 else inf
+    half = float(stdtrit(degrees, 0.5 + confidence / 2.0)) * sqrt(total)
+    middle = fmean(logs)
+    return exp(middle - half), exp(middle + half)

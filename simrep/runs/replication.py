@@ -1,0 +1,230 @@
+"""One replication of a run: from its plan to what was measured."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+
+from simrep.contract.setup import Setup, setup_of
+from simrep.errors import ShortRunWarning, SimrepError
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Trace, TraceEvent
+from simrep.kernel.watch import Waited, Watch
+from simrep.measure.meter import Meter, TransactionLog
+from simrep.measure.stations import StationWatch
+from simrep.measure.warmup import mser5
+from simrep.runs.build import build_cluster
+from simrep.runs.result import RunRecord
+from simrep.runs.schedule import ScheduledRecord
+from simrep.runs.story import Follow, Story, followed
+from simrep.scenario.schema import Scenario
+from simrep.workload.clients import Clients
+from simrep.workload.laps import LapClock
+
+__all__ = ["Replication", "Traffic", "simulate", "with_run_settings", "with_warmup"]
+
+_PILOT = 2**32 - 1  # the replication that shows the warm-up; no run counts it
+_FEWEST = 10  # transactions that tell anything of a warm-up
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What clients did since the start of the simulation, the warm-up included.
+
+    Every attempt counts, also that of a transaction which is submitted again, so that
+    ``submitted == committed + aborted + in_flight``.
+    """
+
+    submitted: int
+    committed: int
+    aborted: int
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Replication(RunRecord):
+    """A replication that was simulated here: its record, and what only tests and tools need.
+
+    Attributes
+    ----------
+    traffic : Traffic
+    trace : tuple of TraceEvent or None
+        Only when it was asked for.
+    trace_digest : str or None
+        Equal only if the traces are equal bit for bit.
+    waited : tuple of Waited or None
+        What was blocked; only when it was asked for.
+    story : Story or None
+        What happened to transactions and messages; only when it was asked for.
+    """
+
+    traffic: Traffic
+    trace: tuple[TraceEvent, ...] | None = None
+    trace_digest: str | None = None
+    waited: tuple[Waited, ...] | None = None
+    story: Story | None = None
+
+
+def simulate(
+    scenario: Scenario | Setup,
+    seed: int,
+    replication: int = 0,
+    trace: bool = False,
+    watch_s: float | None = None,
+    follow: Follow | None = None,
+) -> Replication:
+    """Simulate one replication.
+
+    Parameters
+    ----------
+    scenario : Scenario or Setup
+        A plan spares reading options and pack again for every replication.
+    seed, replication : int
+        Together they choose the random numbers.
+    trace : bool
+        Keep a trace of what the model did.
+    watch_s : float, optional
+        Keep what was blocked for at least so long, in seconds; nothing if not given.
+    follow : Follow, optional
+        Keep what happened to transactions and messages; nothing if not given.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be run.
+    SimrepError
+        If a fixed number of transactions has not ended at ``run.limit_s``.
+    """
+    setup = setup_of(scenario) if isinstance(scenario, Scenario) else scenario
+    setup = with_warmup(setup, seed)
+    settings = setup.scenario.run
+    clock = LapClock()
+    streams = Streams(seed, replication)
+    tracer = Trace(clock) if trace else None
+    meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
+    clock.laps = meter.laps
+    blocked = Watch(clock, watch_s) if watch_s is not None else None
+    journeys = None
+    if follow is not None:
+        blocked, journeys = followed(clock, setup.scenario.node_names, follow, meter)
+    cluster = build_cluster(setup, clock, streams, tracer, blocked)
+    model = setup.model(cluster, setup.options, setup.costs)
+    hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
+    flushers = [host.flusher for host in hosts if host.flusher is not None]
+    watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
+    clients = Clients(clock, streams, setup.workload, model, meter, cluster.size)
+    for change in setup.changes:
+        clock.at(change.at_s, model.change, change)
+        clock.at(change.at_s, clients.node_changes, change.node)
+
+    until_s = None
+    if settings.duration_s is not None:
+        clients.start()
+        until_s = settings.warmup_s + settings.duration_s
+        clock.run(until_s)
+    elif settings.settle_s is not None:
+        until_s = _run_until_settled(clock, clients, settings.settle_s, settings.limit_s)
+    else:
+        _run_to_completion(clock, clients, settings.limit_s)
+    if blocked is not None:
+        blocked.finish()
+
+    measurement = meter.measurement(until_s, clients.in_flight_since_s)
+    return Replication(
+        seed=seed,
+        replication=replication,
+        measurement=measurement,
+        scheduled=tuple(
+            ScheduledRecord.of(journal, measurement.series) for journal in clients.journals
+        ),
+        counters=model.counters(),
+        stations=watch.use(),
+        traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
+        trace=None if tracer is None else tuple(tracer.events),
+        trace_digest=None if tracer is None else tracer.digest(),
+        waited=None if blocked is None else tuple(blocked.waited),
+        story=None if journeys is None else Story.of(journeys, model, meter.start_s),
+    )
+
+
+def with_warmup(setup: Setup, seed: int) -> Setup:
+    """The plan with the length of its warm-up, if its scenario leaves that to be found out.
+
+    A replication that no figure counts is measured from the beginning, as long as the run is to
+    measure; the rule MSER-5, applied to its latencies, tells what of it is warm-up. All
+    replications then leave out the same time, so that their figures stay independent.
+
+    Parameters
+    ----------
+    setup : Setup
+    seed : int
+        Of the run.
+
+    Warns
+    -----
+    ShortRunWarning
+        If too little commits, or the warm-up takes half of the run or more.
+    """
+    settings = setup.scenario.run
+    if settings.warmup is None:
+        return setup
+    measured = {"warmup": None, "warmup_s": 0.0}
+    log = simulate(
+        with_run_settings(setup, {**measured, "log": True}), seed, _PILOT
+    ).measurement.log
+    assert log is not None
+    return with_run_settings(setup, {**measured, "warmup_s": _warmup_s(log)})
+
+
+def with_run_settings(setup: Setup, settings: Mapping[str, object]) -> Setup:
+    """The plan with other values in the ``[run]`` table of its scenario."""
+    run = setup.scenario.run.model_copy(update=settings)
+    return replace(setup, scenario=setup.scenario.model_copy(update={"run": run}))
+
+
+def _warmup_s(log: TransactionLog) -> float:
+    """When the last transaction ended that still belongs to the warm-up, to the millisecond."""
+    latencies = log.latency_s[log.committed].round(9)  # rounding alone would choose a cut
+    if len(latencies) < _FEWEST:
+        warnings.warn(
+            f"{len(latencies)} transactions committed, too few to tell the warm-up by: lengthen "
+            "run.duration_s, or set run.warmup_s",
+            ShortRunWarning,
+            stacklevel=4,
+        )
+        return 0.0
+    cut = mser5(latencies)
+    if cut == 0:
+        return 0.0
+    ended_s = (log.started_s + log.latency_s)[log.committed]
+    return ceil(1e3 * float(ended_s[cut - 1])) / 1e3
+
+
+def _run_to_completion(clock: Clock, clients: Clients, limit_s: float) -> None:
+    done = clock.all_of(clients.start())
+    clock.run(done | clock.until(limit_s))
+    if not done.processed:
+        raise SimrepError(
+            f"the transactions have not ended after {limit_s:g} simulated seconds (run.limit_s): "
+            f"{clients.committed} committed, {clients.aborted} aborted, "
+            f"{clients.in_flight} in flight"
+        )
+
+
+def _run_until_settled(clock: Clock, clients: Clients, settle_s: float, limit_s: float) -> float:
+    """Until a while after the last scheduled transaction has ended; returns when that is."""
+    clients.start()
+    ended = clock.all_of([journal.closed for journal in clients.journals])
+    clock.run(ended | clock.until(limit_s))
+    if not ended.processed:
+        open_ones = ", ".join(j.name for j in clients.journals if not j.closed.triggered)
+        raise SimrepError(
+            f"scheduled transactions have not ended after {limit_s:g} simulated seconds "
+            f"(run.limit_s): {open_ones}"
+        )
+    until_s = clock.now + settle_s
+    clock.run(until_s)
+    return until_s

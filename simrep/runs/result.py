@@ -1,0 +1,400 @@
+"""What a run hands back: figures, how sure they are, and what it takes to repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import isfinite, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+import numpy as np
+
+from simrep.measure.breakdown import Breakdown
+from simrep.measure.confidence import mean_interval
+from simrep.measure.histogram import LatencyHistogram
+from simrep.measure.json_values import plain
+from simrep.measure.meter import ClassCount, Measurement
+from simrep.measure.series import Series
+from simrep.measure.stations import StationUse
+from simrep.measure.units import duration, number
+from simrep.runs.prediction import Prediction
+from simrep.runs.report import Shown
+from simrep.runs.schedule import ScheduledRecord
+from simrep.workload.laps import LAPS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from rich.console import Group
+
+    from simrep.why.explanation import Explanation
+
+__all__ = ["FIGURES", "Result", "RunRecord"]
+
+Counters = Mapping[str, Mapping[str, float]]
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRecord:
+    """One replication, as the process that ran it hands it over.
+
+    Attributes
+    ----------
+    seed : int
+        Root entropy of the run, shared by its replications.
+    replication : int
+        Number of the replication, from 0.
+    measurement : Measurement
+    counters : mapping of node name to mapping of status variable to value
+        Counted from the start of the simulation, warm-up included.
+    stations : tuple of StationUse
+    scheduled : tuple of ScheduledRecord
+        What became of the scheduled transactions, in the order of the scenario.
+    """
+
+    seed: int
+    replication: int
+    measurement: Measurement
+    counters: Counters = field(default_factory=dict)
+    stations: tuple[StationUse, ...] = ()
+    scheduled: tuple[ScheduledRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Result(Shown):
+    """The result of one run, from one or several replications.
+
+    Figures are per replication, and means when there were several; only the latencies are those
+    of all transactions together, and maxima are those of all replications.
+
+    Attributes
+    ----------
+    throughput_tps : float
+        Committed transactions per second of measured time.
+    makespan_s : float
+        Measured time in seconds: first start to last end for a fixed number of transactions.
+    committed, aborted : float
+        Transactions; whole numbers unless replications differed.
+    latency_s : mapping of str to float
+        ``mean``, ``p50``, ``p95``, ``p99``, ``max`` of committed transactions in seconds; NaN
+        when none committed.
+    stall_max_s : float
+        Longest time without a commit although work was in flight.
+    stall_began_s : float
+        When that began, in simulated seconds; NaN when nothing was measured.
+    counters : mapping of node name to mapping of status variable to value
+        Counted from the start of the simulation, warm-up included.
+    stations : tuple of StationUse
+    series : Series
+        Commits and aborts per interval.
+    intervals : mapping of str to (float, float)
+        95 % confidence intervals over the replications of ``throughput_tps``, ``makespan_s`` and
+        ``latency_s.mean`` to ``latency_s.p99``; empty for one replication.
+    classes : mapping of str to ClassCount
+        By class of transaction, totals over the replications.
+    scheduled : mapping of str to ScheduledRecord
+        What became of each scheduled transaction, by its name; means over the replications.
+    seed : int
+    replications : int
+    scenario : mapping
+        The scenario that was run, with its defaults filled in.
+    versions : mapping of str to str
+        What computed it: package, interpreter, libraries, model and cost pack.
+    histogram : LatencyHistogram
+        Latencies of all committed transactions.
+    runs : tuple of RunRecord
+        The replications.
+    prediction : Prediction or None
+        Where a measurement would lie; only with a pack that tells how sure its costs are.
+    """
+
+    width: ClassVar[int] = 88
+
+    throughput_tps: float
+    makespan_s: float
+    committed: float
+    aborted: float
+    latency_s: Mapping[str, float]
+    stall_max_s: float
+    stall_began_s: float
+    counters: Counters
+    stations: tuple[StationUse, ...]
+    series: Series
+    intervals: Mapping[str, tuple[float, float]]
+    classes: Mapping[str, ClassCount]
+    seed: int
+    replications: int
+    scenario: Mapping[str, Any]
+    versions: Mapping[str, str]
+    histogram: LatencyHistogram
+    runs: tuple[RunRecord, ...]
+    scheduled: Mapping[str, ScheduledRecord] = field(default_factory=dict)
+    prediction: Prediction | None = None
+
+    @classmethod
+    def combine(
+        cls,
+        runs: Sequence[RunRecord],
+        *,
+        scenario: Mapping[str, Any] | None = None,
+        versions: Mapping[str, str] | None = None,
+        prediction: Prediction | None = None,
+    ) -> Result:
+        """The result of replications of one run.
+
+        Parameters
+        ----------
+        runs : sequence of RunRecord
+            At least one, of one seed, each replication once; their order does not matter.
+        scenario, versions : mapping, optional
+            Kept with the result, as is the prediction.
+        prediction : Prediction, optional
+
+        Raises
+        ------
+        ValueError
+            When a replication is there twice or seeds are mixed: counting the same random
+            numbers as independent would make the intervals too narrow.
+        """
+        if not runs:
+            raise ValueError("needs at least one replication")
+        runs = sorted(runs, key=lambda run: run.replication)
+        seeds = sorted({run.seed for run in runs})
+        if len(seeds) > 1:
+            raise ValueError(f"replications of different seeds: {seeds}")
+        numbers = [run.replication for run in runs]
+        if len(set(numbers)) < len(numbers):
+            raise ValueError(f"a replication is there more than once: {numbers}")
+        measured = [run.measurement for run in runs]
+        histogram = LatencyHistogram.merged(m.latency for m in measured)
+        worst = max((m.stall for m in measured), key=lambda stall: stall.seconds)
+        return cls(
+            throughput_tps=_mean([m.throughput_tps for m in measured]),
+            makespan_s=_mean([m.makespan_s for m in measured]),
+            committed=_mean([m.committed for m in measured]),
+            aborted=_mean([m.aborted for m in measured]),
+            latency_s=histogram.figures(),
+            stall_max_s=worst.seconds,
+            stall_began_s=worst.began_s,
+            counters=_mean_counters([run.counters for run in runs]),
+            stations=_mean_stations([run.stations for run in runs]),
+            series=Series.mean([m.series for m in measured]),
+            intervals=_intervals(measured),
+            classes=_total_classes(measured),
+            seed=runs[0].seed,
+            replications=len(runs),
+            scenario=dict(scenario or {}),
+            versions=dict(versions or {}),
+            histogram=histogram,
+            runs=tuple(runs),
+            scheduled={
+                found[0].name: ScheduledRecord.mean(found)
+                for found in zip(*(run.scheduled for run in runs), strict=True)
+            },
+            prediction=prediction,
+        )
+
+    def breakdown(self, kind: str | None = None) -> Breakdown:
+        """Where the latency of the committed transactions goes.
+
+        Parameters
+        ----------
+        kind : str, optional
+            A class of transactions; all of them if not given.
+
+        Returns
+        -------
+        Breakdown
+            Mean time in every stage, over the transactions of all replications.
+
+        Raises
+        ------
+        ValueError
+            If no transaction of that class has ended.
+        """
+        if kind is not None and kind not in self.classes:
+            raise ValueError(f"no class {kind!r}, there are {', '.join(map(repr, self.classes))}")
+        latency = self.histogram if kind is None else self.classes[kind].latency
+        return Breakdown.of(
+            LAPS,
+            [
+                seconds
+                for run in self.runs
+                for of, seconds in run.measurement.laps.items()
+                if kind in {None, of}
+            ],
+            latency.sum_s,
+            latency.count,
+        )
+
+    def explain(self, txn: str | int = "slowest", *, replication: int = 0) -> Explanation:
+        """Why one transaction of a replication took as long as it did (see ``simrep.explain``).
+
+        Parameters
+        ----------
+        txn : str or int
+            ``"slowest"``, a percentile (``"p95"``), or the number of the transaction.
+        replication : int
+            From 0.
+        """
+        from simrep.why.commit import explain
+
+        if replication not in {run.replication for run in self.runs}:
+            raise ValueError(f"no replication {replication}, there are {self.replications}")
+        # Its costs are filled in; a pack that lay beside the scenario's file is not needed again.
+        cluster = {key: one for key, one in self.scenario["cluster"].items() if key != "pack"}
+        scenario = {**self.scenario, "cluster": cluster}
+        return explain(scenario, txn=txn, seed=self.seed, replication=replication)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
+        left_out = {"histogram", "runs", "classes", "scheduled"}
+        if self.prediction is None:
+            left_out.add("prediction")
+        content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
+        if len(self.classes) > 1:
+            content["classes"] = {
+                kind: {
+                    "committed": count.latency.count,
+                    "aborted": count.aborted,
+                    "latency_s": count.latency.figures(),
+                    "breakdown": self.breakdown(kind).to_dict(),
+                }
+                for kind, count in self.classes.items()
+            }
+        if self.scheduled:
+            content["scheduled"] = {name: one.to_dict() for name, one in self.scheduled.items()}
+        content["breakdown"] = self.breakdown().to_dict()
+        return cast(dict[str, Any], plain(content))
+
+    def digest(self) -> str:
+        """SHA-256 of what was simulated: equal for equal runs, on any machine and version.
+
+        Covers the scenario, the seed, all figures and the latency histogram of every
+        replication; not the versions of what computed it, nor the breakdown, which only explains
+        the latency and may become finer without a change of what was simulated, nor the
+        prediction, which is about runs with other costs.
+        """
+        content = self.to_dict()
+        del content["versions"], content["breakdown"]
+        content.pop("prediction", None)
+        for of_class in content.get("classes", {}).values():
+            del of_class["breakdown"]
+        content["buckets"] = [plain(run.measurement.latency.buckets()) for run in self.runs]
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_pandas(self, table: Literal["series", "log"] = "series") -> pd.DataFrame:
+        """A table with a row per interval (``series``) or per transaction (``log``).
+
+        Both have a column ``replication``; the log exists only when the scenario asked for it.
+        """
+        import pandas as pd
+
+        frames = []
+        for run in self.runs:
+            if table == "series":
+                series = run.measurement.series
+                columns: dict[str, Any] = {
+                    "start_s": series.edges_s[:-1],
+                    "commits": series.commits.astype(np.int64),
+                    "aborts": series.aborts.astype(np.int64),
+                }
+            elif table == "log":
+                log = run.measurement.log
+                if log is None:
+                    raise ValueError("this run kept no log of its transactions: ask for it")
+                columns = {f.name: getattr(log, f.name) for f in fields(log)}
+            else:
+                raise ValueError(f"table must be 'series' or 'log', given {table!r}")
+            frames.append(pd.DataFrame({"replication": run.replication, **columns}))
+        return pd.concat(frames, ignore_index=True)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Latency distribution and throughput over time; saved when a path is given."""
+        from simrep.show.plot.run import plot_result
+
+        return plot_result(self, path)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per figure, with its 95 % interval over the replications (NaN for one)."""
+        names = ("throughput_tps", "makespan_s", "committed", "aborted", "stall_max_s")
+        figures = {name: getattr(self, name) for name in names}
+        figures |= {f"latency_s.{name}": value for name, value in self.latency_s.items()}
+        return [
+            {"figure": name, "value": value, "low": bounds[0], "high": bounds[1]}
+            for name, value in figures.items()
+            for bounds in [self.intervals.get(name, (nan, nan))]
+        ]
+
+    def summary(self) -> Group:
+        """Tables for a terminal; ``rich.print(result.summary())`` or ``print(result)``."""
+        from simrep.show.text.run import tables
+
+        return tables(self)
+
+    tables = summary
+
+    def __repr__(self) -> str:
+        return (
+            f"<Result {number(self.throughput_tps)} transactions/s, "
+            f"{number(self.committed)} committed, {number(self.aborted)} aborted in "
+            f"{duration(self.makespan_s)}, p95 {duration(self.latency_s.get('p95', nan))}, "
+            f"seed {self.seed}, replications {self.replications}>"
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    """The mean; of equal values that value itself, so that counts stay whole numbers."""
+    if all(value == values[0] for value in values):
+        return values[0]
+    return sum(values) / len(values)
+
+
+def _mean_counters(runs: Sequence[Counters]) -> dict[str, dict[str, float]]:
+    return {
+        node: {name: _mean([run[node][name] for run in runs]) for name in counters}
+        for node, counters in runs[0].items()
+    }
+
+
+def _mean_stations(runs: Sequence[tuple[StationUse, ...]]) -> tuple[StationUse, ...]:
+    return tuple(StationUse.mean(list(uses)) for uses in zip(*runs, strict=True))
+
+
+def _total_classes(measured: Sequence[Measurement]) -> dict[str, ClassCount]:
+    kinds = sorted({kind for m in measured for kind in m.classes})
+    totals = {}
+    for kind in kinds:
+        counts = [m.classes[kind] for m in measured if kind in m.classes]
+        totals[kind] = ClassCount(
+            LatencyHistogram.merged(count.latency for count in counts),
+            sum(count.aborted for count in counts),
+        )
+    return totals
+
+
+FIGURES: dict[str, Callable[[Measurement], float]] = {
+    "throughput_tps": lambda m: m.throughput_tps,
+    "makespan_s": lambda m: m.makespan_s,
+    "latency_s.mean": lambda m: m.latency.mean_s,
+    "latency_s.p50": lambda m: m.latency.percentile(50),
+    "latency_s.p95": lambda m: m.latency.percentile(95),
+    "latency_s.p99": lambda m: m.latency.percentile(99),
+}
+
+
+def _intervals(measured: Sequence[Measurement]) -> dict[str, tuple[float, float]]:
+    if len(measured) < 2:
+        return {}
+    intervals = {}
+    for name, figure in FIGURES.items():
+        values = [figure(m) for m in measured]
+        if all(isfinite(value) for value in values):
+            interval = mean_interval(values, CONFIDENCE)
+            intervals[name] = (interval.low, interval.high)
+    return intervals

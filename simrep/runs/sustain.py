@@ -1,0 +1,382 @@
+"""The highest rate of arrivals at which no member of a cluster falls behind in the long run.
+
+Throughput that clients see is not what a cluster can keep up: members that apply what others have
+committed may fall behind for as long as nobody slows the writers down. The rate that all of them
+keep up is found by trying: an open stream of arrivals, and a look at what it leaves behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf, sqrt
+from pathlib import Path
+from typing import Any
+
+from simrep.contract.setup import Setup, setup_of
+from simrep.errors import ScenarioError, SimrepError
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.measure.meter import Meter
+from simrep.runs.build import build_cluster
+from simrep.runs.run import run
+from simrep.scenario import Scenario, load, with_values
+from simrep.workload.clients import Clients
+
+__all__ = ["CLIENTS", "Counters", "Probe", "SustainedRate", "behind", "probe", "sustainable_rate"]
+
+Counters = Mapping[str, Mapping[str, float]]
+
+CLIENTS = "clients"
+"""What limits the rate when transactions queue up before they commit, and not after it."""
+
+_QUEUES = ("COUNT_TRANSACTIONS_IN_QUEUE", "COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE")
+_POSITIONS = (  # and what shows that a node follows others by that position
+    ("wsrep_last_committed", "wsrep_last_committed"),
+    ("Handler_commit", "Executed_Gtid_Set"),
+)
+_LONE = 20  # transactions of one client that tell where to start
+_LATENCIES = 20  # a probe lasts at least so many times as long as a lone transaction
+_FEWEST = 500  # arrivals of a probe
+_MOST = 200_000  # and the most: what lasts that long with so many under way has no limit
+_STRICT = 4.0  # standard deviations beyond doubt: a probe ends early
+_STEPS = 30  # doublings or halvings before the search is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One rate that was tried.
+
+    Attributes
+    ----------
+    rate_tps : float
+        Arrivals per second.
+    arrivals : int
+        Transactions that arrived.
+    behind : float
+        Transactions that at the end were not committed, or not yet by the slowest member.
+    drift : float
+        By how much ``behind`` grew in the second half, relative to the arrivals of that half.
+    allowed : float
+        The drift up to which the rate counted as sustained: the finer the search, the less.
+    slowest : str
+        The member that was furthest behind, or ``CLIENTS``.
+    """
+
+    rate_tps: float
+    arrivals: int
+    behind: float
+    drift: float
+    allowed: float
+    slowest: str
+
+    @property
+    def sustained(self) -> bool:
+        """Whether what was left behind did not grow."""
+        return self.drift <= self.allowed
+
+
+@dataclass(frozen=True, slots=True)
+class SustainedRate:
+    """The result of a search.
+
+    Attributes
+    ----------
+    rate_tps : float
+        Between the highest rate that was sustained and the lowest that was not.
+    low_tps, high_tps : float
+        Those two.
+    limited_by : str
+        Who fell behind at ``high_tps``: a member, or ``CLIENTS`` if transactions queued up before
+        they committed.
+    probes : tuple of Probe
+        In the order in which they were tried.
+    """
+
+    rate_tps: float
+    low_tps: float
+    high_tps: float
+    limited_by: str
+    probes: tuple[Probe, ...]
+
+
+def behind(counters: Counters) -> dict[str, float]:
+    """By how many transactions each node is behind, from the counters of a model.
+
+    Parameters
+    ----------
+    counters : mapping of node name to mapping of status variable to value
+        Recognised are the queues of ``performance_schema.replication_group_member_stats``, the
+        positions ``wsrep_last_committed``, and replicas, which have an ``Executed_Gtid_Set``:
+        their ``Handler_commit`` is compared with that of their source. A node with other
+        counters is not behind.
+    """
+    late = dict.fromkeys(counters, 0.0)
+    for position, mark in _POSITIONS:
+        first = max((own.get(position, 0.0) for own in counters.values()), default=0.0)
+        for node, own in counters.items():
+            if mark in own and position in own:
+                late[node] = first - own[position]
+    for node, own in counters.items():
+        late[node] += sum(own.get(name, 0.0) for name in _QUEUES)
+    return late
+
+
+def sustainable_rate(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    seed: int | None = None,
+    replication: int = 0,
+    precision: float = 0.05,
+    start_tps: float | None = None,
+    backlog: Callable[[Counters], Mapping[str, float]] = behind,
+) -> SustainedRate:
+    """Find the highest rate of arrivals that a cluster keeps up in the long run.
+
+    A rate is sustained when, in a run that starts empty, the transactions which have arrived and
+    are not yet committed by every member do not grow in number any more, but for a negligible
+    fraction of the arrivals. The rate is doubled until it is not sustained, then bisected; runs
+    are short at first and get longer as the bracket gets narrower.
+
+    Flow control that begins at a long queue does not show in such short runs: what is found is
+    the rate up to which it would never begin.
+
+    Parameters
+    ----------
+    scenario : str, Path, mapping or Scenario
+        What :func:`simrep.run` takes. Its clients are replaced by Poisson arrivals at the same
+        nodes; of groups, in the proportions of their threads or rates. Its ``[run]`` table
+        matters only for the seed.
+    seed, replication : int
+        Together they choose the random numbers; default: ``run.seed`` of the scenario.
+    precision : float
+        Width of the final bracket, relative to the rate; 0.01 to 0.5. Halving it makes the search
+        four times as long.
+    start_tps : float, optional
+        Rate to try first; default: what one client alone gets.
+    backlog : callable
+        From the counters of a model to the transactions that each node is behind; for models
+        whose counters :func:`behind` does not know. It must hold for a moment while transactions
+        are under way, so counters of both ends of a comparison have to be there.
+
+    Returns
+    -------
+    SustainedRate
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario or an argument is not valid.
+    SimrepError
+        If every rate is sustained, or none.
+
+    Examples
+    --------
+    >>> one = {"cluster": {"model": "standalone", "nodes": 1, "machine": {"cores": 1}}}
+    >>> one["cluster"]["costs"] = {"fsync_us": 0, "statement_us": 1000}
+    >>> found = sustainable_rate({**one, "workload": {"threads": 1}, "run": {"duration_s": 1}})
+    >>> 800 < found.rate_tps < 1000  # a statement of 1 ms, and its commit
+    True
+    """
+    if not 0.01 <= precision <= 0.5:
+        raise ScenarioError("precision", f"must be from 0.01 to 0.5, given {precision}")
+    if start_tps is not None and not 0.0 < start_tps < inf:
+        raise ScenarioError("start_tps", f"must be above 0 and finite, given {start_tps}")
+    if replication < 0:
+        raise ScenarioError("replication", f"must not be negative, given {replication}")
+    loaded = load(scenario)
+    seed = loaded.run.seed if seed is None else seed
+    lone_s = _lone_latency_s(loaded, seed)
+    search = _Search(loaded, seed, replication, precision, lone_s, backlog)
+    return search.run(1.0 / lone_s if start_tps is None else start_tps)
+
+
+def probe(
+    scenario: Scenario, rate_tps: float, *, seed: int, replication: int, precision: float = 0.05
+) -> Probe:
+    """Try one rate, as finely as the end of a search does; see :func:`sustainable_rate`."""
+    lone_s = _lone_latency_s(scenario, seed)
+    search = _Search(scenario, seed, replication, precision, lone_s, behind)
+    return search.probe(rate_tps, precision / 2.0)
+
+
+class _Search:
+    """Doubling and bisection, and the probes that were made."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        replication: int,
+        precision: float,
+        lone_s: float,
+        backlog: Callable[[Counters], Mapping[str, float]],
+    ) -> None:
+        self._scenario = scenario
+        self._seed = seed
+        self._replication = replication
+        self._precision = precision
+        self._lone_s = lone_s
+        self._backlog = backlog
+        self._probes: list[Probe] = []
+        self._low: float | None = None
+        self._high: float | None = None
+        self._limited_by = CLIENTS
+        self._sure = False  # whether the low end was tried as finely as the last step asks
+
+    def run(self, rate: float) -> SustainedRate:
+        """Search from ``rate`` on."""
+        low, high = self._bracket(rate)
+        while True:
+            if high > low * (1.0 + self._precision):
+                self._try(sqrt(low * high), high / low - 1.0)
+            elif not self._sure:  # it was judged by a short run, while the bracket was wide
+                self._try(low, 0.0)
+                if self._low is None:
+                    self._try(low / (1.0 + 4.0 * self._precision), self._precision)
+            else:
+                return SustainedRate(
+                    sqrt(low * high), low, high, self._limited_by, tuple(self._probes)
+                )
+            low, high = self._bracket(rate)
+
+    def _bracket(self, rate: float) -> tuple[float, float]:
+        """A rate that is sustained and one that is not, whatever it takes to find them."""
+        for _ in range(_STEPS):
+            if self._low is not None and self._high is not None:
+                return self._low, self._high
+            if self._low is not None:
+                self._try(2.0 * self._low, 1.0)
+            else:
+                self._try(rate if self._high is None else self._high / 2.0, 1.0)
+        if self._low is not None and self._high is not None:
+            return self._low, self._high
+        raise SimrepError(
+            f"no rate up to {self._low:g} transactions/s is too much"
+            if self._low is not None
+            else f"not even {self._high:g} transactions/s can be kept up"
+        )
+
+    def _try(self, rate: float, width: float) -> None:
+        """A probe that is fine enough for a bracket of that relative width."""
+        finest = self._precision / 2.0
+        allowed = max(finest, width / 8.0)
+        probe = self.probe(rate, allowed)
+        self._probes.append(probe)
+        if probe.sustained:
+            self._low = rate
+            self._sure = allowed == finest
+        else:
+            self._high = rate
+            self._limited_by = probe.slowest
+            if self._low is not None and self._low >= rate:
+                self._low = None
+
+    def probe(self, rate: float, allowed: float) -> Probe:
+        """Let transactions arrive at a rate until it is clear whether they are kept up."""
+        # The number of arrivals in the second half has a standard deviation of its root.
+        wanted = max(_FEWEST, 2.0 * (1.5 / allowed) ** 2, _LATENCIES * self._lone_s * rate)
+        if wanted > _MOST:
+            raise SimrepError(
+                f"no rate up to {self._low or 0.0:g} transactions/s is too much: at {rate:g}, "
+                f"more than {_MOST:,} arrivals would have to be simulated"
+            )
+        stream = _stream(setup_of(_open(self._scenario, rate)), self._seed, self._replication)
+        looks = [(0, {CLIENTS: 0.0})]
+        for part in (0.125, 0.25, 0.5, 1.0):
+            arrivals, in_flight, counters = stream(part * wanted / rate)
+            looks.append((arrivals, {CLIENTS: in_flight, **self._backlog(counters)}))
+            if part > 0.125:
+                probe = _judged(rate, allowed, looks[-2], looks[-1])
+                doubt = _STRICT / sqrt(max(1, looks[-1][0] - looks[-2][0]))
+                if probe.drift > allowed + doubt and self._long_enough(part * wanted / rate):
+                    break
+        return probe
+
+    def _long_enough(self, elapsed_s: float) -> bool:
+        return elapsed_s >= _LATENCIES * self._lone_s
+
+
+Look = tuple[int, Mapping[str, float]]
+
+
+def _judged(rate: float, allowed: float, before: Look, after: Look) -> Probe:
+    arrivals = max(1, after[0] - before[0])
+    grown = {name: count - before[1].get(name, 0.0) for name, count in after[1].items()}
+    clients = grown.pop(CLIENTS)
+    slowest = max(grown, key=grown.__getitem__, default=CLIENTS)
+    member = grown.get(slowest, 0.0)
+    total = after[1][CLIENTS] + max((after[1][name] for name in grown), default=0.0)
+    return Probe(
+        rate_tps=rate,
+        arrivals=after[0],
+        behind=total,
+        drift=(clients + member) / arrivals,
+        allowed=allowed,
+        slowest=slowest if member > clients else CLIENTS,
+    )
+
+
+def _stream(
+    setup: Setup, seed: int, replication: int
+) -> Callable[[float], tuple[int, int, Counters]]:
+    """An open stream of arrivals; called with a time, it goes on until then and says how it is."""
+    clock = Clock()
+    streams = Streams(seed, replication)
+    cluster = build_cluster(setup, clock, streams, None)
+    model = setup.model(cluster, setup.options, setup.costs)
+    clients = Clients(clock, streams, setup.workload, model, Meter(clock))
+    clients.start()
+
+    def until(when: float) -> tuple[int, int, Counters]:
+        clock.run(when)
+        return (
+            clients.committed + clients.aborted + clients.in_flight,
+            clients.in_flight,
+            (model.counters()),
+        )
+
+    return until
+
+
+def _lone_latency_s(scenario: Scenario, seed: int) -> float:
+    """What a transaction takes when there is no other."""
+    changes: dict[str, Any] = _nobody() | {
+        "workload.threads": 1,
+        "workload.transactions_per_client": _LONE,
+        "run.duration_s": None,
+    }
+    if scenario.workload.groups:
+        changes |= {"workload.nodes": [scenario.workload.groups[0].node], "workload.group": []}
+    lone = run(with_values(scenario, changes), seed=seed, replications=1)
+    mean_s = lone.latency_s["mean"]
+    if not mean_s > 0.0:
+        problem = "takes no time, so no rate is too much" if lone.committed else "does not commit"
+        raise SimrepError(f"a lone transaction {problem}")
+    return mean_s
+
+
+def _open(scenario: Scenario, rate: float) -> Scenario:
+    """The scenario with arrivals instead of its clients."""
+    changes = _nobody() | {"run.duration_s": 1.0}
+    groups = scenario.workload.groups
+    if groups:
+        shares = [float(group.threads or group.rate_tps or 0.0) for group in groups]
+        changes["workload.group"] = [
+            {"node": group.node, "rate_tps": rate * share / sum(shares)}
+            for group, share in zip(groups, shares, strict=True)
+        ]
+    else:
+        changes["workload.rate_tps"] = rate
+    return with_values(scenario, changes)
+
+
+def _nobody() -> dict[str, Any]:
+    """No clients and no arrivals."""
+    names = ("threads", "rate_tps", "queries", "transactions_per_client")
+    return {
+        **{f"workload.{name}": None for name in names},
+        "workload.think_time_ms": 0.0,
+        "run.warmup_s": 0.0,
+        "run.warmup": None,
+    }

@@ -1,0 +1,124 @@
+"""The figure of one result: how long transactions took, and how many there were over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from simrep.measure.units import duration, number
+from simrep.show.plot.latency_axis import latency_axis
+from simrep.show.plot.marks import draw_marks, marks_of
+from simrep.show.plot.style import GREY, PALETTE, Sheet, save, styled
+
+if TYPE_CHECKING:
+    from simrep.runs.result import Result
+
+__all__ = ["plot_result"]
+
+_SHOWN_STALL = 2  # a silence of this many intervals is shaded
+_PANEL = (4.3, 3.5)  # inches, about: what the texts around the axes leave of a half of the figure
+
+
+def plot_result(result: Result, path: str | Path | None = None) -> Sheet:
+    """Draw the distribution of the latency and the throughput over time.
+
+    Parameters
+    ----------
+    result : Result
+        Of one or several replications.
+    path : str or Path, optional
+        Where to save it, as PNG, PDF or SVG by the ending of the name.
+
+    Returns
+    -------
+    Sheet
+        A matplotlib figure with two axes.
+    """
+    with styled():
+        figure = Sheet(11.0, 4.6)
+        left, right = figure.subplots(1, 2)
+        _latency(left, result)
+        _throughput(right, result)
+        if name := result.scenario.get("name"):
+            figure.suptitle(str(name), x=0.012, ha="left")
+        save(figure, path)
+    return figure
+
+
+def _latency(axes: Axes, result: Result) -> None:
+    axes.set_title("Latency")
+    axes.set_xlabel("latency of a committed transaction")
+    axes.set_ylabel("transactions not slower (%)")
+    axes.set_ylim(0, 104)
+    seconds, fraction = result.histogram.cdf()
+    if len(seconds) == 0:
+        _nothing(axes)
+        return
+    axes.plot(seconds, 100 * fraction, color=PALETTE[0], zorder=3)
+    axes.fill_between(seconds, 100 * fraction, color=PALETTE[0], alpha=0.10, linewidth=0)
+    latency_axis(axes, result.histogram.percentile(0.1), result.histogram.max_s)
+    for name, percent in (("p50", 50), ("p95", 95), ("p99", 99)):
+        value = result.latency_s[name]
+        axes.plot([value], [percent], "o", color=PALETTE[1], markeredgecolor="white", zorder=4)
+    rows = [f"{name} {duration(result.latency_s[name]):>8}" for name in ("p50", "p95", "p99")]
+    # Percentiles may coincide, so their values stand in one block in the free corner below the
+    # curve instead of at the points.
+    axes.text(0.97, 0.06, "\n".join(rows), transform=axes.transAxes, ha="right", va="bottom",
+              color=PALETTE[1], fontsize=11, linespacing=1.5, fontfamily="monospace",
+              bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
+
+
+def _throughput(axes: Axes, result: Result) -> None:
+    axes.set_title("Throughput")
+    axes.set_xlabel("simulated time (s)")
+    axes.set_ylabel("transactions per second")
+    edges, commits, aborts = result.series.rates()
+    if len(commits) == 0:
+        _nothing(axes)
+        return
+    mean = result.throughput_tps
+    top = max(float(commits.max()), mean)
+    if result.replications > 1:
+        for run in result.runs:
+            own_edges, own, _ = run.measurement.series.rates()
+            axes.stairs(own, own_edges, baseline=None, color=PALETTE[0], alpha=0.25, linewidth=0.8)
+            top = max(top, float(own.max(initial=0.0)))
+    label = "committed" if result.replications == 1 else "committed, mean and each run"
+    axes.stairs(commits, edges, baseline=None, color=PALETTE[0], linewidth=2.0, label=label,
+                zorder=3)  # fmt: skip
+    if np.any(aborts):
+        axes.stairs(aborts, edges, baseline=None, color=PALETTE[1], linewidth=1.6,
+                    label="aborted", zorder=3)  # fmt: skip
+    axes.axhline(mean, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)),
+                 label=f"overall {number(mean)}/s", zorder=2)  # fmt: skip
+    if result.stall_max_s >= _SHOWN_STALL * result.series.interval_s:
+        end = result.stall_began_s + result.stall_max_s
+        axes.axvspan(result.stall_began_s, end, color=PALETTE[4], alpha=0.22, linewidth=0,
+                     label=f"no commit for {duration(result.stall_max_s)}")  # fmt: skip
+    axes.set_xlim(edges[0], edges[-1])
+    # Room above the curve, so that neither the legend nor names of marks cover it.
+    room = 1.6 if result.scheduled else 1.3
+    axes.set_ylim(0, room * top if top > 0 else 1.0)
+    _mark(axes, result)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.legend(loc="upper right", ncols=2, frameon=True, framealpha=0.9, edgecolor="none")
+
+
+def _mark(axes: Axes, result: Result) -> None:
+    """When scheduled transactions began, were replicated, committed, and were everywhere."""
+    several = len(result.scheduled) > 1
+    marks = [
+        (f"{name}: {what}" if several else what, at)
+        for name, record in result.scheduled.items()
+        for what, at in marks_of(record).items()
+    ]
+    draw_marks(axes, marks, width_in=_PANEL[0], height_in=_PANEL[1], top=0.84)
+
+
+def _nothing(axes: Axes) -> None:
+    axes.text(0.5, 0.5, "nothing committed", transform=axes.transAxes, ha="center", color=GREY)
+    axes.set_xticks([])

@@ -1,0 +1,225 @@
+"""The figure of a sweep: lines with bands, a heat map, or the points of a hypercube."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+from simrep.errors import ScenarioError, nearest
+from simrep.measure.figures import unit_of
+from simrep.measure.units import describe, duration, number
+from simrep.show.plot.path_label import path_label
+from simrep.show.plot.style import MARKERS, Sheet, colour, save, styled, value_ticks
+
+if TYPE_CHECKING:
+    from simrep.whatif.swept import Kind, Sweep, SweepPoint
+
+__all__ = ["plot_sweep"]
+
+_FAR_APART = 20.0  # levels whose range is wider are on a logarithmic axis
+_PANELS = 4
+_SPARSE = 16  # with more ticks than that on an axis they would overlap
+_DARK = 0.55  # from here on, the colours of a heat map ask for white text
+
+
+def plot_sweep(
+    sweep: Sweep,
+    path: str | Path | None = None,
+    *,
+    of: str | None = None,
+    kind: Kind | None = None,
+) -> Sheet:
+    """Draw one figure of all points.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    path : str or Path, optional
+        Where to save it, as PNG, PDF or SVG by the ending of the name.
+    of : str, optional
+        Which figure of the results; default: the one that the sweep is about.
+    kind : {"lines", "heat"}, optional
+
+    Returns
+    -------
+    Sheet
+        A matplotlib figure.
+
+    Raises
+    ------
+    ScenarioError
+        If there is nothing to draw, or too many factors for one figure.
+    """
+    figure = sweep.about if of is None else of
+    if figure not in sweep.figures:
+        raise ScenarioError("of", f"the points have no {figure!r}", nearest(figure, sweep.figures))
+    points = [point for point in sweep.points if isfinite(point.mean(figure))]
+    if not points:
+        raise ScenarioError("plot", f"no point has a {figure}")
+    with styled():
+        if kind == "heat":
+            sheet = _heat(sweep, points, figure)
+        elif _crossed(sweep, points):
+            sheet = _lines(sweep, points, figure)
+        else:
+            sheet = _scatter(sweep, points, figure)
+        if sweep.name:
+            sheet.suptitle(sweep.name, x=0.012, ha="left")
+        save(sheet, path)
+    return sheet
+
+
+def _levels(points: Sequence[SweepPoint], factor: str) -> list[Any]:
+    """Levels in the order of the design; numbers from small to large."""
+    levels = list({repr(point.labels[factor]): point.labels[factor] for point in points}.values())
+    return sorted(levels) if all(map(_is_number, levels)) else levels
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _crossed(sweep: Sweep, points: Sequence[SweepPoint]) -> bool:
+    """Whether levels meet in several points, as in a grid."""
+    counts = [len(_levels(points, factor)) for factor in sweep.factors]
+    return len(sweep.factors) == 1 or min(counts) * 2 <= len(points)
+
+
+def _numeric(points: Sequence[SweepPoint], factors: Sequence[str]) -> list[str]:
+    return [name for name in factors if all(map(_is_number, _levels(points, name)))]
+
+
+def _label(figure: str) -> str:
+    """Of an axis with what is drawn of a figure."""
+    if figure.startswith("latency_s."):
+        return f"latency {figure.removeprefix('latency_s.')} (s)"
+    return describe(figure)
+
+
+def _lines(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
+    """The first numeric factor across, the next one as lines, another one as panels."""
+    across = next(iter(_numeric(points, sweep.factors)), sweep.factors[0])
+    others = [name for name in sweep.factors if name != across]
+    if len(others) > 2:
+        raise ScenarioError(
+            "plot", f"{len(sweep.factors)} factors do not fit on lines", "draw to_frame() yourself"
+        )
+    by, facet = [*others, None, None][:2]
+    facets = [None] if facet is None else _levels(points, facet)
+    if len(facets) > _PANELS:
+        raise ScenarioError("plot", f"{facet} has {len(facets)} levels, at most {_PANELS} fit")
+    series = [None] if by is None else _levels(points, by)
+    sheet = Sheet(2.2 + 4.6 * len(facets), 4.6)
+    axes_of = sheet.subplots(1, len(facets), sharey=True, squeeze=False)[0]
+    for axes, value in zip(axes_of, facets, strict=True):
+        for index, one in enumerate(series):
+            chosen = {name: level for name, level in ((by, one), (facet, value)) if name}
+            _line(axes, _matching(points, chosen), across, figure, index, one)
+        _across(axes, points, across)
+        if facet is not None:
+            axes.set_title(f"{path_label(facet, sweep.factors)} {value}")
+    axes_of[0].set_ylim(bottom=0)  # shared, and fixed from now on
+    axes_of[0].set_ylabel(_label(figure))
+    if by is not None:
+        axes_of[-1].legend(title=path_label(by, sweep.factors), loc="best")
+    return sheet
+
+
+def _matching(points: Sequence[SweepPoint], chosen: Mapping[str, Any]) -> list[SweepPoint]:
+    return [p for p in points if all(p.labels[name] == value for name, value in chosen.items())]
+
+
+def _line(
+    axes: Axes, points: Sequence[SweepPoint], across: str, figure: str, index: int, label: Any
+) -> None:
+    levels = _levels(points, across)
+    numeric = all(map(_is_number, levels))
+    ordered = sorted(points, key=lambda point: levels.index(point.labels[across]))
+    x = [p.labels[across] if numeric else str(p.labels[across]) for p in ordered]
+    axes.plot(
+        x, [point.mean(figure) for point in ordered], color=colour(index),
+        marker=MARKERS[index % len(MARKERS)], label=None if label is None else str(label),
+        linestyle="-" if numeric else "none",
+    )  # fmt: skip
+    bounds = [point.interval(figure) for point in ordered]
+    if any(bounds):
+        axes.fill_between(
+            x, [nan if b is None else b.low for b in bounds],
+            [nan if b is None else b.high for b in bounds],
+            color=colour(index), alpha=0.18, linewidth=0,
+        )  # fmt: skip
+
+
+def _across(axes: Axes, points: Sequence[SweepPoint], factor: str) -> None:
+    """The axis of a factor: ticks at its levels, logarithmic if they are far apart."""
+    axes.set_xlabel(path_label(factor, points[0].labels))
+    levels = _levels(points, factor)
+    if not all(map(_is_number, levels)):
+        return
+    if levels[0] > 0 and levels[-1] > _FAR_APART * levels[0]:
+        axes.set_xscale("log")
+    if len(levels) <= _SPARSE:
+        value_ticks(axes.xaxis, [float(level) for level in levels])
+
+
+def _heat(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
+    if len(sweep.factors) != 2:
+        raise ScenarioError(
+            "plot", f"a heat map has two factors, given {len(sweep.factors)}", "draw lines"
+        )
+    across, up = sweep.factors
+    columns, rows = _levels(points, across), _levels(points, up)
+    grid = np.full((len(rows), len(columns)), nan)
+    for point in points:
+        place = rows.index(point.labels[up]), columns.index(point.labels[across])
+        grid[place] = point.mean(figure)
+    sheet = Sheet(min(14.0, 3.4 + 0.8 * len(columns)), min(11.0, 2.2 + 0.5 * len(rows)))
+    axes = sheet.subplots()
+    axes.grid(visible=False)
+    image = axes.imshow(grid, origin="lower", aspect="auto", cmap="Blues")
+    low, high = float(np.nanmin(grid)), float(np.nanmax(grid))
+    for (row, column), value in np.ndenumerate(grid):
+        if isfinite(value):
+            dark = high > low and (value - low) / (high - low) > _DARK
+            text = duration(value) if unit_of(figure) == "s" else number(value)
+            axes.text(column, row, text, ha="center", va="center", fontsize=8.5,
+                      color="white" if dark else "black")  # fmt: skip
+    for axis, levels, factor in ((axes.xaxis, columns, across), (axes.yaxis, rows, up)):
+        axis.set_major_locator(FixedLocator(range(len(levels))))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FixedFormatter([str(level) for level in levels]))
+        axis.set_label_text(path_label(factor, sweep.factors))
+    sheet.colorbar(image, ax=axes, label=_label(figure))
+    return sheet
+
+
+def _scatter(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
+    """A panel for every factor: what all points have there, whatever the others are."""
+    if len(sweep.factors) > 2 * _PANELS:
+        raise ScenarioError("plot", f"{len(sweep.factors)} factors do not fit on one figure")
+    count = len(sweep.factors)
+    wide = min(count, _PANELS)
+    high = -(-count // wide)
+    sheet = Sheet(1.2 + 3.6 * wide, 0.6 + 3.6 * high)
+    panels = sheet.subplots(high, wide, sharey=True, squeeze=False).flatten()
+    means = [point.mean(figure) for point in points]
+    for axes, factor in zip(panels, sweep.factors, strict=False):
+        levels = _levels(points, factor)
+        numeric = all(map(_is_number, levels))
+        x = [p.labels[factor] if numeric else str(p.labels[factor]) for p in points]
+        axes.plot(x, means, "o", color=colour(0), markeredgecolor="white", alpha=0.8)
+        if numeric and levels[0] > 0 and levels[-1] > _FAR_APART * levels[0]:
+            axes.set_xscale("log")
+        axes.set_xlabel(path_label(factor, sweep.factors))
+    for axes in panels[count:]:
+        axes.set_visible(False)
+    panels[0].set_ylim(bottom=0)
+    for axes in panels[::wide]:
+        axes.set_ylabel(_label(figure))
+    return sheet

@@ -1,0 +1,178 @@
+"""The cells of a dataset as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from simrep.data.stage_shares import breakdown_table, breakdowns
+from simrep.measure.units import describe, number
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from simrep.data.cells import Cell, Summary
+    from simrep.data.dataset import Dataset, Metric, Series
+    from simrep.data.reproduce import DatasetResult
+
+__all__ = ["cell_tables", "tables"]
+
+_FAR = 0.20
+"""An error beyond this is shown in red."""
+
+
+def tables(result: DatasetResult) -> Group:
+    """One block per value of the factor that the dataset shows by, and the summary."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts = cell_tables(result)
+    if result.dataset.definition.show.breakdown and result.complete:
+        parts += [Text(), breakdown_table(breakdowns(result.dataset, result.seed))]
+    parts.append(Text(_closing(result)))
+    return Group(*parts)
+
+
+def cell_tables(result: DatasetResult) -> list[Table | Text]:
+    """The blocks alone, with the title of the dataset."""
+    from rich.text import Text
+
+    dataset = result.dataset
+    definition = dataset.definition
+    metrics = definition.metrics
+    measured = f"{_heading(metrics[0])}; " if len(metrics) == 1 else ""
+    parts: list[Table | Text] = [
+        Text(definition.title, style="bold"),
+        Text(f"{measured}source: {definition.source}"),
+    ]
+    for series in definition.series:
+        own = [cell for cell in result.cells if cell.series == series.name]
+        if own:
+            parts += [Text(), Text(series.title, style="bold")]
+        for metric in metrics:
+            of_metric = [cell for cell in own if cell.metric == metric.column]
+            for titles, block in _blocks(definition.show.by, of_metric):
+                whole = [_heading(metric), *titles] if len(metrics) > 1 else titles
+                parts += [
+                    Text("\n" + "; ".join(whole)),
+                    _block(dataset, series, block, result.what_if),
+                ]
+    return parts
+
+
+def _heading(metric: Metric) -> str:
+    return f"{metric.label} ({metric.unit})" if metric.unit else metric.label
+
+
+def _blocks(by: str | None, cells: Sequence[Cell]) -> Iterator[tuple[list[str], list[Cell]]]:
+    """Cells that share a table, with what they have in common."""
+    if by is None:
+        if cells:
+            yield [], list(cells)
+        return
+    for value in dict.fromkeys(cell.factors[by] for cell in cells):
+        yield [f"{describe(by)}: {value}"], [cell for cell in cells if cell.factors[by] == value]
+
+
+def _block(
+    dataset: Dataset, series: Series, cells: Sequence[Cell], what_if: Sequence[Cell]
+) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    shown = dataset.definition.show
+    variants = [
+        variant.name
+        for variant in series.what_if
+        if any(cell.variant == variant.name and cell.series == series.name for cell in what_if)
+    ]
+    others = [
+        name
+        for name in dataset.definition.factors
+        if name not in {shown.x, shown.by} and len({cell.factors[name] for cell in cells}) > 1
+    ]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in (shown.x, *others):
+        table.add_column(describe(name), justify="right")
+    for heading in ("measured", "simulated", "95 % of runs", "error"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for name in variants:
+        table.add_column(f"what if: {name}", justify="right")
+    for cell in cells:
+        table.add_row(
+            *(str(cell.factors[name]) for name in (shown.x, *others)),
+            number(cell.measured, 4),
+            number(cell.predicted, 4),
+            _span(cell),
+            _error(cell),
+            "fit" if cell.used_in_fit else "",
+            *(_variant(cell, name, what_if) for name in variants),
+        )
+    return table
+
+
+def _span(cell: Cell) -> str:
+    if cell.interval is None:
+        return "-"
+    low, high = cell.interval
+    return f"{number(low)} .. {number(high)}"
+
+
+def _error(cell: Cell) -> str:
+    """In percent, or as a difference where the metric has a tolerance; red if it is far off."""
+    if cell.within is not None:
+        difference = cell.predicted - cell.measured
+        text = f"{number(abs(difference))} {cell.unit}".rstrip()
+        text = f"{'-' if difference < 0 else '+'}{text}" if isfinite(difference) else "-"
+        return text if cell.within else f"[red]{text}[/red]"
+    if not isfinite(cell.relative_error):
+        return "-"
+    text = f"{100 * cell.relative_error:+.1f} %"
+    return f"[red]{text}[/red]" if abs(cell.relative_error) > _FAR else text
+
+
+def _variant(cell: Cell, variant: str, what_if: Sequence[Cell]) -> str:
+    for other in what_if:
+        same = (other.variant, other.series, other.factors, other.metric)
+        if same == (variant, cell.series, cell.factors, cell.metric):
+            return number(other.predicted, 4)
+    return "-"
+
+
+def _closing(result: DatasetResult) -> str:
+    metrics = result.dataset.definition.metrics
+    lines = []
+    for metric in metrics:
+        name = f"{metric.label}: " if len(metrics) > 1 else ""
+        if metric.absolute is not None:
+            within, n = result.tolerated[metric.column]
+            share = "" if metric.relative is None else f" or {100 * metric.relative:g} %"
+            told = f"{within} of {n} predicted cells within {metric.absolute:g} {metric.unit}"
+            lines += [f"{name}{told.rstrip()}{share}."] if n else []
+        elif result.summaries[metric.column].n:
+            lines.append(name + _errors(result.summaries[metric.column]))
+    if not lines:
+        lines = ["No finished cell that the fit has not seen."]
+    if any(cell.used_in_fit for cell in result.cells):
+        lines.append("Cells marked 'fit' set the local costs and are not counted.")
+    lines.append(f"{result.replications} replications each, seed {result.seed}.")
+    if not result.complete:
+        lines.append("Interrupted: cells are missing.")
+    return "\n" + "\n".join(lines)
+
+
+def _errors(summary: Summary) -> str:
+    errors = (
+        f"median error {_percent(summary.median_abs_error)}, "
+        f"largest {_percent(summary.max_abs_error)}, bias {_percent(summary.bias, '+')}"
+    )
+    inside = _percent(summary.inside_interval, digits=0)
+    return f"{summary.n} predicted cells: {errors}; {inside} within the interval."
+
+
+def _percent(value: float, sign: str = "", digits: int = 1) -> str:
+    return f"{100 * value:{sign}.{digits}f} %" if isfinite(value) else "-"

@@ -1,0 +1,190 @@
+"""A result as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from simrep.measure.units import duration, number
+from simrep.runs.notices import percentile_notice
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    from simrep.runs.prediction import Prediction
+    from simrep.runs.result import Result
+
+__all__ = ["tables"]
+
+_SHOWN_STATIONS = 8
+
+
+def tables(result: Result) -> Group:
+    """The main figures, the stages of the latency, the busiest stations, counters above zero."""
+    from rich.console import Group
+    from rich.text import Text
+
+    plural = "s" if result.replications > 1 else ""
+    run = f"seed {result.seed}, {result.replications} replication{plural}"
+    if warmup_s := result.scenario.get("run", {}).get("warmup_s"):
+        run += f", warm-up {duration(warmup_s)}"
+    # Titles stand above the tables, not in them: there they would be folded to the table's width.
+    parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
+    if len(result.classes) > 1:
+        parts["Transaction classes"] = _classes(result)
+    if result.scheduled:
+        parts["Scheduled transactions"] = _scheduled(result)
+        if any(one.error for one in result.scheduled.values()):
+            parts["Why they failed"] = _failures(result)
+        parts["Commits of all others meanwhile"] = _others(result)
+    if result.breakdown().stages.keys() - {"other"}:
+        parts["Where the time goes, mean of committed transactions"] = _breakdown(result)
+    used = sum(station.visits > 0 for station in result.stations)
+    if used:
+        some = f" ({_SHOWN_STATIONS} of {used})" if used > _SHOWN_STATIONS else ""
+        parts[f"Stations, busiest first{some}"] = _stations(result)
+    if any(value for counters in result.counters.values() for value in counters.values()):
+        parts["Status variables"] = _counters(result)
+    lines: list[tuple[Text, Any]] = [
+        (Text(title, style="bold"), table) for title, table in parts.items()
+    ]
+    if result.prediction is not None:
+        lines.insert(1, (Text(_said(result.prediction)), Text("")))
+    committed = result.histogram.count
+    thin = (percentile_notice(f"latency_s.{name}", committed) for name in ("p50", "p95", "p99"))
+    if notice := next(filter(None, thin), ""):
+        lines.insert(1, (Text(f"{notice}."), Text("")))
+    return Group(*(part for pair in lines for part in pair))
+
+
+def _said(prediction: Prediction) -> str:
+    """What the prediction intervals stand for."""
+    how = f"{prediction.confidence:.0%} of measurements are expected in the prediction intervals"
+    model = f"an error of the model of {prediction.discrepancy:.0%}"
+    if not prediction.draws:
+        return (
+            f"{how}, which cover {model}\nand nothing else: chance and what is not known of the "
+            "costs need --replications or --draws."
+        )
+    costs = f"{len(prediction.costs)} costs that are not known exactly"
+    return f"{how}:\nchance, {costs} ({prediction.draws} draws), and {model}."
+
+
+def _table(first: str, *columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(first)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _figures(result: Result) -> Table:
+    spans: dict[str, Mapping[str, tuple[float, float]]] = {}
+    if result.replications > 1:
+        spans["95 % interval"] = result.intervals
+    if result.prediction is not None:
+        spans[f"{100 * result.prediction.confidence:.0f} % prediction"] = (
+            result.prediction.intervals
+        )
+    table = _table("figure", "value", *spans)
+
+    def row(label: str, value: float, text: Callable[[float], str], key: str = "") -> None:
+        between = [
+            f"{text(bounds[0])} .. {text(bounds[1])}" if (bounds := of.get(key)) else ""
+            for of in spans.values()
+        ]
+        table.add_row(label, text(value), *between)
+
+    row("throughput (transactions/s)", result.throughput_tps, number, "throughput_tps")
+    row("makespan", result.makespan_s, duration, "makespan_s")
+    row("committed", result.committed, number)
+    row("aborted", result.aborted, number)
+    for name, value in result.latency_s.items():
+        row(f"latency {name}", value, duration, f"latency_s.{name}")
+    row("longest stall", result.stall_max_s, duration)
+    return table
+
+
+def _classes(result: Result) -> Table:
+    table = _table("class", "committed", "aborted", "p50", "p95")
+    for kind, count in result.classes.items():
+        table.add_row(
+            kind or "-",
+            number(count.latency.count),
+            number(count.aborted),
+            duration(count.latency.percentile(50)),
+            duration(count.latency.percentile(95)),
+        )
+    return table
+
+
+def _scheduled(result: Result) -> Table:
+    """How they went, in seconds after their begin."""
+    columns = ("node", "rows", "size (MB)", "executed", "committed", "on all nodes", "fragments")
+    table = _table("name", *columns)
+    for name, one in result.scheduled.items():
+        table.add_row(
+            name,
+            list(result.counters)[one.node] if result.counters else str(one.node),
+            number(one.rows),
+            number(one.size_bytes / 1e6),
+            *(duration(time) for time in (one.execution_s, one.duration_s, one.visible_s)),
+            number(one.fragments),
+        )
+    return table
+
+
+def _failures(result: Result) -> Table:
+    table = _table("name", "error")
+    for name, one in result.scheduled.items():
+        if one.error:
+            table.add_row(name, one.error)
+    return table
+
+
+def _others(result: Result) -> Table:
+    table = _table(
+        "beside", "before (1/s)", "executing (1/s)", "until the end (1/s)", "longest stall"
+    )
+    for name, one in result.scheduled.items():
+        rates = (one.before_tps, one.executing_tps, one.during_tps)
+        table.add_row(name, *(number(rate) for rate in rates), duration(one.stall_s))
+    return table
+
+
+def _breakdown(result: Result) -> Table:
+    table = _table("stage", "mean", "share")
+    for row in result.breakdown().rows():
+        table.add_row(*row)
+    return table
+
+
+def _stations(result: Result) -> Table:
+    used = [station for station in result.stations if station.visits]
+    used.sort(key=lambda station: station.utilisation, reverse=True)
+    table = _table("station", "servers", "busy", "queue", "mean wait", "longest wait")
+    for station in used[:_SHOWN_STATIONS]:
+        table.add_row(
+            station.name,
+            str(station.servers),
+            f"{station.utilisation:.1%}",
+            f"{station.queue_mean:.2f}",
+            duration(station.wait_mean_s),
+            duration(station.wait_max_s),
+        )
+    return table
+
+
+def _counters(result: Result) -> Table:
+    nodes = list(result.counters)
+    table = _table("variable", *nodes)
+    names = dict.fromkeys(name for node in nodes for name in result.counters[node])
+    for name in names:
+        values = [result.counters[node].get(name) for node in nodes]
+        if any(values):
+            table.add_row(name, *("-" if value is None else number(value) for value in values))
+    return table
