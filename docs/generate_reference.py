@@ -13,7 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from simrep import Model, find_model, json_schema, model_card, model_names
+from simrep import json_schema
+from simrep.contract.card import model_card
+from simrep.contract.model import Model, find_model, model_names
 from simrep.data import curves
 from simrep.data import definition as cells
 from simrep.network.regions import PRESETS as REGIONS

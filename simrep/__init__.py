@@ -1,107 +1,20 @@
 """Discrete-event simulation of database replication.
 
-Everything here is loaded when it is first used: ``import simrep`` costs next to nothing.
+Everything here is loaded when it is first used: ``import simrep`` costs next to nothing. How to
+read the source: docs/explanation/reading-the-source.md.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from simrep.calibrate.fit import fit
-    from simrep.calibrate.fit_result import FitResult
-    from simrep.calibrate.measured_figures import CalibrationError
-    from simrep.contract.card import model_card
-    from simrep.contract.cluster import Cluster
-    from simrep.contract.model import Model, find_model, model_names
-    from simrep.data.curve_dataset import CurveDatasetResult
-    from simrep.data.curves import CurveDataset
-    from simrep.data.dataset import Dataset, datasets, load_dataset
-    from simrep.data.reproduce import DatasetResult, reproduce
-    from simrep.data.validation import Validation, validate
-    from simrep.errors import (
-        DatasetWarning,
-        ExtrapolationWarning,
-        ScenarioError,
-        ShortRunWarning,
-        SimrepError,
-    )
-    from simrep.explore.exploration import explore
-    from simrep.models.galera.questions.fragment_sizes import fragment_sizes
-    from simrep.runs.result import Result
-    from simrep.runs.run import run
-    from simrep.runs.sustain import SustainedRate, sustainable_rate
-    from simrep.scenario import Scenario, json_schema, load, with_value, with_values
-    from simrep.whatif.analytic.opinion import analytic
-    from simrep.whatif.compare import compare
-    from simrep.whatif.plan.ask import plan
-    from simrep.whatif.sensitivity.ask import sensitivity
-    from simrep.whatif.sweep import sweep
-    from simrep.whatif.swept import Sweep
-    from simrep.why.commit import explain
-    from simrep.why.explanation import Explanation
-    from simrep.why.stall import StallExplanation, explain_stall
-    from simrep.why.tail import explain_tail
-    from simrep.why.tail_explanation import TailExplanation
-    from simrep.workload.transaction import Transaction
-
-    __version__: str
-
-__all__ = [
-    "CalibrationError",
-    "Cluster",
-    "CurveDataset",
-    "CurveDatasetResult",
-    "Dataset",
-    "DatasetResult",
-    "DatasetWarning",
-    "Explanation",
-    "ExtrapolationWarning",
-    "FitResult",
-    "Model",
-    "Result",
-    "Scenario",
-    "ScenarioError",
-    "ShortRunWarning",
-    "SimrepError",
-    "StallExplanation",
-    "SustainedRate",
-    "Sweep",
-    "TailExplanation",
-    "Transaction",
-    "Validation",
-    "__version__",
-    "analytic",
-    "compare",
-    "datasets",
-    "explain",
-    "explain_stall",
-    "explain_tail",
-    "explore",
-    "find_model",
-    "fit",
-    "fragment_sizes",
-    "json_schema",
-    "load",
-    "load_dataset",
-    "model_card",
-    "model_names",
-    "plan",
-    "reproduce",
-    "run",
-    "sensitivity",
-    "sustainable_rate",
-    "sweep",
-    "validate",
-    "with_value",
-    "with_values",
-]
+from typing import Any
 
 _HOMES = {
     "simrep.calibrate.fit": ("fit",),
     "simrep.calibrate.fit_result": ("FitResult",),
     "simrep.calibrate.measured_figures": ("CalibrationError",),
+    "simrep.contract.card": ("models",),
+    "simrep.data.dataset": ("Dataset", "datasets", "load_dataset"),
+    "simrep.data.reproduce": ("DatasetResult", "reproduce"),
+    "simrep.data.validation": ("Validation", "validate"),
     "simrep.errors": (
         "DatasetWarning",
         "ExtrapolationWarning",
@@ -109,34 +22,28 @@ _HOMES = {
         "ShortRunWarning",
         "SimrepError",
     ),
-    "simrep.contract.cluster": ("Cluster",),
-    "simrep.data.curve_dataset": ("CurveDatasetResult",),
-    "simrep.data.curves": ("CurveDataset",),
-    "simrep.data.dataset": ("Dataset", "datasets", "load_dataset"),
-    "simrep.why.stall": ("StallExplanation", "explain_stall"),
-    "simrep.why.commit": ("explain",),
-    "simrep.why.explanation": ("Explanation",),
-    "simrep.models.galera.questions.fragment_sizes": ("fragment_sizes",),
-    "simrep.contract.model": ("Model", "find_model", "model_names"),
-    "simrep.contract.card": ("model_card",),
-    "simrep.data.reproduce": ("DatasetResult", "reproduce"),
+    "simrep.explore.exploration": ("explore",),
     "simrep.runs.result": ("Result",),
     "simrep.runs.run": ("run",),
     "simrep.runs.sustain": ("SustainedRate", "sustainable_rate"),
-    "simrep.why.tail": ("explain_tail",),
-    "simrep.why.tail_explanation": ("TailExplanation",),
-    "simrep.data.validation": ("Validation", "validate"),
-    "simrep.explore.exploration": ("explore",),
     "simrep.scenario": ("Scenario", "json_schema", "load", "with_value", "with_values"),
+    "simrep.whatif.analytic.opinion": ("analytic",),
     "simrep.whatif.compare": ("compare",),
     "simrep.whatif.plan.ask": ("plan",),
+    "simrep.whatif.sensitivity.ask": ("sensitivity",),
     "simrep.whatif.sweep": ("sweep",),
     "simrep.whatif.swept": ("Sweep",),
-    "simrep.whatif.analytic.opinion": ("analytic",),
-    "simrep.whatif.sensitivity.ask": ("sensitivity",),
-    "simrep.workload.transaction": ("Transaction",),
+    "simrep.why.commit": ("explain",),
+    "simrep.why.explanation": ("Explanation",),
+    "simrep.why.stall": ("StallExplanation", "explain_stall"),
+    "simrep.why.tail": ("explain_tail",),
+    "simrep.why.tail_explanation": ("TailExplanation",),
 }
+"""Where each public name is at home; ``__init__.pyi`` tells type checkers the same."""
+
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
@@ -147,10 +54,12 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from simrep.deprecated import moved_name
+
+        return moved_name(name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -27,7 +27,8 @@ def models(name: Name = None, json: Json = False) -> None:
       simrep models galera --json | jq '.options | keys'
     """
     from simrep.contract.card import model_card
-    from simrep.contract.model import find_model, model_names
+    from simrep.contract.card import models as installed
+    from simrep.contract.model import find_model
 
     if name is not None:
         described = model_card(find_model(name, "models"))
@@ -36,7 +37,7 @@ def models(name: Name = None, json: Json = False) -> None:
         else:
             show(_description(described))
         return
-    cards = [model_card(find_model(known)) for known in model_names()]
+    cards = list(installed().values())
     if json:
         print_json({"models": cards})
     else:

@@ -9,13 +9,13 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from simrep.contract.model import Model
+from simrep.contract.model import Model, find_model, model_names
 from simrep.scenario.options import by_spelling, versions
 from simrep.scenario.pack import load_pack, pack_names
 from simrep.scenario.prior import prior_of
 from simrep.scenario.problems import spellings
 
-__all__ = ["model_card", "package_of", "unit_of"]
+__all__ = ["model_card", "models", "package_of", "unit_of"]
 
 _UNITS = {
     "mb_per_s": "MB/s", "us": "us", "ms": "ms", "ns": "ns", "s": "s", "bytes": "bytes",
@@ -26,6 +26,15 @@ _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 def package_of(model: type[Model]) -> str:
     """The package a model lies in, which holds its versions and packs too."""
     return model.__module__.rpartition(".")[0]
+
+
+def models() -> dict[str, dict[str, Any]]:
+    """Descriptions of all installed models, by name; see :func:`model_card` for their keys.
+
+    >>> sorted(models())[:2]
+    ['asynchronous', 'galera']
+    """
+    return {name: model_card(find_model(name)) for name in model_names()}
 
 
 def model_card(model: type[Model]) -> dict[str, Any]:

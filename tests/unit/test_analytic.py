@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import simrep
 from simrep.cli.app import app
+from simrep.contract.model import find_model
 
 SMALL = {"cluster": {"model": "galera"}, "workload": {"threads": 2}, "run": {"duration_s": 1}}
 
@@ -99,7 +100,7 @@ def test_what_has_none_in_other_products(model, values, why):
     assert why in reasons(model, **values)
 
 
-@pytest.mark.parametrize("model", simrep.model_names())
+@pytest.mark.parametrize("model", simrep.models())
 def test_an_open_load_beyond_capacity(model):
     content = {
         "cluster": {"model": model, "machine": {"cores": 1}},
@@ -112,7 +113,7 @@ def test_an_open_load_beyond_capacity(model):
 
 
 def test_a_model_without_closed_forms_says_so(monkeypatch):
-    monkeypatch.delattr(simrep.find_model("galera"), "analytic")
+    monkeypatch.delattr(find_model("galera"), "analytic")
     assert "model 'galera' has no closed form" in reasons()
 
 
