@@ -62,8 +62,8 @@ for name, counters in (("10h00.txt", before), ("10h10.txt", after)):
 
 # %%
 command = [
-    *(sys.executable, "-m", "simrep", "calibrate"),
-    *("--from-mycnf", "my.cnf", "--status", "10h00.txt", "--status", "10h10.txt"),
+    *(sys.executable, "-m", "simrep", "from-server"),
+    *("--mycnf", "my.cnf", "--status", "10h00.txt", "--status", "10h10.txt"),
     *("--fsync-us", "700", "--cores", "16", "--out", "mine"),
 ]
 done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=True)

@@ -13,6 +13,7 @@ from simrep.cli.calibrate import calibrate
 from simrep.cli.compare import compare
 from simrep.cli.explain import explain
 from simrep.cli.fragment_size import fragment_size
+from simrep.cli.from_server import from_server, with_new_names
 from simrep.cli.models import models
 from simrep.cli.output import INTERRUPTED
 from simrep.cli.plan import plan
@@ -33,6 +34,10 @@ BAD_INPUT = 2
 
 class Commands(TyperGroup):
     """Subcommands whose foreseen errors are messages and not tracebacks."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the words of a command line, those of old commands as well."""
+        return super().parse_args(ctx, with_new_names(args))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the subcommand."""
@@ -94,6 +99,7 @@ app.command()(explain)
 app.command()(reproduce)
 app.command()(validate)
 app.command()(models)
+app.command()(from_server)
 app.command()(calibrate)
 app.command()(fragment_size)
 app.command()(sensitivity)

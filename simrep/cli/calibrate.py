@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from simrep.cli.arguments import Jobs, Json, Replications, Seed, workers
-from simrep.cli.from_server import (
-    Cores,
-    Fsync,
-    Nodes,
-    OptionFile,
-    RoundTrip,
-    Status,
-    Sysbench,
-    Variables,
-    Version,
-    describe,
-)
 from simrep.cli.output import (
     INTERRUPTED,
     check_writable,
@@ -40,18 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["calibrate"]
 
-Name = Annotated[
-    str | None,
-    typer.Argument(metavar="[DATASET]", help="A dataset, or its folder.", show_default=False),
-]
+Name = Annotated[str, typer.Argument(metavar="DATASET", help="A dataset, or its folder.")]
 SeriesName = Annotated[
     str | None, typer.Option("--series", help="Which system, where several can be fitted.")
 ]
 Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model", help="The same by the model that simulates it; or the server's, if known better."
-    ),
+    str | None, typer.Option("--model", help="The same by the model that simulates it.")
 ]
 Cells = Annotated[
     str | None,
@@ -77,11 +59,7 @@ WithPosterior = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="PACK.toml",
-        help="Write a pack of its own; from a server NAME.toml and NAME.pack.toml.",
-    ),
+    typer.Option("--out", metavar="PACK.toml", help="Write a pack of its own."),
 ]
 Write = Annotated[
     bool, typer.Option("--write", help="Write into the pack that the scenario names.")
@@ -89,7 +67,7 @@ Write = Annotated[
 
 
 def calibrate(
-    name: Name = None,
+    name: Name,
     series: SeriesName = None,
     model: Model = None,
     cells: Cells = None,
@@ -100,50 +78,17 @@ def calibrate(
     write: Write = False,
     seed: Seed = None,
     replications: Replications = None,
-    from_mycnf: OptionFile = None,
-    status: Status = None,
-    variables: Variables = None,
-    sysbench: Sysbench = None,
-    rtt_ms: RoundTrip = None,
-    fsync_us: Fsync = None,
-    cores: Cores = None,
-    nodes: Nodes = None,
-    server_version: Version = None,
     json: Json = False,
     jobs: Jobs = 1,
 ) -> None:
     """Fit local costs to measured cells, and tell which of them the cells know.
-
-    Without a dataset: build a scenario and a first pack from a server's configuration and
-    counters. What could not be read is listed with the default that was taken instead.
 
     [bold]Examples[/bold]
 
       simrep calibrate wan-concurrency --series pxc --jobs 2
       simrep calibrate galera-rig --cells "egress_delay_ms == 0 and threads <= 16"
       simrep calibrate galera-rig --fit statement_us --fit commit_us --out mine.toml
-      simrep calibrate --from-mycnf my.cnf --status status.txt --out mine
-      simrep calibrate --from-mycnf my.cnf --status 9am.txt --status 10am.txt --out mine
     """
-    files = (from_mycnf, tuple(status or ()), variables, sysbench)
-    known = (model, server_version, nodes, cores, rtt_ms, fsync_us)
-    if name is None:
-        _only_with_a_dataset(
-            series=series,
-            cells=cells,
-            fit=fit,
-            keep=keep,
-            posterior=posterior,
-            write=write,
-            seed=seed,
-            replications=replications,
-        )
-        _from_server(files, known, out, json=json, jobs=jobs)
-        return
-    if any(files) or any(value is not None for value in known[1:]):
-        raise ScenarioError(
-            "DATASET", f"{name!r} given beside files of a server", "give either of them"
-        )
     check_writable("--out", out)
     if out is not None and out.suffix != ".toml":
         raise ScenarioError("--out", f"{out.name!r} is no pack file", "name it *.toml")
@@ -181,33 +126,6 @@ def calibrate(
     else:
         show(_tables(result))
     _write(dataset, result, out=out, write=write)
-
-
-def _only_with_a_dataset(**options: Any) -> None:
-    for name, value in options.items():
-        if value not in (None, False) and value != []:
-            raise ScenarioError(
-                f"--{name}", "is for datasets", "leave it out, or name the dataset to fit"
-            )
-
-
-def _from_server(
-    files: tuple[Path | None, tuple[Path, ...], Path | None, Path | None],
-    known: tuple[Any, ...],
-    out: Path | None,
-    *,
-    json: bool,
-    jobs: int,
-) -> None:
-    from simrep.intake.describe import Known, ServerFiles
-
-    if not any(files):
-        raise ScenarioError(
-            "DATASET", "missing", "name a dataset, or give --from-mycnf, --status or --variables"
-        )
-    if out is None:
-        raise ScenarioError("--out", "missing", "give the NAME of the scenario and pack to write")
-    describe(ServerFiles(*files), Known(*known), out, json=json, jobs=jobs)
 
 
 def _write(dataset: Dataset, result: FitResult, *, out: Path | None, write: bool) -> None:

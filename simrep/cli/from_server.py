@@ -1,4 +1,4 @@
-"""``simrep calibrate`` without a dataset: from the files of a server."""
+"""``simrep from-server``: a scenario and a first pack from the files of a server."""
 
 from __future__ import annotations
 
@@ -8,93 +8,104 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simrep.cli.arguments import workers
+from simrep.cli.arguments import Jobs, Json, workers
 from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
 from simrep.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Group
     from rich.table import Table
 
-    from simrep.intake.describe import Described, Known, ServerFiles
+    from simrep.intake.describe import Described
     from simrep.intake.given import Finding
 
-__all__ = [
-    "Cores",
-    "Fsync",
-    "Nodes",
-    "OptionFile",
-    "RoundTrip",
-    "Status",
-    "Sysbench",
-    "Variables",
-    "Version",
-    "describe",
-]
+__all__ = ["from_server", "with_new_names"]
 
-_PANEL = "From the files of a server, instead of a dataset"
+_OLD = {
+    "--from-mycnf": "--mycnf",
+    **{name: name for name in ("--status", "--variables", "--sysbench")},
+}
+"""Options of this command that ``calibrate`` had, by their names there."""
 
 OptionFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--from-mycnf", metavar="FILE", help="The server's my.cnf.", rich_help_panel=_PANEL
-    ),
+    Path | None, typer.Option("--mycnf", metavar="FILE", help="The server's my.cnf.")
 ]
 Status = Annotated[
     list[Path] | None,
     typer.Option(
-        "--status",
         metavar="FILE",
         help="SHOW GLOBAL STATUS; twice, the earlier one first, for the time between.",
-        rich_help_panel=_PANEL,
     ),
 ]
-Variables = Annotated[
-    Path | None,
-    typer.Option(
-        "--variables", metavar="FILE", help="SHOW GLOBAL VARIABLES.", rich_help_panel=_PANEL
-    ),
-]
-Sysbench = Annotated[
-    Path | None,
-    typer.Option(
-        "--sysbench", metavar="FILE", help="What sysbench run printed.", rich_help_panel=_PANEL
-    ),
-]
+Variables = Annotated[Path | None, typer.Option(metavar="FILE", help="SHOW GLOBAL VARIABLES.")]
+Sysbench = Annotated[Path | None, typer.Option(metavar="FILE", help="The output of sysbench run.")]
+Out = Annotated[Path, typer.Option(metavar="NAME", help="Write NAME.toml and NAME.pack.toml.")]
+Model = Annotated[str | None, typer.Option(help="The model, if it is known better.")]
 Version = Annotated[
-    str | None,
-    typer.Option("--server-version", help="What SELECT VERSION() prints.", rich_help_panel=_PANEL),
+    str | None, typer.Option("--server-version", help="The output of SELECT VERSION().")
 ]
-Nodes = Annotated[
-    int | None,
-    typer.Option("--nodes", min=1, max=64, help="Servers in all.", rich_help_panel=_PANEL),
-]
-Cores = Annotated[
-    int | None,
-    typer.Option("--cores", min=1, help="CPU cores of a server.", rich_help_panel=_PANEL),
-]
+Nodes = Annotated[int | None, typer.Option(min=1, max=64, help="Servers in all.")]
+Cores = Annotated[int | None, typer.Option(min=1, help="CPU cores of a server.")]
 RoundTrip = Annotated[
-    float | None,
-    typer.Option(
-        "--rtt-ms", min=0, help="Round trip between servers, by ping.", rich_help_panel=_PANEL
-    ),
+    float | None, typer.Option("--rtt-ms", min=0, help="Round trip between servers, by ping.")
 ]
 Fsync = Annotated[
-    float | None,
-    typer.Option(
-        "--fsync-us", min=0, help="One flush of a log, by a disk test.", rich_help_panel=_PANEL
-    ),
+    float | None, typer.Option("--fsync-us", min=0, help="One flush of a log, by a disk test.")
 ]
 
 
-def describe(files: ServerFiles, known: Known, out: Path, *, json: bool, jobs: int) -> None:
-    """Read the files, write scenario and pack, and print what was found."""
+def with_new_names(words: Sequence[str]) -> list[str]:
+    """The words of a command line; ``calibrate --from-mycnf ...`` as this command, with a notice.
+
+    In 0.1 ``calibrate`` takes this command's options, too.
+    """
+    words = list(words)
+    command = next((word for word in words if not word.startswith("-")), "")
+    if command != "calibrate" or not any(word.partition("=")[0] in _OLD for word in words):
+        return words
+    print(
+        "Note: 'simrep calibrate --from-mycnf FILE' is 'simrep from-server --mycnf FILE' now; the "
+        "old form will be gone in the next minor release.",
+        file=sys.stderr,
+    )
+    words[words.index(command)] = "from-server"
+    parts = (word.partition("=") for word in words)
+    return ["".join((_OLD.get(name, name), equals, value)) for name, equals, value in parts]
+
+
+def from_server(
+    out: Out,
+    mycnf: OptionFile = None,
+    status: Status = None,
+    variables: Variables = None,
+    sysbench: Sysbench = None,
+    model: Model = None,
+    server_version: Version = None,
+    nodes: Nodes = None,
+    cores: Cores = None,
+    rtt_ms: RoundTrip = None,
+    fsync_us: Fsync = None,
+    json: Json = False,
+    jobs: Jobs = 1,
+) -> None:
+    """Build a scenario and a first pack from a server's configuration and counters.
+
+    A value that no file tells is listed with the default that was taken instead.
+
+    [bold]Examples[/bold]
+
+      simrep from-server --mycnf my.cnf --status status.txt --out mine
+      simrep from-server --mycnf my.cnf --status 9am.txt --status 10am.txt --out mine
+    """
     from simrep.calibrate.measured_figures import CalibrationError
-    from simrep.intake.describe import from_server
+    from simrep.intake.describe import Known, ServerFiles
+    from simrep.intake.describe import from_server as description_of
     from simrep.intake.toml import pack_text, scenario_text
 
+    files = ServerFiles(mycnf, tuple(status or ()), variables, sysbench)
+    known = Known(model, server_version, nodes, cores, rtt_ms, fsync_us)
     name = out.name.removesuffix(".toml")
     scenario, pack = out.with_name(f"{name}.toml"), out.with_name(f"{name}.pack.toml")
     for path in (scenario, pack):
@@ -103,9 +114,9 @@ def describe(files: ServerFiles, known: Known, out: Path, *, json: bool, jobs: i
             raise ScenarioError(
                 "--out", f"{str(path)!r} exists already", "choose another name, or remove it"
             )
-    with workers(jobs) as executor, progress_bar(f"calibrate {name}", quiet=json):
+    with workers(jobs) as executor, progress_bar(f"from-server {name}", quiet=json):
         try:
-            described = from_server(files, name=name, known=known, executor=executor)
+            described = description_of(files, name=name, known=known, executor=executor)
         except CalibrationError as error:
             if isinstance(error.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None

@@ -105,7 +105,7 @@ def _read(path: Path, depth: int) -> Iterator[OptionLine]:
         raise ScenarioError(str(path), f"files include each other more than {_DEEPEST} deep")
     includes: dict[int, tuple[str, str]] = {}
     lines = []
-    for number, line in enumerate(text_of(path, "--from-mycnf").splitlines(), start=1):
+    for number, line in enumerate(text_of(path, "--mycnf").splitlines(), start=1):
         text = line.strip()
         if text.startswith("!"):
             match = _INCLUDE.fullmatch(text)

@@ -123,7 +123,7 @@ def read_server(files: ServerFiles, server_version: str | None = None) -> Server
     """
     if files.option_file is None and files.variables is None and not files.status:
         raise ScenarioError(
-            "--from-mycnf", "there is nothing to read", "give my.cnf, --variables or --status"
+            "--mycnf", "there is nothing to read", "give my.cnf, --variables or --status"
         )
     if len(files.status) > _MOST_STATUS:
         raise ScenarioError("--status", f"give it once or twice, not {len(files.status)} times")

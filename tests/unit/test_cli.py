@@ -377,6 +377,8 @@ def test_version_is_that_of_the_package(simrep):
     assert simrep("--version").stdout.strip() == "simrep 0.1.0"
 
 
-@pytest.mark.parametrize("command", ["run", "reproduce", "models", "calibrate", "schema"])
+@pytest.mark.parametrize(
+    "command", ["run", "reproduce", "models", "from-server", "calibrate", "schema"]
+)
 def test_every_command_shows_an_example(simrep, command):
     assert f"simrep {command}" in simrep(command, "--help").stdout.split("Usage:")[1][40:]

@@ -1,4 +1,4 @@
-"""``simrep calibrate`` as a shell sees it."""
+"""``simrep from-server`` as a shell sees it."""
 
 import json
 import tomllib
@@ -16,10 +16,10 @@ def simrep(tmp_path, monkeypatch):
     write(tmp_path, "before.txt", as_box(GALERA_BEFORE))
     write(tmp_path, "after.txt", as_box(GALERA_AFTER))
     monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(app, ["calibrate", *words])
+    return lambda *words: CliRunner().invoke(app, ["from-server", *words])
 
 
-READ = ("--from-mycnf", "my.cnf", "--status", "before.txt", "--status", "after.txt")
+READ = ("--mycnf", "my.cnf", "--status", "before.txt", "--status", "after.txt")
 
 
 def test_two_files_and_a_table(simrep, tmp_path):
@@ -59,14 +59,14 @@ def test_what_is_there_is_not_overwritten(simrep, tmp_path, there):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "name a dataset"),
+        ((), "nothing to read"),
         (("--sysbench", "no.txt"), "nothing to read"),
-        (("--status", "after.txt", "--keep"), "is for datasets"),
-        (("galera-rig", "--status", "after.txt"), "either of them"),
-        (("--from-mycnf", "no.cnf"), "cannot read 'no.cnf'"),
+        (("--status", "after.txt", "--keep"), "No such option: --keep"),
+        (("galera-rig", "--status", "after.txt"), "unexpected extra"),
+        (("--mycnf", "no.cnf"), "cannot read 'no.cnf'"),
         (("--status", "my.cnf"), "holds no variables"),
         (("--status", "after.txt", "--status", "before.txt"), "earlier one first"),
-        (("--from-mycnf", "my.cnf", "--model", "galerra"), "did you mean 'galera'"),
+        (("--mycnf", "my.cnf", "--model", "galerra"), "did you mean 'galera'"),
     ],
 )
 def test_bad_input_writes_nothing(simrep, tmp_path, words, message):
@@ -75,3 +75,19 @@ def test_bad_input_writes_nothing(simrep, tmp_path, words, message):
     assert done.exit_code == 2
     assert message in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_the_command_of_before_says_what_it_is_now(simrep, tmp_path):
+    new = simrep(*READ, "--out", "new", "--json")
+    old = CliRunner().invoke(
+        app,
+        ["--debug", "calibrate", "--from-mycnf=my.cnf", *READ[2:], "--out", "mine", "--json"],
+    )
+    assert old.exit_code == 0, old.output
+    assert old.stderr.startswith(
+        "Note: 'simrep calibrate --from-mycnf FILE' is 'simrep from-server"
+    )
+    assert "Note:" not in new.stderr
+    assert (tmp_path / "mine.pack.toml").read_text() == (
+        (tmp_path / "new.pack.toml").read_text().replace('"new"', '"mine"')
+    )
