@@ -21,12 +21,11 @@ from typing import Any
 from simrep import Dataset, datasets, load, reproduce, validate, with_values
 from simrep.cli.arguments import workers
 from simrep.contract.setup import setup_of
-from simrep.data.agreement import Agreement, agreement
 from simrep.data.cells import Cell
 from simrep.data.curves import load_curve_dataset
 from simrep.data.dataset import dataset_folder, has_curves, load_dataset
 from simrep.data.measurements import written
-from simrep.data.scores import NEAR, Scores
+from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.measure.units import describe, duration, number
 from simrep.runs.pack_range import factors_of
 

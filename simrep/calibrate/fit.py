@@ -29,7 +29,9 @@ from simrep.contract.card import unit_of
 from simrep.contract.model import find_model
 from simrep.contract.setup import setup_of
 from simrep.data.cells_expression import cells_expression
-from simrep.data.dataset import Dataset, Fit, MeasuredCell, Parameter, Series, load_dataset
+from simrep.data.dataset import Dataset, load_dataset
+from simrep.data.definition import Fit, Parameter, SeriesTable
+from simrep.data.measurements import MeasuredCell
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario import load
 
@@ -132,7 +134,9 @@ def fit(
     return _result(dataset, chosen, base.cluster.model, wanted, last, found, sensitivity, sampled)
 
 
-def _series(dataset: Dataset, name: str | None, model: str | None, *, any_series: bool) -> Series:
+def _series(
+    dataset: Dataset, name: str | None, model: str | None, *, any_series: bool
+) -> SeriesTable:
     """The measured system that is meant."""
     all_of_them = {
         series.name: series
@@ -158,7 +162,7 @@ def _series(dataset: Dataset, name: str | None, model: str | None, *, any_series
     return possible[name]
 
 
-def _cells(dataset: Dataset, series: Series, condition: str | None) -> list[MeasuredCell]:
+def _cells(dataset: Dataset, series: SeriesTable, condition: str | None) -> list[MeasuredCell]:
     cells = dataset.cells[series.name]
     if condition is None:
         used = [cell for cell in cells if cell.used_in_fit]
@@ -179,7 +183,7 @@ class _Found:
     converged: bool
 
 
-def _present(dataset: Dataset, series: Series, wanted: Sequence[Parameter]) -> Floats:
+def _present(dataset: Dataset, series: SeriesTable, wanted: Sequence[Parameter]) -> Floats:
     """The costs that the scenario has now, as logarithms."""
     setup = setup_of(load(dataset.scenario_path(series)))
     traits = setup.scenario.cluster.machine
@@ -230,7 +234,7 @@ def _descend(
 
 def _result(
     dataset: Dataset,
-    series: Series,
+    series: SeriesTable,
     model: str,
     wanted: Sequence[Parameter],
     objective: Objective,

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.calibrate.fit_result import Residual, labelled
-from simrep.data.dataset import Dataset, Fit, MeasuredCell, Series
+from simrep.data.dataset import Dataset
+from simrep.data.definition import Fit, SeriesTable
+from simrep.data.measurements import MeasuredCell
 from simrep.errors import SimrepError
 from simrep.scenario import Scenario, load, with_values
 
@@ -94,7 +96,7 @@ class MeasuredFigures:
 
     @classmethod
     def of(
-        cls, dataset: Dataset, series: Series, spec: Fit, cells: Sequence[MeasuredCell]
+        cls, dataset: Dataset, series: SeriesTable, spec: Fit, cells: Sequence[MeasuredCell]
     ) -> MeasuredFigures:
         """Those of some cells of a series."""
         base = load(dataset.scenario_path(series))

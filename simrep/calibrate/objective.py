@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simrep.calibrate.measured_figures import MeasuredFigures
 from simrep.calibrate.parameters import bounds
 from simrep.contract.setup import setup_of
-from simrep.data.dataset import Parameter
+from simrep.data.definition import Parameter
 from simrep.data.reproduce import simulate_cells
 from simrep.scenario import with_values
 

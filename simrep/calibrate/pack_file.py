@@ -16,7 +16,8 @@ from simrep.calibrate.fit_result import FitResult
 from simrep.contract.card import package_of
 from simrep.contract.model import find_model
 from simrep.contract.setup import setup_of
-from simrep.data.dataset import Dataset, Series
+from simrep.data.dataset import Dataset
+from simrep.data.definition import SeriesTable
 from simrep.errors import ScenarioError
 from simrep.runs.pack_range import spans
 from simrep.scenario import load, with_values
@@ -75,7 +76,7 @@ def new_pack(dataset: Dataset, result: FitResult, name: str) -> str:
     return calibrated(tomlkit.dumps(document), dataset, result)
 
 
-def _from_scenario(dataset: Dataset, series: Series) -> tomlkit.TOMLDocument:
+def _from_scenario(dataset: Dataset, series: SeriesTable) -> tomlkit.TOMLDocument:
     """A pack of what a scenario comes down to: its machine, and the costs that are no defaults."""
     setup = setup_of(load(dataset.scenario_path(series)))
     document = tomlkit.document()
@@ -158,7 +159,7 @@ def data_digest(dataset: Dataset) -> str:
     return sha256((dataset.folder / dataset.definition.data).read_bytes()).hexdigest()
 
 
-def _series(dataset: Dataset, name: str) -> Series:
+def _series(dataset: Dataset, name: str) -> SeriesTable:
     [chosen] = [one for one in dataset.definition.series if one.name == name]
     return chosen
 

@@ -8,7 +8,7 @@ from math import exp, log
 from pydantic.fields import FieldInfo
 
 from simrep.contract.model import Model
-from simrep.data.dataset import Fit, Parameter
+from simrep.data.definition import Fit, Parameter
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.prior import Prior, prior_of

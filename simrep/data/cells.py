@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, nan
-from statistics import fmean, median
+from functools import cache
+from math import exp, isfinite, log, nan, sqrt
+from statistics import fmean, median, stdev
 
-from simrep.data.dataset import Metric, Series
-from simrep.data.intervals import single_run_interval
-from simrep.data.measurements import MeasuredCell, Value
+from simrep.data.definition import MetricTable, SeriesTable, Value
+from simrep.data.measurements import MeasuredCell
 
-__all__ = ["Cell", "Summary", "cells_of"]
+__all__ = ["Cell", "Summary", "cells_of", "single_run_interval"]
+
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +108,8 @@ class Summary:
 
 
 def cells_of(
-    metrics: Sequence[Metric],
-    series: Series,
+    metrics: Sequence[MetricTable],
+    series: SeriesTable,
     variant: str,
     measured: MeasuredCell,
     samples: Sequence[Sequence[float]],
@@ -116,8 +118,8 @@ def cells_of(
 
     Parameters
     ----------
-    metrics : sequence of Metric
-    series : Series
+    metrics : sequence of MetricTable
+    series : SeriesTable
     variant : str
     measured : MeasuredCell
     samples : sequence of sequence of float
@@ -131,7 +133,11 @@ def cells_of(
 
 
 def _cell(
-    metric: Metric, series: Series, variant: str, measured: MeasuredCell, values: Sequence[float]
+    metric: MetricTable,
+    series: SeriesTable,
+    variant: str,
+    measured: MeasuredCell,
+    values: Sequence[float],
 ) -> Cell:
     actual = measured.values[metric.column]
     predicted = median(values)
@@ -152,9 +158,43 @@ def _cell(
     )
 
 
-def _interval(metric: Metric, values: Sequence[float]) -> tuple[float, float] | None:
+def _interval(metric: MetricTable, values: Sequence[float]) -> tuple[float, float] | None:
     """Where a further run would lie; figures that may be 0 vary by units and not by factors."""
     span = single_run_interval(values, positive=metric.absolute is None)
     if span is None or metric.absolute is None:
         return span
     return max(0.0, span[0]), span[1]
+
+
+def single_run_interval(
+    values: Sequence[float], *, positive: bool = True
+) -> tuple[float, float] | None:
+    """Student's prediction interval for one further value; None for fewer than two.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One per replication.
+    positive : bool
+        On a logarithmic scale: durations and rates are positive and vary by factors, and the
+        logarithm keeps bounds positive. There is then no interval if a value is not positive.
+    """
+    count = len(values)
+    if count < 2 or not all(isfinite(value) for value in values):
+        return None
+    if positive and min(values) <= 0.0:
+        return None
+    if min(values) == max(values):
+        return values[0], values[0]  # exactly, where the logarithm would round
+    scaled = [log(value) for value in values] if positive else values
+    middle = fmean(scaled)
+    half = _student(count - 1) * stdev(scaled) * sqrt(1.0 + 1.0 / count)
+    low, high = middle - half, middle + half
+    return (exp(low), exp(high)) if positive else (low, high)
+
+
+@cache
+def _student(freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))

@@ -10,7 +10,7 @@ import ast
 import operator
 from collections.abc import Callable, Collection, Mapping
 
-from simrep.data.measurements import Value
+from simrep.data.definition import Value
 from simrep.errors import ScenarioError, nearest
 
 __all__ = ["Cells", "cells_expression"]

@@ -15,7 +15,7 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.data.curve_quantities import Line
 from simrep.data.curve_rows import CurveSummary, Row, scored
 from simrep.data.curves import Curve, CurveDataset, Key
-from simrep.data.dataset import Value
+from simrep.data.definition import Value
 from simrep.data.provenance import Reproduced
 from simrep.data.reproduce import Progress, series_versions, simulate_cells
 from simrep.errors import ScenarioError, SimrepError

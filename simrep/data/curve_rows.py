@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import isfinite
 from statistics import median
 
+from simrep.data.cells import single_run_interval
 from simrep.data.curve_quantities import QUANTITIES, Line
 from simrep.data.curves import CurveDataset, Key, Stated
-from simrep.data.dataset import Value
-from simrep.data.intervals import single_run_interval
+from simrep.data.definition import Value
 
 __all__ = ["CurveSummary", "Row", "scored"]
 

@@ -19,14 +19,13 @@ from simrep.data.curve_quantities import QUANTITIES, common
 from simrep.data.dataset import (
     DEFINITION,
     Dataset,
-    Information,
-    Value,
     dataset_folder,
     has_curves,
     load_dataset,
     read_definition,
-    read_rows,
 )
+from simrep.data.definition import Information, Value
+from simrep.data.measurements import read_rows
 from simrep.errors import ScenarioError, nearest
 
 __all__ = [

@@ -16,23 +16,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from simrep.data.definition import (
-    Definition,
-    Extra,
-    Factor,
-    Fit,
-    Information,
-    Metric,
-    Parameter,
-    Series,
-    Show,
-    WhatIf,
-)
+from simrep.data.definition import Definition, MetricTable, SeriesTable, Show
 from simrep.data.measurements import (
     PASSED,
+    CsvRow,
     MeasuredCell,
-    Row,
-    Value,
     measured_cells,
     read_rows,
 )
@@ -43,24 +31,11 @@ from simrep.scenario.problems import combined, problems
 __all__ = [
     "DEFINITION",
     "Dataset",
-    "Definition",
-    "Extra",
-    "Factor",
-    "Fit",
-    "Information",
-    "MeasuredCell",
-    "Metric",
-    "Parameter",
-    "Series",
-    "Show",
-    "Value",
-    "WhatIf",
     "dataset_folder",
     "datasets",
     "has_curves",
     "load_dataset",
     "read_definition",
-    "read_rows",
 ]
 
 DEFINITION = "dataset.toml"
@@ -88,7 +63,7 @@ class Dataset:
     definition: Definition
     cells: Mapping[str, tuple[MeasuredCell, ...]]
 
-    def scenario_path(self, series: Series) -> Path:
+    def scenario_path(self, series: SeriesTable) -> Path:
         """The scenario file of a series."""
         return self.folder / series.scenario
 
@@ -206,7 +181,7 @@ def _definition(folder: Path) -> Definition:
     return definition
 
 
-def _check_unit(metric: Metric, where: str) -> None:
+def _check_unit(metric: MetricTable, where: str) -> None:
     """Figures are compared as they are, so they have to be in the same unit."""
     unit = unit_of(metric.result)
     if unit is not None and metric.unit not in spellings(unit):
@@ -217,7 +192,7 @@ def _check_unit(metric: Metric, where: str) -> None:
         )
 
 
-def _check_columns(definition: Definition, rows: Sequence[Row], where: str) -> None:
+def _check_columns(definition: Definition, rows: Sequence[CsvRow], where: str) -> None:
     """Refuse columns that are not there; tell of those that nothing uses and nothing declares."""
     for column in (*sorted(definition.mapped), *definition.ignore):
         if column not in rows[0]:
@@ -232,7 +207,7 @@ def _check_columns(definition: Definition, rows: Sequence[Row], where: str) -> N
         )
 
 
-def _shown(definition: Definition, rows: Sequence[Row]) -> Show:
+def _shown(definition: Definition, rows: Sequence[CsvRow]) -> Show:
     """How it is shown, with the factors that vary most where it does not say."""
     show = definition.show
     if show.x:

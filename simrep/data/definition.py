@@ -16,24 +16,28 @@ from pydantic import (
     model_validator,
 )
 
-from simrep.data.measurements import Value
 from simrep.errors import ScenarioError
 
 __all__ = [
     "Bands",
     "Definition",
     "Extra",
-    "Factor",
+    "FactorTable",
     "Fit",
     "Information",
     "Machine",
-    "Metric",
+    "MetricTable",
     "Parameter",
-    "Series",
+    "SeriesTable",
     "Show",
-    "System",
+    "SystemTable",
+    "Value",
     "WhatIf",
 ]
+
+
+Value = int | float | str
+"""Of a factor, as the data hold it."""
 
 
 class _Table(BaseModel):
@@ -70,7 +74,7 @@ class Machine(_Table):
     tcp_congestion_control: str = Field("", description="how TCP avoids congestion there")
 
 
-class System(_Table):
+class SystemTable(_Table):
     """What is known of the servers of a series; information."""
 
     name: str = Field(description="of the series")
@@ -98,13 +102,13 @@ class Information(_Table):
     experiment: str = Field("", description="experiment of the rig that measured it")
     measured_from: Moment = Field(None, description="when measuring began")
     measured_to: Moment = Field(None, description="when it ended")
-    complete: bool = Field(True, description="false: not all that was setup is measured")
+    complete: bool = Field(True, description="false: not all that was planned is measured")
     attempts: NonNegativeInt | None = Field(None, description="rows of the data")
     marked: NonNegativeInt | None = Field(None, description="rows that a gate has marked")
     missing: NonNegativeInt | None = Field(None, description="runs that were not measured")
     base_rtt_ms: float | None = Field(None, ge=0, description="round trip without added delay")
     machine: Machine = Field(Machine(), description="what it was measured on")
-    systems: tuple[System, ...] = Field((), alias="system", description="what was measured")
+    systems: tuple[SystemTable, ...] = Field((), alias="system", description="what was measured")
     data: str = Field("data.csv", description="CSV file beside dataset.toml")
     seed: int = Field(1, ge=0, description="of the simulation")
 
@@ -125,7 +129,7 @@ class Information(_Table):
         return self
 
 
-class Factor(_Table):
+class FactorTable(_Table):
     """Where the values of a CSV column go in the scenario; a string is the path alone."""
 
     path: str = Field(description="scenario path that takes the value")
@@ -141,7 +145,7 @@ class Factor(_Table):
         return {self.path: value, **self.at.get(str(value), {})}
 
 
-class Metric(_Table):
+class MetricTable(_Table):
     """What was measured and what a result calls it."""
 
     column: str = Field(description="CSV column; a cell where it is empty has no such figure")
@@ -269,7 +273,7 @@ class Fit(_Table):
     seed: int = Field(1, ge=0, description="of the simulation, in every set of costs")
 
 
-class Series(_Table):
+class SeriesTable(_Table):
     """One measured system: its rows of the data and the scenario that stands for it."""
 
     name: str = Field(description="as options name it")
@@ -284,10 +288,10 @@ class Definition(Information):
     """The content of ``dataset.toml``."""
 
     replications: int = Field(5, ge=1, description="of the simulation")
-    metrics: Annotated[tuple[Metric, ...], BeforeValidator(_one_or_several)] = Field(
+    metrics: Annotated[tuple[MetricTable, ...], BeforeValidator(_one_or_several)] = Field(
         alias="metric", min_length=1, description="what was measured; the plot shows the first"
     )
-    factors: dict[str, Annotated[Factor, BeforeValidator(_path_alone)]] = Field(
+    factors: dict[str, Annotated[FactorTable, BeforeValidator(_path_alone)]] = Field(
         min_length=1, description="columns that set something in the scenario"
     )
     fit_where: dict[str, tuple[Value, ...]] = Field(
@@ -295,7 +299,7 @@ class Definition(Information):
     )
     ignore: tuple[str, ...] = Field((), description="columns that are information")
     show: Show = Field(Show(), description="how plots and tables are laid out")
-    series: tuple[Series, ...] = Field(min_length=1, description="the measured systems")
+    series: tuple[SeriesTable, ...] = Field(min_length=1, description="the measured systems")
 
     @property
     def mapped(self) -> set[str]:
@@ -310,7 +314,7 @@ class Definition(Information):
         return columns
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> MetricTable:
         """The first of the metrics."""
         return self.metrics[0]
 

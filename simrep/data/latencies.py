@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simrep.data.measurements import MeasuredCell, Value
+from simrep.data.definition import Value
+from simrep.data.measurements import MeasuredCell
 from simrep.errors import ScenarioError
 from simrep.measure.histogram import LatencyHistogram
 from simrep.runs.batch import figures_of

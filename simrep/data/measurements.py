@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from math import isfinite, sqrt
 from pathlib import Path
 from statistics import fmean, median, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from simrep.data.definition import Definition, MetricTable, SeriesTable, Value
 from simrep.errors import DatasetWarning, ScenarioError
 
-if TYPE_CHECKING:
-    from simrep.data.definition import Definition, Metric, Series
+__all__ = ["PASSED", "CsvRow", "MeasuredCell", "measured_cells", "read_rows", "written"]
 
-__all__ = ["PASSED", "MeasuredCell", "Row", "Value", "measured_cells", "read_rows", "written"]
-
-Value = int | float | str
-Row = Mapping[str, Value]
+CsvRow = Mapping[str, Value]
 
 PASSED = "passed"
 """Column that is 0 in rows that must not be used."""
@@ -98,7 +95,7 @@ def _number(text: str) -> Value:
 
 
 def measured_cells(
-    definition: Definition, series: Series, rows: Sequence[Row], where: str
+    definition: Definition, series: SeriesTable, rows: Sequence[CsvRow], where: str
 ) -> tuple[MeasuredCell, ...]:
     """The cells of a series, in the order of the factors' values.
 
@@ -116,7 +113,7 @@ def measured_cells(
         If figures are missing that the definition does not call optional.
     """
     columns = list(definition.factors)
-    groups: dict[tuple[Value, ...], list[Row]] = {}
+    groups: dict[tuple[Value, ...], list[CsvRow]] = {}
     for number, row in enumerate(rows, start=1):
         if row.get(PASSED, 1) == 0:
             continue  # a measurement that was spoiled
@@ -135,7 +132,7 @@ def measured_cells(
     return cells
 
 
-def _check_factors(definition: Definition, row: Row, where: str) -> None:
+def _check_factors(definition: Definition, row: CsvRow, where: str) -> None:
     for column, factor in definition.factors.items():
         if row[column] == "" and not factor.optional:
             raise ScenarioError(
@@ -145,7 +142,7 @@ def _check_factors(definition: Definition, row: Row, where: str) -> None:
             )
 
 
-def _check_figures(definition: Definition, row: Row, where: str) -> None:
+def _check_figures(definition: Definition, row: CsvRow, where: str) -> None:
     """Refuse what is neither empty nor a figure that a simulated one can be compared with."""
     for metric in definition.metrics:
         value = row[metric.column]
@@ -163,7 +160,9 @@ def _check_figures(definition: Definition, row: Row, where: str) -> None:
                 raise ScenarioError(where, problem)
 
 
-def _tell_of_gaps(definition: Definition, series: Series, rows: Sequence[Row], where: str) -> None:
+def _tell_of_gaps(
+    definition: Definition, series: SeriesTable, rows: Sequence[CsvRow], where: str
+) -> None:
     for metric in definition.metrics:
         own = [row for row in rows if metric.applies(row)]
         empty = sum(row[metric.column] == "" for row in own)
@@ -181,7 +180,7 @@ def _rank(value: Value) -> tuple[int, float, str]:
     return (1, 0.0, value) if isinstance(value, str) else (0, float(value), "")
 
 
-def _cell(definition: Definition, series: Series, rows: Sequence[Row]) -> MeasuredCell:
+def _cell(definition: Definition, series: SeriesTable, rows: Sequence[CsvRow]) -> MeasuredCell:
     first = rows[0]
     factors = {column: first[column] for column in definition.factors}
     settings: dict[str, Any] = {}
@@ -206,7 +205,7 @@ def _cell(definition: Definition, series: Series, rows: Sequence[Row]) -> Measur
     )
 
 
-def _figures(metric: Metric, rows: Sequence[Row]) -> list[float]:
+def _figures(metric: MetricTable, rows: Sequence[CsvRow]) -> list[float]:
     """What was measured of a metric."""
     return [
         float(value)
@@ -217,7 +216,7 @@ def _figures(metric: Metric, rows: Sequence[Row]) -> list[float]:
     ]
 
 
-def _medians(metrics: Sequence[Metric], rows: Sequence[Row]) -> dict[str, float]:
+def _medians(metrics: Sequence[MetricTable], rows: Sequence[CsvRow]) -> dict[str, float]:
     """Of every column with numbers; those of metrics as far as they count."""
     found = {metric.column: _figures(metric, rows) for metric in metrics}
     for column in rows[0]:
@@ -226,7 +225,7 @@ def _medians(metrics: Sequence[Metric], rows: Sequence[Row]) -> dict[str, float]
     return {column: float(median(values)) for column, values in found.items() if values}
 
 
-def _standard_error(metric: Metric, rows: Sequence[Row]) -> float | None:
+def _standard_error(metric: MetricTable, rows: Sequence[CsvRow]) -> float | None:
     """Of the mean of the repetitions; None if nothing tells it."""
     if metric.standard_error is not None:
         stated = [

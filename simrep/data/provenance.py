@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from simrep.measure.json_values import plain
 from simrep.runs.report import Shown
 
-__all__ = ["Reproduced", "plain"]
-
-
-def plain(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as JSON can hold it: what is not a number becomes None."""
-    found: dict[str, Any] = json.loads(json.dumps(content), parse_constant=lambda _: None)
-    return found
+__all__ = ["Reproduced"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -38,7 +32,7 @@ class Reproduced(Shown):
 
     def _as_json(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """With its provenance, as JSON can hold it: what is not a number becomes None."""
-        whole = {
+        whole: Mapping[str, object] = {
             **content,
             "seed": self.seed,
             "replications": self.replications,

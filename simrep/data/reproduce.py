@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from simrep.contract.setup import Setup, setup_of
 from simrep.data.cells import Cell, Summary, cells_of
 from simrep.data.curves import CurveDataset, open_dataset
-from simrep.data.dataset import Dataset, MeasuredCell, Series
+from simrep.data.dataset import Dataset
+from simrep.data.definition import SeriesTable
+from simrep.data.measurements import MeasuredCell
 from simrep.data.provenance import Reproduced
-from simrep.data.stage_shares import breakdowns
 from simrep.data.timeline import Course, Timeline, figures_and_course
 from simrep.errors import ScenarioError
+from simrep.measure.breakdown import Breakdown
 from simrep.runs.batch import simulate_cells, simulate_each
-from simrep.scenario import load, with_values
+from simrep.runs.replication import simulate
+from simrep.runs.result import Result
+from simrep.scenario import Scenario, load, with_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,6 +35,7 @@ __all__ = [
     "DatasetResult",
     "Progress",
     "Summary",
+    "breakdowns",
     "reproduce",
     "series_versions",
     "simulate_cells",
@@ -214,7 +219,7 @@ def reproduce(
 
         return simulate_curves(dataset, replications, seed, executor, progress)
     definition = dataset.definition
-    work: list[tuple[Series, str, MeasuredCell, Setup]] = []
+    work: list[tuple[SeriesTable, str, MeasuredCell, Setup]] = []
     for series in definition.series:
         base = load(dataset.scenario_path(series))
         nothing: dict[str, Any] = {}
@@ -278,3 +283,31 @@ def series_versions(plans: Mapping[str, Setup]) -> dict[str, str]:
         for series, setup in plans.items()
         for name, version in setup.versions.items()
     }
+
+
+def breakdowns(dataset: Dataset, seed: int) -> dict[str, Breakdown]:
+    """The mean latency by stage, of one replication of the last cell of every series.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    seed : int
+
+    Returns
+    -------
+    dict
+        By the name of the series, and of the variant if it is one.
+    """
+    found: dict[str, Breakdown] = {}
+    for series in dataset.definition.series:
+        base = load(dataset.scenario_path(series))
+        cell = dataset.cells[series.name][-1]
+        found[series.name] = _of(base, cell.settings, seed)
+        for variant in series.what_if:
+            settings = {**variant.set, **cell.settings}
+            found[f"{series.name}, {variant.name}"] = _of(base, settings, seed)
+    return found
+
+
+def _of(base: Scenario, settings: Mapping[str, Any], seed: int) -> Breakdown:
+    return Result.combine([simulate(setup_of(with_values(base, settings)), seed)]).breakdown()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simrep.data.measurements import Value
+from simrep.data.definition import Value
 from simrep.runs.batch import figures_of
 from simrep.runs.result import Result
 from simrep.runs.schedule import ScheduledRecord

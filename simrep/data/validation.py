@@ -12,24 +12,22 @@ from typing import TYPE_CHECKING, Any
 from simrep.contract.card import package_of
 from simrep.contract.model import find_model
 from simrep.contract.setup import Setup, setup_of
-from simrep.data.agreement import Agreement, agreement
 from simrep.data.cells import Cell, cells_of
 from simrep.data.cells_expression import cells_expression
 from simrep.data.dataset import (
     Dataset,
-    MeasuredCell,
-    Series,
     dataset_folder,
     datasets,
     has_curves,
     load_dataset,
 )
+from simrep.data.definition import SeriesTable
 from simrep.data.latencies import Latencies, compared, figures_and_histogram, recorded
-from simrep.data.measurements import written
-from simrep.data.provenance import plain
+from simrep.data.measurements import MeasuredCell, written
 from simrep.data.reproduce import DatasetResult, Progress, series_versions
-from simrep.data.scores import NEAR, Scores
+from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.errors import ScenarioError
+from simrep.measure.json_values import plain
 from simrep.runs.batch import Run, simulate_groups
 from simrep.runs.prediction import (
     Uncertainty,
@@ -237,12 +235,12 @@ class _Work:
     """What is to be simulated for a dataset."""
 
     dataset: Dataset
-    cells: tuple[tuple[Series, MeasuredCell, Setup], ...]
+    cells: tuple[tuple[SeriesTable, MeasuredCell, Setup], ...]
 
 
 def _work(dataset: Dataset, pack: str | Path | None, holdout: str | None) -> _Work:
     judged = None if holdout is None else _judged(dataset, holdout)
-    found: list[tuple[Series, MeasuredCell, Setup]] = []
+    found: list[tuple[SeriesTable, MeasuredCell, Setup]] = []
     for series in dataset.definition.series:
         base = load(dataset.scenario_path(series))
         settings: dict[str, Any] = {}
@@ -265,7 +263,7 @@ def _work(dataset: Dataset, pack: str | Path | None, holdout: str | None) -> _Wo
     return _Work(dataset, tuple(found))
 
 
-def _fitted(setup: Setup, dataset: Dataset, series: Series, cell: MeasuredCell) -> bool | None:
+def _fitted(setup: Setup, dataset: Dataset, series: SeriesTable, cell: MeasuredCell) -> bool | None:
     """Whether the pack was fitted to a cell; None if it does not tell what it was fitted to."""
     if setup.pack is None or not setup.pack.fits:
         return None

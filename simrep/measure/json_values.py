@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 __all__ = ["plain"]
 
 
+@overload
+def plain(value: Mapping[str, Any]) -> dict[str, Any]: ...
+@overload
+def plain(value: object) -> Any: ...
 def plain(value: Any) -> Any:
     """The same in what JSON knows: dict, list, str, int, float, bool and None."""
     if isinstance(value, Mapping):

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from simrep.data.provenance import plain
 from simrep.measure.confidence import Interval, mean_interval
+from simrep.measure.json_values import plain
 from simrep.runs.notices import percentile_notice, precision_notice
 from simrep.runs.text import as_text
 from simrep.whatif.point import How, Measured

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from simrep.data.agreement import Agreement, agreement
 from simrep.data.cells import Cell
+from simrep.data.scores import Agreement, agreement
 
 FACTORS = ("threads", "delay_ms")
 

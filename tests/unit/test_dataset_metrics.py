@@ -7,7 +7,8 @@ from math import isnan
 import numpy as np
 import pytest
 
-from simrep.data.dataset import Metric, load_dataset
+from simrep.data.dataset import load_dataset
+from simrep.data.definition import MetricTable
 from simrep.data.reproduce import reproduce
 from simrep.errors import ScenarioError
 from tests.small_dataset import change
@@ -59,7 +60,9 @@ def test_a_measured_zero_is_judged_by_the_tolerance(result):
     ],
 )
 def test_a_difference_is_within_either_tolerance(relative, measured, predicted, within):
-    metric = Metric(column="s", result="x", unit="s", label="s", absolute=0.3, relative=relative)
+    metric = MetricTable(
+        column="s", result="x", unit="s", label="s", absolute=0.3, relative=relative
+    )
     assert metric.tolerates(measured, predicted) is within
 
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import simrep
 from simrep.cli import app
-from simrep.data.dataset import Definition
+from simrep.data.definition import Definition
 from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import Pack
 

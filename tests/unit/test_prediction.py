@@ -208,7 +208,7 @@ def test_an_interval_of_one_value_is_the_error_of_the_model():
 
 
 def test_without_an_error_of_the_model_it_is_students():
-    from simrep.data.intervals import single_run_interval
+    from simrep.data.cells import single_run_interval
 
     values = [1.0, 1.3, 0.8, 1.1]
     assert prediction_interval(values, 0.0, 5.0, 0.95) == pytest.approx(single_run_interval(values))

@@ -7,7 +7,8 @@ import tomllib
 
 import pytest
 
-from simrep.data.dataset import Metric, Series, load_dataset
+from simrep.data.dataset import load_dataset
+from simrep.data.definition import MetricTable, SeriesTable
 from simrep.errors import ScenarioError
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
@@ -113,11 +114,11 @@ def test_the_description_says_what_columns_are(measured):
     content = tomllib.loads((folder / "dataset.toml").read_text())
     assert content["complete"] is True
     assert content["marked"] == 1
-    [series] = [Series.model_validate(one) for one in content["series"]]
+    [series] = [SeriesTable.model_validate(one) for one in content["series"]]
     assert series.where == {"system": "galera", "passed": 1, "saturated": 0}
     assert content["system"][0]["version"] == "11.8.9-MariaDB"
     assert content["system"][0]["model_version"] == "mariadb-11.8"
-    metrics = [Metric.model_validate(metric) for metric in content["metric"]]
+    metrics = [MetricTable.model_validate(metric) for metric in content["metric"]]
     columns = rows_of(folder)[0].keys()
     assert "mean_s" in {metric.column for metric in metrics}
     assert all(metric.column in columns for metric in metrics)

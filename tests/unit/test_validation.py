@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import simrep.data.validation as validation_module
-from simrep.data.agreement import Agreement
 from simrep.data.cells import Cell
 from simrep.data.dataset import load_dataset
 from simrep.data.latencies import compared, recorded
 from simrep.data.reproduce import reproduce
-from simrep.data.scores import Scores
+from simrep.data.scores import Agreement, Scores
 from simrep.data.validation import validate
 from simrep.errors import ScenarioError
 from simrep.measure.histogram import LatencyHistogram

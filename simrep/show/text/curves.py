@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from simrep.data.curve_dataset import CurveDatasetResult
     from simrep.data.curve_rows import Row
-    from simrep.data.dataset import Value
+    from simrep.data.definition import Value
 
 __all__ = ["tables"]
 

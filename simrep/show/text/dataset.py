@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from simrep.data.stage_shares import breakdown_table, breakdowns
-from simrep.measure.units import describe, number
+from simrep.data.reproduce import breakdowns
+from simrep.measure.units import describe, duration, number
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from simrep.data.cells import Cell, Summary
-    from simrep.data.dataset import Dataset, Metric, Series
+    from simrep.data.dataset import Dataset
+    from simrep.data.definition import MetricTable, SeriesTable
     from simrep.data.reproduce import DatasetResult
+    from simrep.measure.breakdown import Breakdown
 
 __all__ = ["cell_tables", "tables"]
 
@@ -31,7 +33,7 @@ def tables(result: DatasetResult) -> Group:
 
     parts = cell_tables(result)
     if result.dataset.definition.show.breakdown and result.complete:
-        parts += [Text(), breakdown_table(breakdowns(result.dataset, result.seed))]
+        parts += [Text(), _breakdown_table(breakdowns(result.dataset, result.seed))]
     parts.append(Text(_closing(result)))
     return Group(*parts)
 
@@ -63,7 +65,7 @@ def cell_tables(result: DatasetResult) -> list[Table | Text]:
     return parts
 
 
-def _heading(metric: Metric) -> str:
+def _heading(metric: MetricTable) -> str:
     return f"{metric.label} ({metric.unit})" if metric.unit else metric.label
 
 
@@ -78,7 +80,7 @@ def _blocks(by: str | None, cells: Sequence[Cell]) -> Iterator[tuple[list[str], 
 
 
 def _block(
-    dataset: Dataset, series: Series, cells: Sequence[Cell], what_if: Sequence[Cell]
+    dataset: Dataset, series: SeriesTable, cells: Sequence[Cell], what_if: Sequence[Cell]
 ) -> Table:
     from rich import box
     from rich.table import Table
@@ -141,6 +143,31 @@ def _variant(cell: Cell, variant: str, what_if: Sequence[Cell]) -> str:
         if same == (variant, cell.series, cell.factors, cell.metric):
             return number(other.predicted, 4)
     return "-"
+
+
+def _breakdown_table(found: dict[str, Breakdown]) -> Table:
+    """Stages down, systems across."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title="Where the time of a transaction goes", title_justify="left")
+    table.box, table.pad_edge = box.SIMPLE_HEAD, False
+    table.add_column("stage")
+    for name in found:
+        table.add_column(name, justify="right")
+    stages = [stage for each in found.values() for stage in each.stages]
+    order = sorted(dict.fromkeys(stages), key=lambda stage: _place(stage, found))
+    for stage in order:
+        times = (each.stages.get(stage) for each in found.values())
+        table.add_row(stage, *("" if time is None else duration(time) for time in times))
+    table.add_section()
+    table.add_row("latency", *(duration(each.latency_s) for each in found.values()))
+    return table
+
+
+def _place(stage: str, found: dict[str, Breakdown]) -> int:
+    """Where a transaction comes to a stage, at the latest in any of the systems."""
+    return max(list(each.stages).index(stage) for each in found.values() if stage in each.stages)
 
 
 def _closing(result: DatasetResult) -> str:
