@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from simrep.measure.json_values import plain
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 
 __all__ = ["Reproduced"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Reproduced(Shown):
+class Reproduced(Report):
     """A dataset that was simulated.
 
     Attributes

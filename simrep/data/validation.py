@@ -34,7 +34,7 @@ from simrep.runs.prediction import (
     prediction_interval,
     uncertainty_of,
 )
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 from simrep.scenario import load, with_values
 from simrep.scenario.pack import load_pack
 
@@ -97,7 +97,7 @@ class DatasetValidation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Validation(Shown):
+class Validation(Report):
     """The predictions for some datasets.
 
     Attributes

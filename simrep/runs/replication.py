@@ -17,7 +17,7 @@ from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.measure.warmup import mser5
 from simrep.runs.build import build_cluster
-from simrep.runs.result import RunRecord
+from simrep.runs.record import RunRecord
 from simrep.runs.schedule import ScheduledRecord
 from simrep.runs.story import Follow, Story, followed
 from simrep.scenario.schema import Scenario

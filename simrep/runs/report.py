@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from simrep.runs.text import as_html, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
     from rich.console import Group
 
-__all__ = ["Shown"]
+__all__ = ["Report"]
+
+_HTML = (
+    '<pre style="white-space: pre; overflow-x: auto; line-height: normal; '
+    'font-family: monospace">{code}</pre>'
+)
 
 
-class Shown(ABC):
-    """A result that prints its tables, shows them in a notebook, and becomes a DataFrame."""
+class Report(ABC):
+    """A result that prints its tables, shows them in a notebook, draws and becomes a DataFrame."""
 
     __slots__ = ()
 
@@ -24,12 +30,24 @@ class Shown(ABC):
     """Columns of the printed tables."""
 
     @abstractmethod
-    def tables(self) -> Group:
-        """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""
-
-    @abstractmethod
     def _rows(self) -> Sequence[Mapping[str, Any]]:
         """The rows of the DataFrame, by name of the column."""
+
+    def tables(self) -> Group:
+        """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""
+        tables: Group = self._view("tables")
+        return tables
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The figure of the result; saved when a path is given.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save it, as PNG, PDF or SVG by the ending of the name.
+        """
+        figure: Figure = self._view("plot", path)
+        return figure
 
     def to_frame(self) -> pd.DataFrame:
         """The figures as a pandas DataFrame."""
@@ -37,8 +55,33 @@ class Shown(ABC):
 
         return pd.DataFrame(list(self._rows()))
 
+    def _view(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """A view of the result; views know results, results know only where to ask."""
+        from simrep.show.views import VIEWS
+
+        return VIEWS[name](self, *arguments, **options)
+
     def __str__(self) -> str:
-        return as_text(self.tables(), self.width)
+        """The tables as plain text, without spaces at the end of lines."""
+        from rich.console import Console
+
+        console = Console(
+            width=self.width,
+            no_color=True,
+            highlight=False,
+            force_terminal=False,
+            force_jupyter=False,
+        )
+        with console.capture() as capture:
+            console.print(self.tables())
+        return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     def _repr_html_(self) -> str:
-        return as_html(self.tables(), self.width)
+        """The same for a notebook, with bold titles."""
+        from rich.console import Console
+
+        console = Console(
+            width=self.width, highlight=False, record=True, file=StringIO(), force_jupyter=False
+        )
+        console.print(self.tables())
+        return console.export_html(inline_styles=True, code_format=_HTML)

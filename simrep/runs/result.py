@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import isfinite, nan
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -21,51 +20,24 @@ from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
 from simrep.measure.units import duration, number
 from simrep.runs.prediction import Prediction
-from simrep.runs.report import Shown
+from simrep.runs.record import Counters, RunRecord
+from simrep.runs.report import Report
 from simrep.runs.schedule import ScheduledRecord
 from simrep.workload.laps import LAPS
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
     from rich.console import Group
 
-    from simrep.why.explanation import Explanation
+    from simrep.why.commit import Explanation
 
-__all__ = ["FIGURES", "Result", "RunRecord"]
+__all__ = ["FIGURES", "Result"]
 
-Counters = Mapping[str, Mapping[str, float]]
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunRecord:
-    """One replication, as the process that ran it hands it over.
-
-    Attributes
-    ----------
-    seed : int
-        Root entropy of the run, shared by its replications.
-    replication : int
-        Number of the replication, from 0.
-    measurement : Measurement
-    counters : mapping of node name to mapping of status variable to value
-        Counted from the start of the simulation, warm-up included.
-    stations : tuple of StationUse
-    scheduled : tuple of ScheduledRecord
-        What became of the scheduled transactions, in the order of the scenario.
-    """
-
-    seed: int
-    replication: int
-    measurement: Measurement
-    counters: Counters = field(default_factory=dict)
-    stations: tuple[StationUse, ...] = ()
-    scheduled: tuple[ScheduledRecord, ...] = ()
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Result(Shown):
+class Result(Report):
     """The result of one run, from one or several replications.
 
     Figures are per replication, and means when there were several; only the latencies are those
@@ -314,12 +286,6 @@ class Result(Shown):
             frames.append(pd.DataFrame({"replication": run.replication, **columns}))
         return pd.concat(frames, ignore_index=True)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Latency distribution and throughput over time; saved when a path is given."""
-        from simrep.show.plot.run import plot_result
-
-        return plot_result(self, path)
-
     def _rows(self) -> list[dict[str, Any]]:
         """A row per figure, with its 95 % interval over the replications (NaN for one)."""
         names = ("throughput_tps", "makespan_s", "committed", "aborted", "stall_max_s")
@@ -332,12 +298,8 @@ class Result(Shown):
         ]
 
     def summary(self) -> Group:
-        """Tables for a terminal; ``rich.print(result.summary())`` or ``print(result)``."""
-        from simrep.show.text.run import tables
-
-        return tables(self)
-
-    tables = summary
+        """The same as :meth:`tables`."""
+        return self.tables()
 
     def __repr__(self) -> str:
         return (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.confidence import Interval, difference_interval, mean_interval, ratio_interval
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,7 +79,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Comparison(Shown):
+class Comparison(Report):
     """Two scenarios, compared pair by pair.
 
     Attributes

@@ -24,7 +24,7 @@ from simrep.workload.journeys import Journey, belongs
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction
 
-__all__ = ["explain"]
+__all__ = ["Explanation", "explain"]
 
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _SILENCE_S, _SILENCE_HOPS = 0.1, 10  # a member that says nothing for longer is away

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from simrep.measure.json_values import plain
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -113,7 +113,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Explanation(Shown):
+class Explanation(Report):
     """One transaction of a run, from its client's request to the answer.
 
     Attributes

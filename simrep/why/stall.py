@@ -13,7 +13,7 @@ from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
 from simrep.measure.units import amount, duration
 from simrep.runs.replication import simulate
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 from simrep.scenario.schema import Scenario
 from simrep.why.replay import Replay
 
@@ -30,7 +30,7 @@ _LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class StallExplanation(Shown):
+class StallExplanation(Report):
     """What was blocked in a run, and what caused its longest stall.
 
     Attributes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simrep.measure.json_values import plain
 from simrep.measure.units import amount, duration
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +87,7 @@ class TailStage:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class TailExplanation(Shown):
+class TailExplanation(Report):
     """Where the time of the slowest transactions of a run went.
 
     Attributes

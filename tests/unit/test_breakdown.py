@@ -14,7 +14,8 @@ from simrep.contract.model import find_model
 from simrep.kernel.clock import Clock
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.meter import Meter
-from simrep.runs.result import Result, RunRecord
+from simrep.runs.record import RunRecord
+from simrep.runs.result import Result
 from simrep.runs.run import run
 from simrep.show.plot.breakdown import plot_breakdowns
 from simrep.workload.laps import LAPS, Lap

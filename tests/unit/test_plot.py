@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 
 from simrep.kernel.clock import Clock
 from simrep.measure.meter import Meter
-from simrep.runs.result import Result, RunRecord
+from simrep.runs.record import RunRecord
+from simrep.runs.result import Result
 from simrep.show.plot.dataset import plot_dataset
 from simrep.show.plot.style import PALETTE
 

@@ -12,7 +12,8 @@ from simrep.measure.confidence import mean_interval
 from simrep.measure.meter import Meter
 from simrep.measure.stations import StationUse
 from simrep.measure.units import describe, duration, number
-from simrep.runs.result import Result, RunRecord
+from simrep.runs.record import RunRecord
+from simrep.runs.result import Result
 
 SCENARIO = {"name": "two clients", "load": {"clients": 2, "queries": 8}}
 VERSIONS = {"simrep": "0.1.0", "python": "3.11.9"}

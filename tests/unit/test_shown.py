@@ -4,7 +4,7 @@ import pytest
 
 import simrep
 from simrep.errors import ScenarioError
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 from tests.small_dataset import write_dataset
 from tests.whatif_scenarios import TOML, wan
 
@@ -51,7 +51,7 @@ def test_what_was_written_is_a_file_again():
 
 def shown(result):
     """What a notebook needs of a result."""
-    assert isinstance(result, Shown)
+    assert isinstance(result, Report)
     assert result._repr_html_().startswith("<pre")
     assert callable(result.plot)
     return result.to_frame()

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +116,7 @@ class FragmentSize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class FragmentSizes(Shown):
+class FragmentSizes(Report):
     """What each fragment size does, and which are recommended.
 
     Attributes

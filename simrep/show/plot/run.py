@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from simrep.measure.units import duration, number
+from simrep.runs.result import Result
 from simrep.show.plot.latency_axis import latency_axis
 from simrep.show.plot.marks import draw_marks, marks_of
 from simrep.show.plot.style import GREY, PALETTE, Sheet, save, styled
-
-if TYPE_CHECKING:
-    from simrep.runs.result import Result
+from simrep.show.views import plot
 
 __all__ = ["plot_result"]
 
@@ -23,6 +21,7 @@ _SHOWN_STALL = 2  # a silence of this many intervals is shaded
 _PANEL = (4.3, 3.5)  # inches, about: what the texts around the axes leave of a half of the figure
 
 
+@plot.register(Result)
 def plot_result(result: Result, path: str | Path | None = None) -> Sheet:
     """Draw the distribution of the latency and the throughput over time.
 

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
 from simrep.measure.units import duration, number
 from simrep.runs.notices import percentile_notice
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
-
-    from simrep.runs.prediction import Prediction
-    from simrep.runs.result import Result
-
-__all__ = ["tables"]
+from simrep.runs.prediction import Prediction
+from simrep.runs.result import Result
+from simrep.show.text.layout import table, title
+from simrep.show.views import tables
 
 _SHOWN_STATIONS = 8
+_table = partial(table, edges=True)
 
 
-def tables(result: Result) -> Group:
+@tables.register(Result)
+def run_tables(result: Result) -> Group:
     """The main figures, the stages of the latency, the busiest stations, counters above zero."""
-    from rich.console import Group
-    from rich.text import Text
-
     plural = "s" if result.replications > 1 else ""
     run = f"seed {result.seed}, {result.replications} replication{plural}"
     if warmup_s := result.scenario.get("run", {}).get("warmup_s"):
@@ -39,16 +38,16 @@ def tables(result: Result) -> Group:
             parts["Why they failed"] = _failures(result)
         parts["Commits of all others meanwhile"] = _others(result)
     if result.breakdown().stages.keys() - {"other"}:
-        parts["Where the time goes, mean of committed transactions"] = _breakdown(result)
+        parts["Where the time goes, mean of committed transactions"] = _table(
+            ("stage", "mean", "share"), rows=result.breakdown().rows()
+        )
     used = sum(station.visits > 0 for station in result.stations)
     if used:
         some = f" ({_SHOWN_STATIONS} of {used})" if used > _SHOWN_STATIONS else ""
         parts[f"Stations, busiest first{some}"] = _stations(result)
     if any(value for counters in result.counters.values() for value in counters.values()):
         parts["Status variables"] = _counters(result)
-    lines: list[tuple[Text, Any]] = [
-        (Text(title, style="bold"), table) for title, table in parts.items()
-    ]
+    lines: list[tuple[Text, Any]] = [(title(words), content) for words, content in parts.items()]
     if result.prediction is not None:
         lines.insert(1, (Text(_said(result.prediction)), Text("")))
     committed = result.histogram.count
@@ -71,17 +70,6 @@ def _said(prediction: Prediction) -> str:
     return f"{how}:\nchance, {costs} ({prediction.draws} draws), and {model}."
 
 
-def _table(first: str, *columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column(first)
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
-
-
 def _figures(result: Result) -> Table:
     spans: dict[str, Mapping[str, tuple[float, float]]] = {}
     if result.replications > 1:
@@ -90,44 +78,47 @@ def _figures(result: Result) -> Table:
         spans[f"{100 * result.prediction.confidence:.0f} % prediction"] = (
             result.prediction.intervals
         )
-    table = _table("figure", "value", *spans)
 
-    def row(label: str, value: float, text: Callable[[float], str], key: str = "") -> None:
+    def row(label: str, value: float, text: Callable[[float], str], key: str = "") -> list[str]:
         between = [
             f"{text(bounds[0])} .. {text(bounds[1])}" if (bounds := of.get(key)) else ""
             for of in spans.values()
         ]
-        table.add_row(label, text(value), *between)
+        return [label, text(value), *between]
 
-    row("throughput (transactions/s)", result.throughput_tps, number, "throughput_tps")
-    row("makespan", result.makespan_s, duration, "makespan_s")
-    row("committed", result.committed, number)
-    row("aborted", result.aborted, number)
-    for name, value in result.latency_s.items():
-        row(f"latency {name}", value, duration, f"latency_s.{name}")
-    row("longest stall", result.stall_max_s, duration)
-    return table
+    rows = [
+        row("throughput (transactions/s)", result.throughput_tps, number, "throughput_tps"),
+        row("makespan", result.makespan_s, duration, "makespan_s"),
+        row("committed", result.committed, number),
+        row("aborted", result.aborted, number),
+        *(
+            row(f"latency {name}", value, duration, f"latency_s.{name}")
+            for name, value in result.latency_s.items()
+        ),
+        row("longest stall", result.stall_max_s, duration),
+    ]
+    return _table(["figure", "value", *spans], rows=rows)
 
 
 def _classes(result: Result) -> Table:
-    table = _table("class", "committed", "aborted", "p50", "p95")
-    for kind, count in result.classes.items():
-        table.add_row(
+    rows = (
+        (
             kind or "-",
             number(count.latency.count),
             number(count.aborted),
             duration(count.latency.percentile(50)),
             duration(count.latency.percentile(95)),
         )
-    return table
+        for kind, count in result.classes.items()
+    )
+    return _table(("class", "committed", "aborted", "p50", "p95"), rows=rows)
 
 
 def _scheduled(result: Result) -> Table:
     """How they went, in seconds after their begin."""
-    columns = ("node", "rows", "size (MB)", "executed", "committed", "on all nodes", "fragments")
-    table = _table("name", *columns)
-    for name, one in result.scheduled.items():
-        table.add_row(
+    heads = ("name", "node", "rows", "size (MB)", "executed", "committed", "on all nodes")
+    rows = (
+        (
             name,
             list(result.counters)[one.node] if result.counters else str(one.node),
             number(one.rows),
@@ -135,40 +126,34 @@ def _scheduled(result: Result) -> Table:
             *(duration(time) for time in (one.execution_s, one.duration_s, one.visible_s)),
             number(one.fragments),
         )
-    return table
+        for name, one in result.scheduled.items()
+    )
+    return _table((*heads, "fragments"), rows=rows)
 
 
 def _failures(result: Result) -> Table:
-    table = _table("name", "error")
-    for name, one in result.scheduled.items():
-        if one.error:
-            table.add_row(name, one.error)
-    return table
+    rows = ((name, one.error) for name, one in result.scheduled.items() if one.error)
+    return _table(("name", "error"), rows=rows)
 
 
 def _others(result: Result) -> Table:
-    table = _table(
-        "beside", "before (1/s)", "executing (1/s)", "until the end (1/s)", "longest stall"
+    heads = ("beside", "before (1/s)", "executing (1/s)", "until the end (1/s)", "longest stall")
+    rows = (
+        (
+            name,
+            *(number(rate) for rate in (one.before_tps, one.executing_tps, one.during_tps)),
+            duration(one.stall_s),
+        )
+        for name, one in result.scheduled.items()
     )
-    for name, one in result.scheduled.items():
-        rates = (one.before_tps, one.executing_tps, one.during_tps)
-        table.add_row(name, *(number(rate) for rate in rates), duration(one.stall_s))
-    return table
-
-
-def _breakdown(result: Result) -> Table:
-    table = _table("stage", "mean", "share")
-    for row in result.breakdown().rows():
-        table.add_row(*row)
-    return table
+    return _table(heads, rows=rows)
 
 
 def _stations(result: Result) -> Table:
     used = [station for station in result.stations if station.visits]
     used.sort(key=lambda station: station.utilisation, reverse=True)
-    table = _table("station", "servers", "busy", "queue", "mean wait", "longest wait")
-    for station in used[:_SHOWN_STATIONS]:
-        table.add_row(
+    rows = (
+        (
             station.name,
             str(station.servers),
             f"{station.utilisation:.1%}",
@@ -176,15 +161,19 @@ def _stations(result: Result) -> Table:
             duration(station.wait_mean_s),
             duration(station.wait_max_s),
         )
-    return table
+        for station in used[:_SHOWN_STATIONS]
+    )
+    heads = ("station", "servers", "busy", "queue", "mean wait", "longest wait")
+    return _table(heads, rows=rows)
 
 
 def _counters(result: Result) -> Table:
     nodes = list(result.counters)
-    table = _table("variable", *nodes)
     names = dict.fromkeys(name for node in nodes for name in result.counters[node])
-    for name in names:
-        values = [result.counters[node].get(name) for node in nodes]
-        if any(values):
-            table.add_row(name, *("-" if value is None else number(value) for value in values))
-    return table
+    values = {name: [result.counters[node].get(name) for node in nodes] for name in names}
+    rows = (
+        (name, *("-" if value is None else number(value) for value in own))
+        for name, own in values.items()
+        if any(own)
+    )
+    return _table(("variable", *nodes), rows=rows)

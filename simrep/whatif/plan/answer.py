@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from simrep.runs.report import Shown
+from simrep.runs.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ __all__ = ["Answer", "table_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Answer(Shown):
+class Answer(Report):
     """An answer with its interval, and what it rests on.
 
     Attributes

@@ -1,0 +1,71 @@
+"""One door to all views: the tables, the figure, the film of a result, by the type of the result.
+
+A result knows none of its views, and a view is loaded when the first such result is shown. Results
+of simrep are listed here; a model registers those of its own questions::
+
+    @tables.register(Gcache)
+    def _(answer: Gcache) -> Group: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import singledispatch
+from importlib import import_module
+from typing import Any, TypeVar, cast
+
+from simrep.errors import SimrepError
+
+__all__ = ["VIEWS", "View", "animate", "html", "plot", "tables", "trace"]
+
+Show = TypeVar("Show", bound=Callable[..., Any])
+
+
+class View:
+    """One way to show results.
+
+    Parameters
+    ----------
+    name : str
+        What it gives, for messages.
+    modules : mapping of str to str
+        By the name of a type of result: the module in ``simrep.show`` that registers its view.
+    """
+
+    def __init__(self, name: str, modules: Mapping[str, str]) -> None:
+        def unknown(result: object, *_: Any, **__: Any) -> Any:
+            raise SimrepError(f"a result of type {type(result).__name__} has no {name}")
+
+        self._modules = modules
+        self._unknown = unknown
+        self._views = singledispatch(unknown)
+
+    def register(self, kind: type) -> Callable[[Show], Show]:
+        """Decorate the function that shows results of a type: ``show(result, **options)``."""
+        return cast(Callable[[Show], Show], self._views.register(kind))
+
+    def __call__(self, result: object, *arguments: Any, **options: Any) -> Any:
+        """Show a result.
+
+        Raises
+        ------
+        SimrepError
+            If there is no such view of results of its type.
+        """
+        kind = type(result)
+        if self._views.dispatch(kind) is self._unknown:
+            for base in kind.__mro__:
+                if base.__name__ in self._modules:
+                    import_module(f"simrep.show.{self._modules[base.__name__]}")
+                    break
+        return self._views.dispatch(kind)(result, *arguments, **options)
+
+
+tables = View("tables", {"Result": "text.run"})
+plot = View("figure", {"Result": "plot.run"})
+animate = View("film", {})
+trace = View("trace", {})
+html = View("page", {})
+
+VIEWS = {"tables": tables, "plot": plot, "animate": animate, "trace": trace, "html": html}
+"""By the name of the method of a result."""
