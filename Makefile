@@ -9,7 +9,7 @@ WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset[
 
 .NOTPARALLEL:
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: docs lab notebooks browser-test
+.PHONY: docs lab notebooks browser-test mutants
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -52,6 +52,11 @@ format: $(VENV)/tested
 
 benchmark: $(VENV)/tested
 	$(BIN)/pytest tests/benchmarks --benchmark-enable -s
+
+# Forty deliberate faults, one after the other: which do the tests notice? (make mutants JOBS=4)
+# Those that live on are listed in tests/mutants/survivors.md.
+mutants: $(VENV)/tested
+	$(BIN)/python tests/mutants/run.py --jobs $(or $(JOBS),2)
 
 # JupyterLab on the notebooks, as copies that git does not know: change in them what you like
 # (make lab LAB="--no-browser --allow-root").
