@@ -112,7 +112,8 @@ def applied(mutant: Mutant, tree: Path) -> Iterator[None]:
 
 def run_tests(tree: Path, tests: Sequence[str]) -> tuple[int, str]:
     """The exit code of pytest in a copy, and the test that failed."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     environment = os.environ | {"PYTHONPATH": str(tree)}
     with subprocess.Popen(
         command,

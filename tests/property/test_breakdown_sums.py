@@ -75,7 +75,7 @@ def cases(draw: st.DrawFn, model: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no transaction committed")
 @pytest.mark.parametrize("model", options)
-@settings(derandomize=True, max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_the_stages_sum_to_the_latency(model: str, data: st.DataObject) -> None:
     result = run(data.draw(cases(model)))

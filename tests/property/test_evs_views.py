@@ -14,7 +14,7 @@ from simrep.models.galera.gcomm.view import View
 from tests.changing_groups import ChangingGroup
 from tests.groups import Matrix
 
-EXAMPLES = settings(derandomize=True, max_examples=100, deadline=None)
+EXAMPLES = settings(max_examples=100)
 ALL_BACK_S = 20.0  # long after everything else
 
 

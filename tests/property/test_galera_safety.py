@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.clusters import GaleraCluster, History, Order, updates
 from tests.galera_cases import HOT_ROWS, Case, cases
 
-EXAMPLES = settings(derandomize=True, max_examples=120, deadline=None)
+EXAMPLES = settings(max_examples=120)
 
 
 def conflicts(cluster: GaleraCluster) -> float:

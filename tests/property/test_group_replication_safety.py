@@ -15,7 +15,7 @@ from tests.group_cases import GroupCase, group_cases
 from tests.group_clusters import Certified, GroupHistory, GroupReplicationCluster, multi_primary
 from tests.wired import Attempt, updates
 
-EXAMPLES = settings(derandomize=True, max_examples=40, deadline=None)
+EXAMPLES = settings(max_examples=40)
 
 writing = group_cases(single_primary=False)
 
@@ -254,7 +254,7 @@ def test_exactly_one_of_two_concurrent_updates_commits(size: int, rows: int) -> 
 
 # -- determinism -----------------------------------------------------------------------------------
 
-FEW = settings(derandomize=True, max_examples=20, deadline=None)
+FEW = settings(max_examples=20)
 
 
 @FEW

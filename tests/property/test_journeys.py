@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from simrep.runs.replication import simulate
 from simrep.runs.story import Follow
@@ -14,11 +14,7 @@ US = 1e-6
 
 
 @pytest.mark.slow
-# Always the same scenarios: a followed overload of thousands of waiters can take minutes.
-@settings(
-    max_examples=25, derandomize=True, deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)  # fmt: skip
+@settings(max_examples=25)
 @given(content=scenarios())
 def test_a_followed_run_is_the_same_and_stages_sum_to_latencies(content):
     loaded = load(content)

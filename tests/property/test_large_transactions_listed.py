@@ -15,7 +15,7 @@ from tests.clusters import GaleraCluster
 from tests.group_clusters import GroupReplicationCluster, multi_primary
 from tests.wired import Wired, updates
 
-EXAMPLES = settings(derandomize=True, max_examples=40, deadline=None)
+EXAMPLES = settings(max_examples=40)
 
 TABLE = 3000
 DELAYS_S = [[0.0, 0.004, 0.011], [0.006, 0.0, 0.02], [0.009, 0.02, 0.0]]

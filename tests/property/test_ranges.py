@@ -15,7 +15,7 @@ from simrep.models.mysql.dependencies import RowOrder, WritesetOrder
 from simrep.server.certification import CertificationIndex
 from simrep.server.locks import LockTable
 
-EXAMPLES = settings(derandomize=True, max_examples=120, deadline=None)
+EXAMPLES = settings(max_examples=120)
 
 ROWS = 14  # few, so that ranges meet
 OTHERS: tuple[Hashable, ...] = ("content", ("fresh", 1))  # rows that are no numbers

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.server_runs import Quiet, until_quiet
 from tests.strategies import networks, workloads
 
-EXAMPLES = settings(derandomize=True, max_examples=100, deadline=None)
+EXAMPLES = settings(max_examples=100)
 
 workers = st.sampled_from([0, 1, 2, 5, 16])
 
@@ -115,7 +115,7 @@ def test_replicas_apply_all_that_the_source_committed_and_conflicts_in_order(con
         assert counters["Relay_Log_Space"] == counters["Seconds_Behind_Source"] == 0
 
 
-@settings(derandomize=True, max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(clusters(), st.integers(0, 1000))
 def test_the_same_seed_gives_the_same_history(content, seed):
     assert until_quiet(content, seed) == until_quiet(content, seed)

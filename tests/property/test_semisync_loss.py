@@ -11,7 +11,7 @@ from simrep.models.semisync.loss import loss_at
 from tests.server_runs import Quiet, until_quiet
 from tests.strategies import networks, workloads
 
-EXAMPLES = settings(derandomize=True, max_examples=100, deadline=None)
+EXAMPLES = settings(max_examples=100)
 
 
 @st.composite
@@ -131,7 +131,7 @@ def test_as_many_replicas_as_were_asked_for_have_what_clients_were_told(content,
     assert waits <= quiet.committed if by_group else waits == quiet.committed
 
 
-@settings(derandomize=True, max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(clusters(), st.integers(0, 1000))
 def test_the_same_seed_gives_the_same_history(content, seed):
     assert until_quiet(content, seed) == until_quiet(content, seed)

@@ -34,7 +34,7 @@ def files(draw: st.DrawFn):
     return cnf, status
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(files())
 def test_a_scenario_or_an_error(tmp_path_factory, given_files):
     cnf, status = given_files

@@ -9,7 +9,7 @@ from simrep.intake.option_file import options_of, read_option_file
 from simrep.intake.tables import pairs, rows_of
 from tests.server_files import as_batch, as_box, as_vertical
 
-EXAMPLES = settings(derandomize=True, max_examples=200, deadline=None)
+EXAMPLES = settings(max_examples=200)
 
 _names = st.text(string.ascii_lowercase + string.digits + "_", min_size=1, max_size=12).map(
     lambda name: f"v_{name}"

@@ -109,7 +109,7 @@ def parts(cluster: GaleraCluster) -> dict[Stream, dict[int, list[tuple[int, int]
     return found
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(cases)
 @example(Case(0.0005, "rows", 7, False, (), "crash", 0.0225, None))
 @example(Case(0.0005, "rows", 7, False, ((1, 0.0, (3, 30, 59)),), "crash", 0.05, 0.4))
@@ -148,7 +148,7 @@ def test_whenever_the_origin_goes_its_stream_ends_the_same_everywhere(case: Case
         assert committed
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cases)
 def test_survivors_agree_and_nobody_overtakes_the_locks_of_a_stream(case: Case) -> None:
     cluster = case.run()
@@ -173,7 +173,7 @@ def test_survivors_agree_and_nobody_overtakes_the_locks_of_a_stream(case: Case) 
                     assert not order.passed
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases)
 def test_a_node_that_comes_back_has_what_the_others_have(case: Case) -> None:
     cluster = case.run()
@@ -266,7 +266,7 @@ comings = st.builds(
 )
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(comings)
 def test_when_all_are_back_they_have_the_same_and_nothing_is_left_over(case: Comings) -> None:
     cluster = case.run()

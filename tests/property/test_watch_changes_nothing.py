@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from simrep.measure.blockage import blockages, causes
 from simrep.runs.run import simulate
@@ -12,7 +12,7 @@ from tests.strategies import scenarios
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(content=scenarios())
 def test_a_watched_run_is_the_same_and_its_stall_is_explained(content):
     loaded = load(content)

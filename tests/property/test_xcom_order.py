@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simrep.models.group_replication.xcom import XcomOptions
 from tests.groups import Matrix, XcomGroup
 
-EXAMPLES = settings(derandomize=True, max_examples=100, deadline=None)
+EXAMPLES = settings(max_examples=100)
 
 Send = tuple[float, int, int]  # when, sender, bytes
 

@@ -57,7 +57,7 @@ def windows(windows: tuple[int, int]) -> EvsOptions:
 # -- an isolated message ---------------------------------------------------------------------
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(metric_delays())
 def test_origin_delivers_after_the_longest_triangle(delays: Matrix) -> None:
     for origin in range(len(delays)):
@@ -67,7 +67,7 @@ def test_origin_delivers_after_the_longest_triangle(delays: Matrix) -> None:
         assert latency >= farthest - EXACT
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(metric_delays())
 def test_every_member_delivers_after_the_longest_walk_to_it(delays: Matrix) -> None:
     walks = [safe_delivery_s(delays, 0, member) for member in range(len(delays))]

@@ -50,7 +50,7 @@ def egress(slow: int, hop_s: float, delay_s: float) -> Matrix:
 # -- an isolated message ---------------------------------------------------------------------------
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(delay_matrices())
 def test_every_member_delivers_when_the_slowest_has_skipped(delays: Matrix) -> None:
     for sender in range(len(delays)):
@@ -67,7 +67,7 @@ def test_a_skip_over_a_third_member_is_earlier_than_a_slow_learn_message() -> No
     assert latency == pytest.approx(accepted + learned_by_the_second + its_skip + back, abs=EXACT)
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(delay_matrices(), st.integers(0, 5))
 def test_a_single_leader_delivers_after_consensus(delays: Matrix, leader: int) -> None:
     leader %= len(delays)
@@ -79,7 +79,7 @@ def test_a_single_leader_delivers_after_consensus(delays: Matrix, leader: int) -
     assert walks[leader] == consensus_s(delays, leader)
 
 
-@settings(derandomize=True, max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(delay_matrices(), st.integers(1, 5))
 def test_others_ask_the_leader_for_a_slot_first(delays: Matrix, sender: int) -> None:
     sender = 1 + sender % (len(delays) - 1)

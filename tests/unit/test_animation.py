@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from PIL import Image
 
 from simrep.errors import ScenarioError
@@ -74,7 +74,7 @@ def test_too_many_messages_of_others_are_not_shown() -> None:
     assert dots(scene(explained(messages=many), 20.0)) == []
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @given(explanations())
 def test_the_frames_cover_the_time_in_order(explanation: Explanation) -> None:
     times = film_times(explanation, 96)
@@ -95,7 +95,7 @@ def test_the_film_is_slow_while_a_message_of_the_transaction_travels() -> None:
     assert ((times > 0.04203) & (times < 0.0423)).sum() >= 2  # 0.3 ms to the near node are seen
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10)
 @given(explanations())
 def test_any_instant_can_be_drawn(explanation: Explanation) -> None:
     for time_s in film_times(explanation, 12):

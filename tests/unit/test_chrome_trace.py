@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from simrep.why.explanation import Activity, Explanation
 from tests.explained import BEGAN_S, explained, explanations, scaled
@@ -111,7 +111,7 @@ def test_it_is_saved_as_strict_json(tmp_path: Path) -> None:
     assert trace["otherData"]["transaction"] == explained().title
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @given(explanations())
 def test_the_trace_of_anything_keeps_to_the_format(explanation: Explanation) -> None:
     events = events_of(explanation)

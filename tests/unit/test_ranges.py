@@ -90,7 +90,7 @@ def test_points_in_a_range_are_found_from_either_side(rows: range) -> None:
 steps = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(0, 3)), max_size=20)
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(steps, st.integers(0, 3), st.integers(0, 35), st.integers(0, 12))
 def test_they_are_what_a_table_of_every_row_is(
     puts: list[tuple[int, int, int]], unwanted: int, low: int, length: int

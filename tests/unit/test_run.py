@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import simrep.runs.run as run_module
 from simrep.contract.setup import setup_of
@@ -100,7 +100,7 @@ def test_every_machine_is_reported_once() -> None:
 
 
 @given(scenarios(most_nodes=4))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 def test_nothing_is_lost_whatever_the_scenario(content: dict[str, Any]) -> None:
     scenario = load(content)
     record = simulate(scenario, scenario.run.seed)

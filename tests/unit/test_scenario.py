@@ -58,7 +58,7 @@ def test_what_a_scenario_says_can_be_loaded_again_as_json() -> None:
 
 
 @given(scenarios())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_scenario_survives_a_round_trip(content: dict[str, Any]) -> None:
     scenario = load(content)
     again = load(scenario.to_dict())

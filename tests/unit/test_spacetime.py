@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from simrep.show.plot.stages import STAGE_COLOURS
@@ -190,7 +190,7 @@ def test_it_is_saved_as_png_and_svg(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "why.svg").read_text()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15)
 @given(explanations())
 def test_anything_can_be_drawn(explanation: Explanation) -> None:
     figure = explanation.plot()
