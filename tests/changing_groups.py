@@ -41,6 +41,7 @@ class ChangingGroup:
 
     Attributes
     ----------
+    size : int
     logs : list of list of Told
         By member.
     sent : dict of int to Sent
@@ -54,7 +55,7 @@ class ChangingGroup:
     def __init__(self, delays_s: Matrix, suspect_timeout_s: float = 5.0, **how: Any) -> None:
         self.group = EvsGroup(delays_s, **how)
         self.clock = self.group.clock
-        size = len(delays_s)
+        self.size = size = len(delays_s)
         self.membership = Membership(self.clock, self.group.members, suspect_timeout_s)
         self.logs: list[list[Told]] = [[] for _ in range(size)]
         self.sent: dict[int, Sent] = {}

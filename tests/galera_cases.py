@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 from hypothesis import strategies as st
 
 from tests.clusters import GaleraCluster, updates
 
-__all__ = ["HOT_ROWS", "SMALL_BYTES", "Case", "Delays", "Load", "cases", "delays", "loads"]
+__all__ = ["HOT_ROWS", "SMALL_BYTES", "Case", "Delays", "Load", "Look", "cases", "delays", "loads"]
 
 HOT_ROWS = ("hot", 0), ("hot", 1), ("hot", 2)
 SMALL_BYTES, LARGE_BYTES = 100, 150_000  # the larger one travels in five messages
 
+Cluster = TypeVar("Cluster")
+Look = tuple[float, Callable[[Cluster], object]]
 Delays = tuple[tuple[float, ...], ...]
 Work = tuple[tuple[Hashable, ...], int, bool]  # hot rows, bytes, autocommit
 
@@ -46,13 +48,14 @@ class Case:
     names: tuple[str, ...] | None = None
     slice_s: float = 1e-3
 
-    def run(self, seed: int = 0, stop_s: float | None = None) -> GaleraCluster:
+    def run(self, seed: int = 0, look: Look[GaleraCluster] | None = None) -> GaleraCluster:
+        """Run it to its end; on the way, at a time in seconds, ``look`` may have a look at it."""
         # The provider reports every 128 writesets what it has committed; a few are enough here
         # to have certification forget what all have committed.
         with patch("simrep.models.galera.apply_monitor._WRITESETS", self.report_every):
-            return self._run(seed, stop_s)
+            return self._run(seed, look)
 
-    def _run(self, seed: int, stop_s: float | None) -> GaleraCluster:
+    def _run(self, seed: int, look: Look[GaleraCluster] | None) -> GaleraCluster:
         cluster = GaleraCluster(
             self.delays_s,
             options=self.options,
@@ -71,10 +74,11 @@ class Case:
                 for i, (hot, size_bytes, autocommit) in enumerate(load.work)
             ]
             cluster.client(transactions, begin_s=load.begin_s, pause_s=load.pause_s)
-        if stop_s is None:
-            return cluster.run()
-        cluster.clock.run(stop_s)
-        return cluster
+        if look is not None:
+            time_s, call = look
+            cluster.clock.run(time_s)
+            call(cluster)
+        return cluster.run()
 
 
 # -- random clusters -------------------------------------------------------------------------------

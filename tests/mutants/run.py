@@ -195,7 +195,10 @@ def main() -> int:
             for verdict in pool.map(verdict_of, chosen):
                 fate = f"killed by {verdict.by}" if verdict.killed else "SURVIVES"
                 mutant = verdict.mutant
-                print(f"{mutant.number:2d} {verdict.seconds:5.0f} s  {mutant.breaks}: {fate}")
+                print(
+                    f"{mutant.number:2d} {verdict.seconds:5.0f} s  {mutant.breaks}: {fate}",
+                    flush=True,
+                )
                 verdicts.append(verdict)
 
     killed = sum(verdict.killed for verdict in verdicts)

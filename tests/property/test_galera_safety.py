@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from tests.clusters import GaleraCluster, History, Order, updates
 from tests.galera_cases import HOT_ROWS, Case, cases
 
-EXAMPLES = settings(max_examples=120)
+
+@settings(max_examples=180)
+@given(cases(), st.floats(0.001, 0.3))
+def test_whatever_the_cluster_and_the_load_every_promise_is_kept(case: Case, look_s: float) -> None:
+    cluster = case.run(look=(look_s, lambda running: everything_is_somewhere(case, running)))
+    event(f"conflicts: {bool(conflicts(cluster))}")
+    every_node_orders_and_commits_the_same(cluster)
+    what_clients_were_told_is_what_every_node_has(cluster)
+    of_concurrent_transactions_the_first_ordered_wins(cluster)
+    no_update_is_lost(cluster)
+    a_transaction_aborts_only_for_another_that_committed(cluster)
+    nothing_is_lost_or_counted_twice(case, cluster)
 
 
 def conflicts(cluster: GaleraCluster) -> float:
@@ -22,10 +33,7 @@ def conflicts(cluster: GaleraCluster) -> float:
 # -- one order -------------------------------------------------------------------------------------
 
 
-@EXAMPLES
-@given(cases())
-def test_every_node_orders_and_commits_the_same(case: Case) -> None:
-    cluster = case.run()
+def every_node_orders_and_commits_the_same(cluster: GaleraCluster) -> None:
     first, *others = cluster.histories()
     assert [order.seqno for order in first.orders] == list(range(1, len(first.orders) + 1))
     for other in others:
@@ -35,12 +43,8 @@ def test_every_node_orders_and_commits_the_same(case: Case) -> None:
     assert first.commits == [order.seqno for order in first.orders if order.passed]
 
 
-@EXAMPLES
-@given(cases())
-def test_what_clients_were_told_is_what_every_node_has(case: Case) -> None:
-    cluster = case.run()
+def what_clients_were_told_is_what_every_node_has(cluster: GaleraCluster) -> None:
     acknowledged = sorted(attempt.transaction.keys for attempt in cluster.committed)
-    event(f"conflicts: {bool(conflicts(cluster))}")
     for history in cluster.histories():
         assert sorted(order.keys for order in history.orders if order.passed) == acknowledged
 
@@ -60,20 +64,15 @@ def rivals(order: Order, before: list[Order]) -> list[Order]:
     ]
 
 
-@EXAMPLES
-@given(cases())
-def test_of_concurrent_transactions_the_first_ordered_wins(case: Case) -> None:
-    orders = case.run().histories()[0].orders
+def of_concurrent_transactions_the_first_ordered_wins(cluster: GaleraCluster) -> None:
+    orders = cluster.histories()[0].orders
     for position, order in enumerate(orders):
         assert order.passed != bool(rivals(order, orders[:position]))
 
 
-@EXAMPLES
-@given(cases())
-def test_no_update_is_lost(case: Case) -> None:
+def no_update_is_lost(cluster: GaleraCluster) -> None:
     # What commits an update of a row had all earlier ones of that row in its own node's storage
     # when it was ordered: whatever ``last_seen`` says, by the trace.
-    cluster = case.run()
     histories = cluster.histories()
     for row in HOT_ROWS:
         winners = [order for order in histories[0].orders if order.passed and row in order.keys]
@@ -86,22 +85,18 @@ def committed_at(history: History, order: Order) -> int:
     return history.position["commit", order.seqno]
 
 
-@EXAMPLES
-@given(cases())
-def test_a_transaction_aborts_only_for_another_that_committed(case: Case) -> None:
-    case = replace(case, options=case.options | {"wsrep_retry_autocommit": 0})
-    cluster = case.run()
-    winners = [(a.transaction, a.ended_s) for a in cluster.committed]
+def a_transaction_aborts_only_for_another_that_committed(cluster: GaleraCluster) -> None:
+    winners = [attempt.transaction for attempt in cluster.committed]
     for attempt in cluster.attempts:
         if not attempt.committed:
             loser = attempt.transaction
             assert any(
                 set(winner.keys) & set(loser.keys) & set(HOT_ROWS) and winner.node != loser.node
-                for winner, _ in winners
+                for winner in winners
             )
 
 
-@EXAMPLES
+@settings(max_examples=60)
 @given(cases())
 def test_without_common_rows_nothing_aborts(case: Case) -> None:
     loads = tuple(
@@ -116,10 +111,7 @@ def test_without_common_rows_nothing_aborts(case: Case) -> None:
 # -- conservation ----------------------------------------------------------------------------------
 
 
-@EXAMPLES
-@given(cases())
-def test_nothing_is_lost_or_counted_twice(case: Case) -> None:
-    cluster = case.run()
+def nothing_is_lost_or_counted_twice(case: Case, cluster: GaleraCluster) -> None:
     assert cluster.submitted == len(cluster.attempts) == sum(len(load.work) for load in case.loads)
     total = cluster.total
     assert total("wsrep_local_commits") == len(cluster.committed)
@@ -134,10 +126,8 @@ def test_nothing_is_lost_or_counted_twice(case: Case) -> None:
     )
 
 
-@EXAMPLES
-@given(cases(), st.floats(0.001, 0.3))
-def test_whenever_it_is_stopped_everything_is_somewhere(case: Case, stop_s: float) -> None:
-    cluster = case.run(stop_s=stop_s)
+def everything_is_somewhere(case: Case, cluster: GaleraCluster) -> None:
+    # At any instant of the run.
     in_flight = cluster.submitted - len(cluster.attempts)
     assert 0 <= in_flight <= len(case.loads)
     replicated, total = cluster.total("wsrep_replicated"), cluster.total

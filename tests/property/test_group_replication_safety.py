@@ -15,9 +15,24 @@ from tests.group_cases import GroupCase, group_cases
 from tests.group_clusters import Certified, GroupHistory, GroupReplicationCluster, multi_primary
 from tests.wired import Attempt, updates
 
-EXAMPLES = settings(max_examples=40)
 
-writing = group_cases(single_primary=False)
+@settings(max_examples=110)
+@given(group_cases(), st.floats(0.001, 0.3))
+def test_whatever_the_group_and_the_load_every_promise_is_kept(
+    case: GroupCase, look_s: float
+) -> None:
+    cluster = case.run(look=(look_s, lambda running: everything_is_somewhere(case, running)))
+    event(f"conflicts: {bool(conflicts(cluster))}")
+    every_member_certifies_the_same_and_commits_what_has_passed(case, cluster)
+    what_clients_were_told_is_what_every_member_has(cluster)
+    updates_of_a_row_become_visible_in_their_order(cluster)
+    a_transaction_aborts_only_for_another_that_committed(case, cluster)
+    nothing_is_lost_or_counted_twice(case, cluster)
+    if not case.options["single_primary_mode"]:
+        of_concurrent_transactions_the_first_ordered_wins(cluster)
+        no_update_is_lost(cluster)
+    if case.options["consistency"] != "EVENTUAL":
+        what_was_committed_before_is_there_when_a_transaction_runs(cluster)
 
 
 def conflicts(cluster: GroupReplicationCluster) -> float:
@@ -32,10 +47,10 @@ def own_row(attempt: Attempt) -> object:
 # -- one order -------------------------------------------------------------------------------------
 
 
-@EXAMPLES
-@given(group_cases())
-def test_every_member_certifies_the_same_and_commits_what_has_passed(case: GroupCase) -> None:
-    first, *others = case.run().histories()
+def every_member_certifies_the_same_and_commits_what_has_passed(
+    case: GroupCase, cluster: GroupReplicationCluster
+) -> None:
+    first, *others = cluster.histories()
     assert [one.number for one in first.certified] == list(range(1, len(first.certified) + 1))
     everything = list(range(1, len(first.passed) + 1))
     for member, history in enumerate([first, *others]):
@@ -48,20 +63,14 @@ def test_every_member_certifies_the_same_and_commits_what_has_passed(case: Group
             assert [order for order in history.visible if order in history.applied] == applied
 
 
-@EXAMPLES
-@given(group_cases())
-def test_what_clients_were_told_is_what_every_member_has(case: GroupCase) -> None:
-    cluster = case.run()
+def what_clients_were_told_is_what_every_member_has(cluster: GroupReplicationCluster) -> None:
     told = sorted(own_row(attempt) for attempt in cluster.committed if attempt.transaction.rows)
-    event(f"conflicts: {bool(conflicts(cluster))}")
     for history in cluster.histories():
         assert sorted(one.items[0] for one in history.passed) == told
 
 
-@EXAMPLES
-@given(group_cases())
-def test_updates_of_a_row_become_visible_in_their_order(case: GroupCase) -> None:
-    histories = case.run().histories()
+def updates_of_a_row_become_visible_in_their_order(cluster: GroupReplicationCluster) -> None:
+    histories = cluster.histories()
     for earlier, later in chain.from_iterable(successions(histories[0], row) for row in HOT_ROWS):
         for history in histories:
             assert history.visible[earlier.order] < history.visible[later.order]
@@ -77,10 +86,8 @@ def successions(history: GroupHistory, row: Hashable) -> Iterator[tuple[Certifie
 # -- first ordered wins ----------------------------------------------------------------------------
 
 
-@EXAMPLES
-@given(writing)
-def test_of_concurrent_transactions_the_first_ordered_wins(case: GroupCase) -> None:
-    certified = case.run().histories()[0].certified
+def of_concurrent_transactions_the_first_ordered_wins(cluster: GroupReplicationCluster) -> None:
+    certified = cluster.histories()[0].certified
     for place, one in enumerate(certified):
         rivals = [
             other
@@ -93,12 +100,9 @@ def test_of_concurrent_transactions_the_first_ordered_wins(case: GroupCase) -> N
         assert all(rival.origin != one.origin for rival in rivals)
 
 
-@EXAMPLES
-@given(writing)
-def test_no_update_is_lost(case: GroupCase) -> None:
+def no_update_is_lost(cluster: GroupReplicationCluster) -> None:
     # Whatever commits an update of a row, its origin's storage had all earlier ones of that row
     # when its statement ran: whatever the snapshot says, by the trace.
-    cluster = case.run()
     histories = cluster.histories()
     ran = {
         (own_row(attempt), row): cluster.ran[attempt.transaction][place]
@@ -114,10 +118,9 @@ def test_no_update_is_lost(case: GroupCase) -> None:
     event(f"updates of one row: {min(lost_nothing, 3)}")
 
 
-@EXAMPLES
-@given(group_cases())
-def test_a_transaction_aborts_only_for_another_that_committed(case: GroupCase) -> None:
-    cluster = case.run()
+def a_transaction_aborts_only_for_another_that_committed(
+    case: GroupCase, cluster: GroupReplicationCluster
+) -> None:
     limit = case.options["transaction_size_limit"]
     for attempt in cluster.attempts:
         loser = attempt.transaction
@@ -129,7 +132,7 @@ def test_a_transaction_aborts_only_for_another_that_committed(case: GroupCase) -
             )
 
 
-@EXAMPLES
+@settings(max_examples=40)
 @given(group_cases())
 def test_without_common_rows_only_what_is_too_large_aborts(case: GroupCase) -> None:
     loads = tuple(
@@ -157,11 +160,10 @@ def began_after(cluster: GroupReplicationCluster) -> Iterator[tuple[Certified, A
                     yield passed[own_row(write)], attempt, min(ran.values())
 
 
-@EXAMPLES
-@given(group_cases(consistency=st.sampled_from(["AFTER", "BEFORE", "BEFORE_AND_AFTER"])))
-def test_what_was_committed_before_is_there_when_a_transaction_runs(case: GroupCase) -> None:
+def what_was_committed_before_is_there_when_a_transaction_runs(
+    cluster: GroupReplicationCluster,
+) -> None:
     # AFTER: the writer saw to it. BEFORE: the reader did. On every member alike.
-    cluster = case.run()
     histories = cluster.histories()
     pairs = 0
     for write, attempt, ran_at in began_after(cluster):
@@ -187,10 +189,7 @@ def test_without_a_level_old_data_are_read() -> None:
 # -- conservation ----------------------------------------------------------------------------------
 
 
-@EXAMPLES
-@given(group_cases())
-def test_nothing_is_lost_or_counted_twice(case: GroupCase) -> None:
-    cluster = case.run()
+def nothing_is_lost_or_counted_twice(case: GroupCase, cluster: GroupReplicationCluster) -> None:
     writes = [attempt for attempt in cluster.attempts if attempt.transaction.rows]
     assert len(writes) == sum(len(load.work) for load in case.loads)
     assert cluster.submitted == len(cluster.attempts) == 2 * len(writes)
@@ -216,14 +215,13 @@ def test_nothing_is_lost_or_counted_twice(case: GroupCase) -> None:
     assert failed + victims == len(writes) - committed
 
 
-@EXAMPLES
-@given(group_cases(), st.floats(0.001, 0.3))
-def test_whenever_it_is_stopped_everything_is_somewhere(case: GroupCase, stop_s: float) -> None:
-    cluster = replace(case, reading=False).run(stop_s=stop_s)
+def everything_is_somewhere(case: GroupCase, cluster: GroupReplicationCluster) -> None:
+    # At any instant of the run.
     in_flight = cluster.submitted - len(cluster.attempts)
     assert 0 <= in_flight <= len(case.loads)
     proposed = cluster.total("COUNT_TRANSACTIONS_LOCAL_PROPOSED")
-    ended = len(cluster.committed) + cluster.total("COUNT_TRANSACTIONS_LOCAL_ROLLBACK")
+    written = sum(bool(attempt.transaction.rows) for attempt in cluster.committed)
+    ended = written + cluster.total("COUNT_TRANSACTIONS_LOCAL_ROLLBACK")
     assert ended - in_flight <= proposed <= ended + in_flight
     histories = cluster.histories()
     longest = max((history.certified for history in histories), key=len)
@@ -254,16 +252,14 @@ def test_exactly_one_of_two_concurrent_updates_commits(size: int, rows: int) -> 
 
 # -- determinism -----------------------------------------------------------------------------------
 
-FEW = settings(max_examples=20)
 
-
-@FEW
+@settings(max_examples=20)
 @given(group_cases(), st.integers(0, 1000))
 def test_a_seed_determines_everything(case: GroupCase, seed: int) -> None:
     assert case.run(seed).trace.digest() == case.run(seed).trace.digest()
 
 
-@FEW
+@settings(max_examples=20)
 @given(group_cases(), st.permutations(["alpha", "beta", "gamma", "delta", "epsilon"]))
 def test_names_do_not_matter(case: GroupCase, names: list[str]) -> None:
     case = replace(case, jitter_s=0.0)  # jitter is drawn from streams that are named after nodes

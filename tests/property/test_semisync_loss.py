@@ -11,8 +11,6 @@ from simrep.models.semisync.loss import loss_at
 from tests.server_runs import Quiet, until_quiet
 from tests.strategies import networks, workloads
 
-EXAMPLES = settings(max_examples=100)
-
 
 @st.composite
 def outages(draw: st.DrawFn, names: list[str]) -> list[dict[str, Any]]:
@@ -75,12 +73,15 @@ def instants(quiet: Quiet, share: float) -> list[float]:
     return [at, (before + at) / 2]
 
 
-@EXAMPLES
+@settings(max_examples=140)
 @given(clusters(), st.integers(0, 1000), st.floats(0.0, 1.0))
-def test_an_acknowledged_transaction_survives_whatever_the_instant_of_the_crash(
-    content, seed, share
-):
+def test_whatever_the_cluster_and_the_load_every_promise_is_kept(content, seed, share):
     quiet = until_quiet(content, seed)
+    an_acknowledged_transaction_survives_whatever_the_instant_of_the_crash(content, quiet, share)
+    as_many_replicas_as_were_asked_for_have_what_clients_were_told(content, quiet)
+
+
+def an_acknowledged_transaction_survives_whatever_the_instant_of_the_crash(content, quiet, share):
     options = content["cluster"]["options"]
     source = quiet.counters["n1"]
     off_s = min((one.time_s for one in quiet.of(0, "switched_off")), default=float("inf"))
@@ -99,10 +100,7 @@ def test_an_acknowledged_transaction_survives_whatever_the_instant_of_the_crash(
                 assert loss.visible == ()
 
 
-@EXAMPLES
-@given(clusters(), st.integers(0, 1000))
-def test_as_many_replicas_as_were_asked_for_have_what_clients_were_told(content, seed):
-    quiet = until_quiet(content, seed)
+def as_many_replicas_as_were_asked_for_have_what_clients_were_told(content, quiet):
     count = content["cluster"]["options"].get("rpl_semi_sync_source_wait_for_replica_count", 1)
     replicas = range(1, len(content["cluster"]["nodes"]))
     received: dict[int, int] = dict.fromkeys(replicas, 0)

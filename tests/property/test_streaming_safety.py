@@ -109,12 +109,18 @@ def parts(cluster: GaleraCluster) -> dict[Stream, dict[int, list[tuple[int, int]
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=400)
 @given(cases)
 @example(Case(0.0005, "rows", 7, False, (), "crash", 0.0225, None))
 @example(Case(0.0005, "rows", 7, False, ((1, 0.0, (3, 30, 59)),), "crash", 0.05, 0.4))
-def test_whenever_the_origin_goes_its_stream_ends_the_same_everywhere(case: Case) -> None:
+def test_whenever_the_origin_goes_every_promise_is_kept(case: Case) -> None:
     cluster = case.run()
+    its_stream_ends_the_same_everywhere(cluster)
+    survivors_agree_and_nobody_overtakes_the_locks_of_a_stream(cluster)
+    a_node_that_comes_back_has_what_the_others_have(case, cluster)
+
+
+def its_stream_ends_the_same_everywhere(cluster: GaleraCluster) -> None:
     status = cluster.model.counters()
     seen = parts(cluster)
     ended = [
@@ -148,10 +154,7 @@ def test_whenever_the_origin_goes_its_stream_ends_the_same_everywhere(case: Case
         assert committed
 
 
-@settings(max_examples=200)
-@given(cases)
-def test_survivors_agree_and_nobody_overtakes_the_locks_of_a_stream(case: Case) -> None:
-    cluster = case.run()
+def survivors_agree_and_nobody_overtakes_the_locks_of_a_stream(cluster: GaleraCluster) -> None:
     _, second, third = cluster.histories()
     assert second.orders == third.orders
     assert second.commits == third.commits
@@ -173,10 +176,7 @@ def test_survivors_agree_and_nobody_overtakes_the_locks_of_a_stream(case: Case) 
                     assert not order.passed
 
 
-@settings(max_examples=100)
-@given(cases)
-def test_a_node_that_comes_back_has_what_the_others_have(case: Case) -> None:
-    cluster = case.run()
+def a_node_that_comes_back_has_what_the_others_have(case: Case, cluster: GaleraCluster) -> None:
     if case.back_s is None or case.at_s + case.back_s > END_S - 1.5:
         return
     status = cluster.model.counters()

@@ -1,4 +1,4 @@
-"""A watch only looks on, whatever the cluster and the load; what it tells adds up."""
+"""Whoever looks on changes nothing, whatever the cluster and the load; what is told adds up."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ import pytest
 from hypothesis import given, settings
 
 from simrep.measure.blockage import blockages, causes
-from simrep.runs.run import simulate
+from simrep.runs.replication import simulate
+from simrep.runs.story import Follow
 from simrep.scenario import load
 from tests.strategies import scenarios
 
+US = 1e-6
+
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(content=scenarios())
-def test_a_watched_run_is_the_same_and_its_stall_is_explained(content):
+def test_a_run_that_is_watched_or_followed_is_the_same_and_adds_up(content):
     loaded = load(content)
     plain = simulate(loaded, loaded.run.seed, trace=True)
     watched = simulate(loaded, loaded.run.seed, trace=True, watch_s=0.005)
-    assert watched.trace_digest == plain.trace_digest
-    assert watched.measurement.latency.sum_s == plain.measurement.latency.sum_s
-    assert watched.counters == plain.counters
+    followed = simulate(loaded, loaded.run.seed, trace=True, follow=Follow(0.05, 1.0))
+    for seen in (watched, followed):
+        assert seen.trace_digest == plain.trace_digest
+        assert seen.measurement.latency.sum_s == plain.measurement.latency.sum_s
+        assert seen.counters == plain.counters
+    a_stall_is_explained(watched)
+    stages_sum_to_latencies(followed, plain.measurement.committed)
 
+
+def a_stall_is_explained(watched):
     stall = watched.measurement.stall
     found = blockages(watched.waited or ())
     reasons, free_s = causes(found, stall)
@@ -37,3 +46,18 @@ def test_a_watched_run_is_the_same_and_its_stall_is_explained(content):
             explains = found[other]
             assert explains.began_s < one.ended_s
             assert one.began_s < explains.ended_s
+
+
+def stages_sum_to_latencies(followed, committed):
+    story = followed.story
+    # LOAD DATA is committed in parts, of which each has its own way.
+    assert len(story.journeys) >= committed
+    for journey in story.journeys:
+        assert sum(leg.seconds for leg in journey.legs) == pytest.approx(journey.latency_s, abs=US)
+        assert all(leg.seconds > -US for leg in journey.legs)
+    for sent in story.sent:
+        assert sent.arrived_s >= sent.sent_s or sent.arrived_s != sent.arrived_s
+        if sent.cause is not None:
+            assert sent.cause.target == sent.source
+            assert sent.cause.arrived_s <= sent.sent_s
+    assert all(span.ended_s > span.began_s for span in story.spans)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hypothesis import event, given, settings
@@ -9,8 +10,6 @@ from hypothesis import strategies as st
 
 from simrep.models.group_replication.xcom import XcomOptions
 from tests.groups import Matrix, XcomGroup
-
-EXAMPLES = settings(max_examples=100)
 
 Send = tuple[float, int, int]  # when, sender, bytes
 
@@ -25,7 +24,10 @@ class Case:
     message_s: float
     sends: list[Send]
 
-    def run(self, seed: int = 0, until_s: float | None = None) -> XcomGroup:
+    def run(
+        self, seed: int = 0, look: tuple[float, Callable[[XcomGroup], object]] | None = None
+    ) -> XcomGroup:
+        """Run it to its end; on the way, at a time in seconds, ``look`` may have a look at it."""
         group = XcomGroup(
             self.delays_s,
             self.options,
@@ -35,7 +37,11 @@ class Case:
         )
         for number, (time_s, sender, size_bytes) in enumerate(self.sends):
             group.send_at(time_s, sender, number, size_bytes)
-        group.clock.run(until_s)
+        if look is not None:
+            time_s, call = look
+            group.clock.run(time_s)
+            call(group)
+        group.clock.run()
         return group
 
 
@@ -62,10 +68,19 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-@EXAMPLES
-@given(cases(), st.integers(0, 1000))
-def test_all_members_deliver_all_messages_in_one_order(case: Case, seed: int) -> None:
-    group = case.run(seed)
+@settings(max_examples=180)
+@given(cases(), st.integers(0, 1000), st.floats(0.001, 1.0))
+def test_whatever_the_group_and_the_load_every_promise_is_kept(
+    case: Case, seed: int, look_s: float
+) -> None:
+    group = case.run(seed, (look_s, lambda running: members_are_at_a_beginning(case, running)))
+    all_members_deliver_all_messages_in_one_order(case, group)
+    a_senders_messages_stay_in_order(case, group)
+    what_is_delivered_anywhere_comes_before_what_is_sent_later(case, group)
+    no_message_is_delivered_before_a_majority_can_have_it(case, group)
+
+
+def all_members_deliver_all_messages_in_one_order(case: Case, group: XcomGroup) -> None:
     first, *others = (list(group.delivered(i)) for i in range(len(case.delays_s)))
     assert sorted(first) == list(range(len(case.sends)))
     assert all(other == first for other in others)
@@ -74,32 +89,25 @@ def test_all_members_deliver_all_messages_in_one_order(case: Case, seed: int) ->
     assert all(one.sender == case.sends[one.payload][1] for one in group.deliveries)
 
 
-@EXAMPLES
-@given(cases(), st.integers(0, 1000))
-def test_a_senders_messages_stay_in_order(case: Case, seed: int) -> None:
-    order = list(case.run(seed).delivered(0))
+def a_senders_messages_stay_in_order(case: Case, group: XcomGroup) -> None:
+    order = list(group.delivered(0))
     for sender in range(len(case.delays_s)):
         own = [number for number in order if case.sends[number][1] == sender]
         assert own == sorted(own, key=lambda number: case.sends[number][0])
 
 
-@EXAMPLES
-@given(cases(), st.floats(0.001, 1.0))
-def test_at_any_time_members_have_delivered_a_beginning_of_that_order(
-    case: Case, until_s: float
-) -> None:
-    group = case.run(until_s=until_s)
+def members_are_at_a_beginning(case: Case, group: XcomGroup) -> None:
+    # At any time all have delivered a beginning of the same order.
     orders = [list(group.delivered(i)) for i in range(len(case.delays_s))]
     longest = max(orders, key=len)
     event(f"in flight: {len(longest) < len(case.sends)}")
     assert all(order == longest[: len(order)] for order in orders)
 
 
-@EXAMPLES
-@given(cases(), st.integers(0, 1000))
-def test_what_is_delivered_anywhere_comes_before_what_is_sent_later(case: Case, seed: int) -> None:
+def what_is_delivered_anywhere_comes_before_what_is_sent_later(
+    case: Case, group: XcomGroup
+) -> None:
     # Whoever has seen a message delivered sends after it: reads at level BEFORE rely on it.
-    group = case.run(seed)
     order = {number: place for place, number in enumerate(group.delivered(0))}
     earliest: dict[int, float] = {}
     for one in group.deliveries:
@@ -110,10 +118,7 @@ def test_what_is_delivered_anywhere_comes_before_what_is_sent_later(case: Case, 
                 assert order[number] < order[later]
 
 
-@EXAMPLES
-@given(cases(), st.integers(0, 1000))
-def test_no_message_is_delivered_before_a_majority_can_have_it(case: Case, seed: int) -> None:
-    group = case.run(seed)
+def no_message_is_delivered_before_a_majority_can_have_it(case: Case, group: XcomGroup) -> None:
     size = len(case.delays_s)
     for one in group.deliveries:
         sent_s, sender, _ = case.sends[one.payload]
@@ -124,7 +129,7 @@ def test_no_message_is_delivered_before_a_majority_can_have_it(case: Case, seed:
         assert one.time_s >= sent_s + round_trips[size // 2 - 1] - 1e-9
 
 
-@EXAMPLES
+@settings(max_examples=40)
 @given(cases(), st.integers(0, 1000))
 def test_a_seed_determines_everything(case: Case, seed: int) -> None:
     assert case.run(seed).deliveries == case.run(seed).deliveries
