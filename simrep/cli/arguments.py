@@ -84,7 +84,7 @@ def workers(jobs: int) -> Iterator[Executor | None]:
     if jobs == 1:
         yield None
         return
-    from simrep.runs.pool import process_pool
+    from simrep.runs.executor import process_pool
 
     with process_pool(jobs) as pool:
         yield pool

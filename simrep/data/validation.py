@@ -28,7 +28,7 @@ from simrep.data.reproduce import DatasetResult, Progress, series_versions
 from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.errors import ScenarioError
 from simrep.measure.json_values import plain
-from simrep.runs.batch import Run, simulate_groups
+from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.prediction import (
     Uncertainty,
     prediction_interval,
@@ -335,11 +335,11 @@ def _simulated(
     return DatasetValidation(result=result, latencies=tuple(latencies))
 
 
-def _runs(setup: Setup, uncertainty: Uncertainty | None, replications: int) -> list[Run]:
+def _runs(setup: Setup, uncertainty: Uncertainty | None, replications: int) -> list[Task]:
     """The replications of a cell, and as many with costs that may as well be true."""
-    runs = [Run(setup, number) for number in range(replications)]
+    runs = [Task(setup, number) for number in range(replications)]
     if uncertainty is not None and uncertainty.names and replications > 1:
-        runs += [Run(setup, number, drawn=True) for number in range(replications)]
+        runs += [Task(setup, number, drawn=True) for number in range(replications)]
     return runs
 
 

@@ -1,4 +1,4 @@
-"""Simulating many plans, every replication of which is reduced to a few figures where it ran."""
+"""Runs of many plans, every replication of which is reduced to a few figures where it ran."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import Any, TypeVar
 
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, nearest
+from simrep.runs.executor import in_groups
 from simrep.runs.prediction import uncertainty_of, with_drawn_costs
 from simrep.runs.replication import simulate
 from simrep.runs.result import Result
 from simrep.runs.schedule import ScheduledRecord
 
-__all__ = ["Run", "figures_of", "simulate_cells", "simulate_each", "simulate_groups"]
+__all__ = ["Task", "figures_of", "simulate_cells", "simulate_each", "simulate_groups"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run of a plan.
+class Task:
+    """One replication of a plan, to be simulated.
 
     Attributes
     ----------
@@ -83,37 +84,26 @@ def simulate_each(
         Called where the replication ran, since records are large to send around; a function of
         a module, for processes to find it.
     """
-    groups = [[Run(setup, number, drawn) for number in range(replications)] for setup in plans]
+    groups = [[Task(setup, number, drawn) for number in range(replications)] for setup in plans]
     return simulate_groups(groups, reduce, seed, executor)
 
 
 def simulate_groups(
-    groups: Sequence[Sequence[Run]],
+    groups: Sequence[Sequence[Task]],
     reduce: Callable[[Result], T],
     seed: int,
     executor: Executor | None = None,
 ) -> Iterator[list[T]]:
-    """What ``reduce`` makes of every run, group by group; see ``simulate_each``."""
-    if executor is None:
-        for group in groups:
-            yield [_simulate_one(run, seed, reduce) for run in group]
-        return
-    pending = [[executor.submit(_simulate_one, run, seed, reduce) for run in group]
-               for group in groups]  # fmt: skip
-    try:
-        for futures in pending:
-            yield [future.result() for future in futures]
-    finally:
-        for futures in pending:
-            for future in futures:
-                future.cancel()
+    """What ``reduce`` makes of every replication, group by group; see ``simulate_each``."""
+    work = [[(task, seed, reduce) for task in group] for group in groups]
+    return in_groups(_simulated, work, executor)
 
 
-def _simulate_one(run: Run, seed: int, reduce: Callable[[Result], T]) -> T:
-    setup = run.setup
-    if run.drawn and (uncertainty := uncertainty_of(setup)) is not None:
-        setup = with_drawn_costs(setup, uncertainty, seed, run.number)
-    return reduce(Result.combine([simulate(setup, seed, run.number)]))
+def _simulated(task: Task, seed: int, reduce: Callable[[Result], T]) -> T:
+    setup = task.setup
+    if task.drawn and (uncertainty := uncertainty_of(setup)) is not None:
+        setup = with_drawn_costs(setup, uncertainty, seed, task.number)
+    return reduce(Result.combine([simulate(setup, seed, task.number)]))
 
 
 def figures_of(result: Result, paths: Sequence[str]) -> tuple[float, ...]:

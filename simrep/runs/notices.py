@@ -1,18 +1,70 @@
-"""What a figure of a run rests on, when that is too little."""
+"""Notices about a run: what its figures rest on when that is too little."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from math import ceil
+from collections.abc import Iterator, Sequence
+from math import ceil, isnan
 
+from simrep.contract.setup import Setup
 from simrep.measure.confidence import mean_interval
+from simrep.runs.record import RunRecord
 
-__all__ = ["BEYOND", "percentile_notice", "precision_notice"]
+__all__ = ["BEYOND", "notices", "percentile_notice", "precision_notice"]
 
 BEYOND = 20
 """So many transactions beyond a percentile tell it to about a quarter of the tail."""
 _PERCENTILE = re.compile(r"(?:^|\.)p(\d{1,2}(?:\.\d+)?)$")
+
+
+def notices(
+    setup: Setup,
+    records: Sequence[RunRecord],
+    interrupted: str,
+    figure: str,
+    values: Sequence[float],
+    precision: float | None,
+) -> Iterator[str]:
+    """All that a run falls short of.
+
+    Parameters
+    ----------
+    setup : Setup
+    records : sequence of RunRecord
+        Of all replications.
+    interrupted : str
+        How far the run had come when it was interrupted; empty if it was not.
+    figure : str
+        The figure that was asked for with a precision.
+    values : sequence of float
+        That figure in each replication.
+    precision : float or None
+    """
+    if interrupted:
+        yield f"interrupted: {interrupted}"
+    if precision is not None:
+        fewest = min(record.measurement.committed for record in records)
+        imprecise = precision_notice(figure, values, precision)
+        yield from filter(None, (imprecise, percentile_notice(figure, fewest)))
+    if not any(record.measurement.committed for record in records):
+        yield (
+            "no transaction committed in the measured time: lengthen run.duration_s, or look for "
+            "the reason in the counters"
+        )
+    for late in _never_happened(setup, records):
+        yield f"{late}, when the run has ended: lengthen it, or let that come earlier"
+
+
+def _never_happened(setup: Setup, records: Sequence[RunRecord]) -> Iterator[str]:
+    """Events of the scenario at a time that no replication has reached."""
+    for number, table in enumerate(setup.scenario.workload.scheduled):
+        if all(isnan(record.scheduled[number].begin_s) for record in records):
+            yield f"workload.scheduled.{number} ({table.name}) begins at {table.at_s:g} s"
+    ended_s = max(record.measurement.ended_s for record in records)
+    for number, change in enumerate(setup.scenario.cluster.changes):
+        if change.at_s > ended_s:
+            what = f"{change.what} of {change.node}"
+            yield f"cluster.change.{number} ({what}) happens at {change.at_s:g} s"
 
 
 def percentile_notice(path: str, committed: float) -> str:

@@ -24,7 +24,14 @@ from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Clients
 from simrep.workload.laps import LapClock
 
-__all__ = ["Replication", "Traffic", "simulate", "with_run_settings", "with_warmup"]
+__all__ = [
+    "Replication",
+    "Traffic",
+    "simulate",
+    "with_run_settings",
+    "with_warmup",
+    "with_warmup_found",
+]
 
 _PILOT = 2**32 - 1  # the replication that shows the warm-up; no run counts it
 _FEWEST = 10  # transactions that tell anything of a warm-up
@@ -148,6 +155,21 @@ def simulate(
         waited=None if blocked is None else tuple(blocked.waited),
         story=None if journeys is None else Story.of(journeys, model, meter.start_s),
     )
+
+
+def with_warmup_found(scenario: Scenario) -> Scenario:
+    """The scenario, the warm-up of which is found out if it is about the long run.
+
+    That is a load over a given time in which nothing comes or goes, and of which the scenario
+    does not say itself from when on it is measured.
+    """
+    run = scenario.run
+    lasting = run.duration_s is not None and not (
+        scenario.workload.scheduled or scenario.cluster.changes or scenario.network.outages
+    )
+    if not lasting or "warmup_s" in run.model_fields_set:
+        return scenario
+    return scenario.model_copy(update={"run": run.model_copy(update={"warmup": "auto"})})
 
 
 def with_warmup(setup: Setup, seed: int) -> Setup:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import CancelledError, Executor, Future
-from math import isfinite, isnan
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
+from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning, SimrepError
-from simrep.measure.stopping import MOST, replications_wanted
+from simrep.measure.stopping import MOST
 from simrep.runs.batch import figures_of
-from simrep.runs.notices import percentile_notice, precision_notice
+from simrep.runs.executor import collected, in_order
+from simrep.runs.notices import notices
 from simrep.runs.pack_range import extrapolation
 from simrep.runs.prediction import (
     CONFIDENCE,
@@ -31,15 +32,14 @@ from simrep.runs.replication import (
     simulate,
     with_run_settings,
     with_warmup,
+    with_warmup_found,
 )
 from simrep.runs.result import FIGURES, Result
-from simrep.runs.steady_state import check_precision, with_warmup_found
+from simrep.runs.sampler import Progress, Sampler, at_least, check_precision
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
 
 __all__ = ["Replication", "Traffic", "run", "simulate"]
-
-Progress = Callable[[int, int], None]
 
 
 def run(
@@ -108,69 +108,50 @@ def run(
     loaded = load(scenario)
     if precision is not None:
         check_precision(precision)
-        _at_least("most", most, 2)
+        at_least("most", most, 2)
         loaded = with_warmup_found(loaded)
-    settings = loaded.run
-    seed = settings.seed if seed is None else _at_least("seed", seed, 0)
-    wanted = settings.replications
+    seed = loaded.run.seed if seed is None else at_least("seed", seed, 0)
+    wanted = loaded.run.replications
     if replications is not None:
-        wanted = _at_least("replications", replications, 1)
-    setup = setup_of(
-        loaded.model_copy(
-            update={"run": settings.model_copy(update={"seed": seed, "replications": wanted})}
-        )
-    )
+        wanted = at_least("replications", replications, 1)
+    asked = {"seed": seed, "replications": wanted}
+    setup = setup_of(loaded.model_copy(update={"run": loaded.run.model_copy(update=asked)}))
     if beyond := extrapolation(setup):
         warnings.warn(beyond, ExtrapolationWarning, stacklevel=2)
-    if draws is not None and _at_least("draws", draws, 0) == 1:
+    if draws is not None and at_least("draws", draws, 0) == 1:
         raise ScenarioError("draws", "must be 0 or at least 2, given 1")
     setup = with_warmup(setup, seed)
-    records: list[Replication] = []
-    drawn: list[dict[str, float]] = []
-    uncertainty = uncertainty_of(setup)
     values: list[float] = []
-    try:
-        if precision is not None:
-            wanted = replications_wanted(values, precision, most=most)
-        while len(records) < wanted:
-            numbers = range(len(records), wanted)
-            for record in _replications(setup, seed, numbers, executor, trace):
-                records.append(record)
-                if precision is not None:
-                    values.append(_value(record, of))
-                if progress is not None:
-                    progress(len(records), wanted)
+
+    def simulated(numbers: range) -> Iterator[Replication]:
+        tasks = [(setup, seed, number, trace) for number in numbers]
+        for record in in_order(simulate, tasks, executor):
             if precision is not None:
-                wanted = replications_wanted(values, precision, most=most)
+                values.append(_value(record, of))
+            yield record
+
+    sampler = Sampler(
+        simulate=simulated,
+        figure=lambda _: values,
+        replications=wanted,
+        precision=precision,
+        most=most,
+        progress=progress,
+    )
+    records, complete = collected(sampler)
+    interrupted = "" if complete else f"{len(records)} of {sampler.wanted} replications"
+    uncertainty = uncertainty_of(setup)
+    drawn: list[dict[str, float]] = []
+    if uncertainty is not None and complete:
         if draws is None:
-            draws = wanted if wanted > 1 else 0
-        if uncertainty is not None:
-            for figures in _drawn(setup, uncertainty, seed, draws, executor):
-                drawn.append(figures)  # noqa: PERF402 - what came before an interrupt stays
-    except KeyboardInterrupt:
-        if not records:
-            raise
-        done = f"{len(records)} of {wanted} replications"
-        if len(records) == wanted:
-            done = f"{len(drawn)} of {draws} draws of costs"
-        warnings.warn(f"interrupted: {done}", ShortRunWarning, stacklevel=2)
+            draws = len(records) if len(records) > 1 else 0
+        costs = [(setup, uncertainty, seed, number) for number in range(draws)]
+        drawn, complete = collected(in_order(_drawn_figures, costs, executor), least=0)
+        interrupted = "" if complete else f"{len(drawn)} of {draws} draws of costs"
     if precision is not None:
-        for notice in _precision_notices(records, values, precision, of):
-            warnings.warn(notice, ShortRunWarning, stacklevel=2)
         setup = with_run_settings(setup, {"replications": len(records)})
-    if not any(record.measurement.committed for record in records):
-        warnings.warn(
-            "no transaction committed in the measured time: lengthen run.duration_s, or look for "
-            "the reason in the counters",
-            ShortRunWarning,
-            stacklevel=2,
-        )
-    for late in _never_happened(setup, records):
-        warnings.warn(
-            f"{late}, when the run has ended: lengthen it, or let that come earlier",
-            ShortRunWarning,
-            stacklevel=2,
-        )
+    for notice in notices(setup, records, interrupted, of, values, precision):
+        warnings.warn(notice, ShortRunWarning, stacklevel=2)
     return Result.combine(
         records,
         scenario=setup.scenario.to_dict(),
@@ -187,16 +168,6 @@ def _value(record: Replication, of: str) -> float:
             "reason in its counters"
         )
     return value
-
-
-def _precision_notices(
-    records: list[Replication], values: list[float], precision: float, of: str
-) -> Iterator[str]:
-    """What is wrong with a figure that was asked for with a precision."""
-    fewest = min(record.measurement.committed for record in records)
-    for notice in (precision_notice(of, values, precision), percentile_notice(of, fewest)):
-        if notice:
-            yield notice
 
 
 def _prediction(
@@ -223,25 +194,6 @@ def _prediction(
     return Prediction(intervals, CONFIDENCE, draws, costs, uncertainty.discrepancy)
 
 
-def _drawn(
-    setup: Setup, uncertainty: Uncertainty, seed: int, draws: int, executor: Executor | None
-) -> Iterator[dict[str, float]]:
-    """Figures of runs with drawn costs, each with the random numbers of a replication."""
-    if executor is None:
-        for number in range(draws):
-            yield _drawn_figures(setup, uncertainty, seed, number)
-        return
-    futures = [
-        executor.submit(_drawn_figures, setup, uncertainty, seed, number) for number in range(draws)
-    ]
-    try:
-        for future in futures:
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
-
-
 def _drawn_figures(
     setup: Setup, uncertainty: Uncertainty, seed: int, number: int
 ) -> dict[str, float]:
@@ -249,51 +201,3 @@ def _drawn_figures(
         with_drawn_costs(setup, uncertainty, seed, number), seed, number
     ).measurement
     return {name: figure(measured) for name, figure in FIGURES.items()}
-
-
-def _never_happened(setup: Setup, records: list[Replication]) -> Iterator[str]:
-    """What the scenario lets happen at a time that no replication has reached."""
-    for number, one in enumerate(setup.scenario.workload.scheduled):
-        if all(isnan(record.scheduled[number].begin_s) for record in records):
-            yield f"workload.scheduled.{number} ({one.name}) begins at {one.at_s:g} s"
-    ended_s = max(record.measurement.ended_s for record in records)
-    for number, change in enumerate(setup.scenario.cluster.changes):
-        if change.at_s > ended_s:
-            what = f"{change.what} of {change.node}"
-            yield f"cluster.change.{number} ({what}) happens at {change.at_s:g} s"
-
-
-def _replications(
-    setup: Setup, seed: int, numbers: range, executor: Executor | None, trace: bool
-) -> Iterator[Replication]:
-    if executor is None:
-        for replication in numbers:
-            yield simulate(setup, seed, replication, trace)
-        return
-    futures = [executor.submit(simulate, setup, seed, r, trace) for r in numbers]
-    yielded = 0
-    try:
-        for future in futures:
-            yield future.result()
-            yielded += 1
-    except KeyboardInterrupt:
-        for future in futures:
-            future.cancel()
-        yield from _finished(futures[yielded:])
-        raise
-
-
-def _finished(futures: list[Future[Replication]]) -> Iterator[Replication]:
-    """Replications that ended in time, whatever happened to the others."""
-    for future in futures:
-        try:
-            if future.done() and future.exception() is None:
-                yield future.result()
-        except CancelledError:
-            continue
-
-
-def _at_least(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ScenarioError(name, f"must be a whole number of at least {least}, given {value!r}")
-    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -12,18 +12,18 @@ from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning
-from simrep.measure.stopping import MOST, replications_wanted
-from simrep.runs.batch import Run, figures_of, simulate_groups
+from simrep.measure.stopping import MOST
+from simrep.runs.batch import Task, figures_of, simulate_groups
+from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice
 from simrep.runs.pack_range import extrapolation
-from simrep.runs.replication import with_run_settings, with_warmup
-from simrep.runs.steady_state import check_precision, with_warmup_found
+from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
+from simrep.runs.sampler import Progress, Sampler, check_precision
 from simrep.scenario import Scenario, load
 from simrep.whatif.comparison import Comparison
 
 __all__ = ["FIGURES", "compare"]
 
-Progress = Callable[[int, int], None]
 Pair = tuple[tuple[float, ...], tuple[float, ...]]
 
 FIGURES = (
@@ -123,40 +123,30 @@ def compare(
     for label, setup in zip(labels, plans, strict=True):
         if beyond := extrapolation(setup):
             warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=2)
-    pairs: list[Pair] = []
-
-    def compared(*, complete: bool) -> Comparison:
-        for notice in _notices(pairs, figures):
-            warnings.warn(notice, ShortRunWarning, stacklevel=3)
-        return Comparison.of(
-            pairs,
-            figures,
-            labels=labels,
-            confidence=confidence,
-            seed=seed,
-            complete=complete,
-            scenarios=(plans[0].scenario.to_dict(), plans[1].scenario.to_dict()),
-            versions=tuple(dict(setup.versions) for setup in plans),
-        )
-
-    try:
-        if precision is not None:
-            wanted = replications_wanted([], precision, most=most)
-        while len(pairs) < wanted:
-            for pair in _pairs(plans, figures, range(len(pairs), wanted), seed, executor):
-                pairs.append(pair)
-                if progress is not None:
-                    progress(len(pairs), wanted)
-            if precision is not None:
-                wanted = replications_wanted(_relative(pairs), precision, most=most)
-    except KeyboardInterrupt:
-        if len(pairs) < 2:
-            raise
-        return compared(complete=False)
-    found = compared(complete=True)
-    if precision is not None and not found.precise(precision):
+    sampler = Sampler(
+        simulate=lambda numbers: _pairs(plans, figures, numbers, seed, executor),
+        figure=_relative,
+        replications=wanted,
+        precision=precision,
+        most=most,
+        progress=progress,
+    )
+    pairs, complete = collected(sampler, least=2)
+    for notice in _notices(pairs, figures):
+        warnings.warn(notice, ShortRunWarning, stacklevel=2)
+    found = Comparison.of(
+        pairs,
+        figures,
+        labels=labels,
+        confidence=confidence,
+        seed=seed,
+        complete=complete,
+        scenarios=(plans[0].scenario.to_dict(), plans[1].scenario.to_dict()),
+        versions=tuple(dict(setup.versions) for setup in plans),
+    )
+    if complete and precision is not None and not found.precise(precision):
         warnings.warn(
-            f"after {wanted} pairs the ratio of {figures[0]} is not known to {precision:.2%}",
+            f"after {len(pairs)} pairs the ratio of {figures[0]} is not known to {precision:.2%}",
             ShortRunWarning,
             stacklevel=2,
         )
@@ -205,6 +195,6 @@ def _pairs(
     executor: Executor | None,
 ) -> Iterator[Pair]:
     """Figures of both, and how much they committed, replication by replication."""
-    groups = [[Run(setup, number) for setup in plans] for number in numbers]
+    groups = [[Task(setup, number) for setup in plans] for number in numbers]
     reduce = partial(figures_of, paths=(*figures, _COUNT))
     return ((one, other) for one, other in simulate_groups(groups, reduce, seed, executor))

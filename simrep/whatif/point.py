@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite, nan
 from typing import Any, Self
 
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, SimrepError
-from simrep.measure.stopping import replications_wanted
 from simrep.runs.batch import figures_of
 from simrep.runs.replication import simulate, with_warmup
 from simrep.runs.result import Result
+from simrep.runs.sampler import Sampler
 
-__all__ = ["FIGURES", "How", "Measured", "measure"]
+__all__ = ["FIGURES", "How", "Outcome", "measure"]
 
 FIGURES = (
     "throughput_tps",
@@ -68,7 +68,7 @@ class How:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Outcome:
     """What came of a point.
 
     Attributes
@@ -110,7 +110,7 @@ class Measured:
         return cls(values, content["warmup_s"], tuple(content["notices"]), content["error"])
 
 
-def measure(setup: Setup, how: How) -> Measured:
+def measure(setup: Setup, how: How) -> Outcome:
     """Simulate the replications of a point.
 
     Raises
@@ -118,28 +118,28 @@ def measure(setup: Setup, how: How) -> Measured:
     ScenarioError
         If a result has no such figure.
     """
-    rows: list[tuple[float, ...]] = []
+
+    def simulated(numbers: range) -> Iterator[tuple[float, ...]]:
+        for number in numbers:
+            yield figures_of(Result.combine([simulate(setup, how.seed, number)]), how.figures)
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             setup = with_warmup(setup, how.seed)
-            while len(rows) < (wanted := _wanted(rows, how)):
-                for number in range(len(rows), wanted):
-                    result = Result.combine([simulate(setup, how.seed, number)])
-                    rows.append(figures_of(result, how.figures))
+            rows = list(
+                Sampler(
+                    simulate=simulated,
+                    figure=lambda rows: [row[0] for row in rows],
+                    replications=how.replications,
+                    precision=how.precision,
+                    most=how.most,
+                )
+            )
         except ScenarioError:
             raise
         except SimrepError as error:
-            return Measured({}, error=str(error))
+            return Outcome({}, error=str(error))
     values = dict(zip(how.figures, zip(*rows, strict=True), strict=True))
-    notices = dict.fromkeys(str(one.message) for one in caught)
-    return Measured(values, setup.scenario.run.warmup_s, tuple(notices))
-
-
-def _wanted(rows: Sequence[tuple[float, ...]], how: How) -> int:
-    if how.precision is None:
-        return how.replications
-    values = [row[0] for row in rows]
-    if not all(map(isfinite, values)):
-        return len(rows)
-    return replications_wanted(values, how.precision, most=how.most)
+    notices = dict.fromkeys(str(warning.message) for warning in caught)
+    return Outcome(values, setup.scenario.run.warmup_s, tuple(notices))

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.stopping import MOST
-from simrep.runs.steady_state import check_precision, with_warmup_found
+from simrep.runs.executor import as_finished, collected
+from simrep.runs.replication import with_warmup_found
+from simrep.runs.sampler import Progress, check_precision
 from simrep.scenario import Scenario, load, with_values
 from simrep.whatif.cache import Cache, key_of, standard_folder
 from simrep.whatif.design import Setting, grid, latin_hypercube
 from simrep.whatif.factors import Given, factors
-from simrep.whatif.point import FIGURES, How, Measured, measure
+from simrep.whatif.point import FIGURES, How, Outcome, measure
 from simrep.whatif.swept import Sweep, SweepPoint
 
 __all__ = ["sweep"]
-
-Progress = Callable[[int, int], None]
 
 _OF_ALL = {"run.seed", "run.replications"}
 
@@ -110,32 +110,37 @@ def sweep(
     settings = grid(varied) if samples is None else latin_hypercube(varied, samples, seed)
     plans = [_planned(loaded, setting) for setting in settings]
     store = None if cache is False else Cache(standard_folder() if cache is True else Path(cache))
-    computed, complete = 0, True
     keys = ["" if store is None else key_of(setup, how.to_dict()) for setup in plans]
-    found = dict(_known(store, keys))
-    try:
+    known = dict(_known(store, keys))
+    missing = {number: (setup, how) for number, setup in enumerate(plans) if number not in known}
+
+    def simulated() -> Iterator[tuple[int, Outcome]]:
+        # Each point is a task: it takes a hundred times as long as sending it, and what is
+        # finished is stored at once.
         if progress is not None:
-            progress(len(found), len(plans))
-        missing = {number: setup for number, setup in enumerate(plans) if number not in found}
-        for number, measured in _measured(missing, how, executor):
-            found[number] = measured
-            computed += 1
+            progress(len(known), len(plans))
+        for number, outcome in as_finished(measure, missing, executor):
             if store is not None:
-                store.put(keys[number], measured.to_dict())
-            if progress is not None:
-                progress(len(found), len(plans))
-    except KeyboardInterrupt:
-        complete = False
+                store.put(keys[number], outcome.to_dict())
+            yield number, outcome
+
+    def tell(computed: int) -> None:
+        if progress is not None:
+            progress(len(known) + computed, len(plans))
+
+    computed, complete = collected(simulated(), least=0, progress=tell)
+    outcomes = known | dict(computed)
     return Sweep(
         name=loaded.name,
         factors=tuple(factor.name for factor in varied),
         figures=how.figures,
         about=how.figures[0],
         points=tuple(
-            SweepPoint.of(settings[number].labels, found[number], how) for number in sorted(found)
+            SweepPoint.of(settings[number].labels, outcome, how)
+            for number, outcome in sorted(outcomes.items())
         ),
         seed=seed,
-        computed=computed,
+        computed=len(computed),
         complete=complete,
         versions=plans[0].versions,
     )
@@ -153,7 +158,7 @@ def _planned(scenario: Scenario, setting: Setting) -> Setup:
         raise ScenarioError(error.path, f"{error.problem}, at {where}", error.hint) from error
 
 
-def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, Measured]]:
+def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
     if store is None:
         return
     for number, key in enumerate(keys):
@@ -161,35 +166,6 @@ def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, Meas
         if content is None:
             continue
         try:
-            yield number, Measured.from_dict(content)
+            yield number, Outcome.from_dict(content)
         except (AttributeError, KeyError, TypeError, ValueError):  # a file of somebody else
             continue
-
-
-def _measured(
-    plans: Mapping[int, Setup], how: How, executor: Executor | None
-) -> Iterator[tuple[int, Measured]]:
-    """Points as they are finished.
-
-    Each is a task of its own: it takes a hundred times as long as sending it, and what is
-    finished is known, and stored, at once.
-    """
-    if executor is None:
-        for number, setup in plans.items():
-            yield number, measure(setup, how)
-        return
-    futures: dict[Future[Measured], int] = {}
-    try:
-        for number, setup in plans.items():
-            futures[executor.submit(measure, setup, how)] = number
-        for future in as_completed(futures):
-            yield futures.pop(future), future.result()
-    except KeyboardInterrupt:
-        under_way = [future for future in futures if not future.cancel()]
-        for future in as_completed(under_way):
-            if future.exception() is None:
-                yield futures[future], future.result()
-        raise
-    finally:
-        for future in futures:
-            future.cancel()

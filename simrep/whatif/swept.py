@@ -13,7 +13,7 @@ from simrep.measure.confidence import Interval, mean_interval
 from simrep.measure.json_values import plain
 from simrep.runs.notices import percentile_notice, precision_notice
 from simrep.runs.text import as_text
-from simrep.whatif.point import How, Measured
+from simrep.whatif.point import How, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,10 +50,10 @@ class SweepPoint:
     error: str = ""
 
     @classmethod
-    def of(cls, labels: Mapping[str, Any], measured: Measured, how: How) -> Self:
+    def of(cls, labels: Mapping[str, Any], outcome: Outcome, how: How) -> Self:
         """A point with what was measured there."""
-        notices = dict.fromkeys(measured.notices) | dict.fromkeys(_notices(measured, how))
-        return cls(labels, measured.values, measured.warmup_s, tuple(notices), measured.error)
+        notices = dict.fromkeys(outcome.notices) | dict.fromkeys(_notices(outcome, how))
+        return cls(labels, outcome.values, outcome.warmup_s, tuple(notices), outcome.error)
 
     @property
     def replications(self) -> int:
@@ -73,12 +73,12 @@ class SweepPoint:
         return mean_interval(values)
 
 
-def _notices(measured: Measured, how: How) -> Iterator[str]:
+def _notices(outcome: Outcome, how: How) -> Iterator[str]:
     """What is wrong with the figure that the sweep is about."""
-    if measured.error:
+    if outcome.error:
         return
-    about, values = how.about, measured.values[how.about]
-    fewest = min(measured.values["committed"])
+    about, values = how.about, outcome.values[how.about]
+    fewest = min(outcome.values["committed"])
     if not fewest:
         yield "no transaction committed in the measured time of a replication"
     elif not all(map(isfinite, values)):

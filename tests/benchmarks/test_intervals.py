@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from simrep.runs.pool import process_pool
+from simrep.runs.executor import process_pool
 from tests.coverage import covered, long_run, trial, truth
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import simrep
-from simrep.runs.pool import process_pool
+from simrep.runs.executor import process_pool
 
 
 @pytest.fixture

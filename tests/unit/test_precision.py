@@ -18,7 +18,6 @@ from simrep.cli import app
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
 from simrep.measure.confidence import mean_interval
 from simrep.runs.notices import percentile_notice
-from simrep.runs.precise import run_until
 from tests.server_runs import scenario
 from tests.transients import throttled
 
@@ -54,30 +53,33 @@ def test_a_finer_precision_takes_more_replications() -> None:
 
 
 def test_what_is_found_does_not_depend_on_who_runs_it() -> None:
-    alone = run_until(arrivals(), "latency_s.mean", 0.05)
+    alone = simrep.run(arrivals(), precision=0.05, of="latency_s.mean")
     with ThreadPoolExecutor(3) as executor:
-        assert run_until(arrivals(), "latency_s.mean", 0.05, executor=executor) == alone
-    assert mean_interval(alone).relative <= 0.05
-    result = simrep.run(arrivals(), precision=0.05, of="latency_s.mean")
-    assert [run.measurement.latency.mean_s for run in result.runs] == alone
+        there = simrep.run(arrivals(), precision=0.05, of="latency_s.mean", executor=executor)
+    assert there.digest() == alone.digest()
+    assert mean_interval([run.measurement.latency.mean_s for run in alone.runs]).relative <= 0.05
 
 
 def test_progress_tells_what_is_wanted_so_far() -> None:
     calls: list[tuple[int, int]] = []
-    values = run_until(
-        arrivals(), "latency_s.mean", 0.05, progress=lambda done, all_: calls.append((done, all_))
+    result = simrep.run(
+        arrivals(),
+        precision=0.05,
+        of="latency_s.mean",
+        progress=lambda done, wanted: calls.append((done, wanted)),
     )
-    assert [done for done, _ in calls] == list(range(1, len(values) + 1))
+    assert [done for done, _ in calls] == list(range(1, result.replications + 1))
     assert calls[0] == (1, 10)
-    assert calls[-1] == (len(values), len(values))
+    assert calls[-1] == (result.replications, result.replications)
 
 
 def test_giving_up_is_told() -> None:
-    with pytest.warns(ShortRunWarning, match=r"latency_s.mean is known to .* after 12 replicat"):
-        values = run_until(arrivals(), "latency_s.mean", 0.001, most=12)
-    assert len(values) == 12
-    with pytest.warns(ShortRunWarning, match="not to 0.1 %"):
-        simrep.run(arrivals(), precision=0.001, of="latency_s.mean", most=12)
+    with pytest.warns(ShortRunWarning) as caught:
+        result = simrep.run(arrivals(), precision=0.001, of="latency_s.mean", most=12)
+    [told] = [str(warning.message) for warning in caught]
+    assert told.startswith("latency_s.mean is known to ")
+    assert " after 12 replications, not to 0.1 %" in told
+    assert result.replications == 12
 
 
 def test_figures_and_shares_that_are_none_are_refused() -> None:

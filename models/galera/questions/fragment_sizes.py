@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from math import isfinite, nan
 from pathlib import Path
@@ -36,6 +36,7 @@ from simrep.models.galera.questions.fragment_size_scenario import (
     until_it_has_ended,
     whole_of,
 )
+from simrep.runs.executor import in_groups
 from simrep.runs.replication import simulate
 from simrep.scenario import Scenario, load, with_values
 from simrep.scenario.workload import ScheduledTable
@@ -199,28 +200,8 @@ def _simulated(
     What has many fragments is begun only when it is next: it may not be wanted any more, and what
     a process has begun cannot be taken back.
     """
-    if executor is None:
-        for setup in plans:
-            yield [_simulate(setup, seed, number, position) for number in range(replications)]
-        return
-    futures: list[list[Future[_Sample]]] = []
-    try:
-        for current in range(len(plans)):
-            while len(futures) < len(plans) and (
-                len(futures) <= current or ahead[len(futures)] <= _CHEAP
-            ):
-                setup = plans[len(futures)]
-                futures.append(
-                    [
-                        executor.submit(_simulate, setup, seed, number, position)
-                        for number in range(replications)
-                    ]
-                )
-            yield [future.result() for future in futures[current]]
-    finally:
-        for own in futures:
-            for future in own:
-                future.cancel()
+    work = [[(setup, seed, number, position) for number in range(replications)] for setup in plans]
+    return in_groups(_simulate, work, executor, early=lambda place: ahead[place] <= _CHEAP)
 
 
 def _simulate(setup: Setup, seed: int, replication: int, position: int) -> _Sample:

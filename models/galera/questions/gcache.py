@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.confidence import mean_interval
 from simrep.measure.units import number, size
-from simrep.runs.batch import Run, simulate_groups
+from simrep.runs.batch import Task, simulate_groups
+from simrep.runs.executor import collected
 from simrep.runs.result import Result
 from simrep.scenario import Scenario
 from simrep.whatif.plan.answer import Answer, table_of
@@ -119,18 +120,13 @@ def gcache_size(
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
     setup, remarks = prepared(scenario, seed, ("throughput_tps",))
-    groups = [[Run(setup, number)] for number in range(replications)]
-    rates: list[tuple[float, float]] = []
-    complete = True
-    try:
-        for [rate] in simulate_groups(groups, _rates, seed, executor):
-            rates.append(rate)
-            if progress is not None:
-                progress(len(rates), replications)
-    except KeyboardInterrupt:
-        if len(rates) < 2:
-            raise
-        complete = False
+    groups = [[Task(setup, number)] for number in range(replications)]
+    simulated = (rate for [rate] in simulate_groups(groups, _rates, seed, executor))
+    rates, complete = collected(
+        simulated,
+        least=2,
+        progress=None if progress is None else lambda done: progress(done, replications),
+    )
     needed = mean_interval([gcache_bytes(*rate, outage_s) for rate in rates], confidence)
     return Gcache(
         question=f"The gcache for an incremental transfer after an outage of {_time(outage_s)}",

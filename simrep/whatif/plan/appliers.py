@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Unpack
 
 from simrep.contract.model import find_model
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
+from simrep.runs.executor import in_order
 from simrep.runs.sustain import probe
 from simrep.scenario import Scenario, with_value
 from simrep.scenario.problems import spellings
@@ -58,9 +58,8 @@ def fewest_appliers(
 
     def sample(appliers: float, numbers: range) -> Sequence[Sequence[float]]:
         variant = with_value(scenario, f"cluster.options.{option}", int(appliers))
-        drift = partial(_drift, variant, tps, seed)
-        drifts = map(drift, numbers) if executor is None else executor.map(drift, numbers)
-        return [(one,) for one in drifts]
+        tasks = [(variant, tps, seed, number) for number in numbers]
+        return [(drift,) for drift in in_order(_drift, tasks, executor)]
 
     objective = Objective((Condition("drift", at_most=True, limit=_DRIFT),))
     goal = f"{tps:,.6g} transactions/s kept up"

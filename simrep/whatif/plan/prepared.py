@@ -14,8 +14,12 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ShortRunWarning
 from simrep.runs.notices import BEYOND
 from simrep.runs.pack_range import extrapolation
-from simrep.runs.replication import simulate, with_run_settings, with_warmup
-from simrep.runs.steady_state import with_warmup_found
+from simrep.runs.replication import (
+    simulate,
+    with_run_settings,
+    with_warmup,
+    with_warmup_found,
+)
 from simrep.scenario import Scenario
 
 __all__ = ["prepared"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.units import number
-from simrep.runs.batch import Run, figures_of, simulate_groups
+from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.notices import percentile_notice
 from simrep.runs.result import Result
 from simrep.scenario import Scenario
@@ -182,7 +182,7 @@ def rank_products(
             notes += [f"{one.product}: {said}" for said in remarks]
             paths = (*(condition.figure for condition in wanted.conditions), "committed")
             reduce = partial(_sampled, paths=paths)
-            runs = [[Run(setup, number) for number in range(replications)]]
+            runs = [[Task(setup, number) for number in range(replications)]]
             [samples] = simulate_groups(runs, reduce, seed, executor)
             figures = [sample[0][:-1] for sample in samples]
             fewest = min(sample[0][-1] for sample in samples)

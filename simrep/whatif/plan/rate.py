@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.confidence import mean_interval
 from simrep.measure.units import number
+from simrep.runs.executor import collected, in_order
 from simrep.runs.sustain import CLIENTS, SustainedRate, sustainable_rate
 from simrep.scenario import Scenario
 from simrep.whatif.plan.answer import Answer, table_of
@@ -95,19 +95,12 @@ def highest_rate(
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
     setup = setup_of(scenario)
-    one = partial(_searched, scenario, seed, precision)
-    numbers = range(replications)
-    searches: list[SustainedRate] = []
-    complete = True
-    try:
-        for found in map(one, numbers) if executor is None else executor.map(one, numbers):
-            searches.append(found)
-            if progress is not None:
-                progress(len(searches), replications)
-    except KeyboardInterrupt:
-        if len(searches) < 2:
-            raise
-        complete = False
+    tasks = [(scenario, seed, precision, number) for number in range(replications)]
+    searches, complete = collected(
+        in_order(_searched, tasks, executor),
+        least=2,
+        progress=None if progress is None else lambda done: progress(done, replications),
+    )
     rate = mean_interval([found.rate_tps for found in searches], confidence)
     # The ends of the brackets, so that the width of the searches is in the interval too.
     low = mean_interval([found.low_tps for found in searches], confidence).low

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.units import number
-from simrep.runs.batch import Run, figures_of, simulate_groups
+from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.notices import percentile_notice
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Condition, Objective
@@ -144,7 +144,7 @@ def runs_of(
             plans[value], said = prepared(scenario_at(value), seed, figures)
             for one in said:
                 remarks.setdefault(one, value)
-        groups = [[Run(plans[value], number) for number in numbers]]
+        groups = [[Task(plans[value], number) for number in numbers]]
         [found] = simulate_groups(groups, reduce, seed, executor)
         fewest = min(fewest, *(one[-1] for one in found))
         return [one[:-1] for one in found]

@@ -14,7 +14,7 @@ from simrep.models.galera.questions.fragment_size_scenario import (
     position_of,
     until_it_has_ended,
 )
-from simrep.runs.batch import Run, simulate_groups
+from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.result import Result
 from simrep.scenario import Scenario, with_value
 from simrep.whatif.objective import Condition, Objective
@@ -77,7 +77,7 @@ def largest_transaction(
         if rows not in plans:
             changed = with_value(base, f"workload.scheduled.{position}.rows", int(rows))
             plans[rows] = setup_of(changed)
-        groups = [[Run(plans[rows], number) for number in numbers]]
+        groups = [[Task(plans[rows], number) for number in numbers]]
         [found] = simulate_groups(groups, reduce, seed, executor)
         return found
 

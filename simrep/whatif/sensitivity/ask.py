@@ -6,7 +6,7 @@ chance does is told by repetitions with other random numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError, nearest
-from simrep.runs.batch import Run, figures_of, simulate_groups
+from simrep.runs.batch import Task, figures_of, simulate_groups
+from simrep.runs.executor import collected
+from simrep.runs.sampler import Progress, at_least
 from simrep.scenario import Scenario, load
 from simrep.whatif.sensitivity.design import Scores, check_installed, design_of
 from simrep.whatif.sensitivity.factors import Factor, given_factor, nudged, usual_factors, varied
 from simrep.whatif.sensitivity.result import Effect, Sensitivity
 
 __all__ = ["METHODS", "sensitivity"]
-
-Progress = Callable[[int, int], None]
 
 METHODS = ("morris", "sobol")
 _POINTS = {"morris": 10, "sobol": 64}  # trajectories; rows of the base sample
@@ -109,9 +109,9 @@ def sensitivity(
     loaded = load(scenario)
     if method not in METHODS:
         raise ScenarioError("method", f"no method {method!r}", nearest(method, METHODS))
-    points = _at_least("points", _POINTS[method] if points is None else points, _FEWEST)
-    _at_least("repeats", repeats, _LEAST_REPEATS)
-    _at_least("replications", replications, 1)
+    points = at_least("points", _POINTS[method] if points is None else points, _FEWEST)
+    at_least("repeats", repeats, _LEAST_REPEATS)
+    at_least("replications", replications, 1)
     seed = loaded.run.seed if seed is None else seed
     base = setup_of(loaded)
     if over is not None and not over:
@@ -133,15 +133,12 @@ def sensitivity(
     if factors:
         design = design_of(method, len(factors), points, seed)
         plans = [_plan_at(loaded, factors, shares) for shares in design.shares]
-        try:
-            for value in simulated.means(plans, min(repeats, points)):
-                values.append(value)  # noqa: PERF402 - what came before an interrupt stays
-            echoes = list(simulated.echoes(plans[:: design.block][:repeats]))
-        except KeyboardInterrupt:
-            if len(values) < _FEWEST * design.block:
-                raise
-            complete = False
-            values = values[: len(values) // design.block * design.block]
+        least = _FEWEST * design.block
+        values, complete = collected(simulated.means(plans, min(repeats, points)), least=least)
+        if complete:
+            again = simulated.echoes(plans[:: design.block][:repeats])
+            echoes, complete = collected(again, least=0)
+        values = values[: len(values) // design.block * design.block]
     block = 1 if design is None else design.block
     factor_scale = min([ends.base, *ends.noise, *ends.low, *ends.high, *values, *echoes]) > 0.0
     scaled = log if factor_scale else float
@@ -197,7 +194,7 @@ class _Simulated:
         self._progress = progress
         self._done = 0
 
-    def figures(self, groups: Sequence[Sequence[Run]], rest: int = 0) -> Any:
+    def figures(self, groups: Sequence[Sequence[Task]], rest: int = 0) -> Any:
         """The figures of every run, group by group."""
         total = self._done + len(groups) + rest
         for found in simulate_groups(groups, self._reduce, self._seed, self._executor):
@@ -215,9 +212,9 @@ class _Simulated:
         """The plan a hair off, for a repetition with other random numbers."""
         return nudged(setup, self._seed, number)
 
-    def runs(self, setup: Setup) -> list[Run]:
+    def runs(self, setup: Setup) -> list[Task]:
         """The replications of a point."""
-        return [Run(setup, number) for number in range(self._replications)]
+        return [Task(setup, number) for number in range(self._replications)]
 
     def means(self, plans: Sequence[Setup], more: int) -> Any:
         """The mean of the figure, plan by plan."""
@@ -227,7 +224,7 @@ class _Simulated:
     def echoes(self, plans: Sequence[Setup]) -> Any:
         """The same of plans a hair off, with other random numbers."""
         numbers = range(self._replications, 2 * self._replications)
-        groups = [[Run(self.nudged(one, n), n) for n in numbers] for one in plans]
+        groups = [[Task(self.nudged(one, n), n) for n in numbers] for one in plans]
         for found in self.figures(groups):
             yield fmean(values[0] for values in found)
 
@@ -246,7 +243,7 @@ def _at_the_ends(
         for one, share in product(candidates, (0.0, 1.0))
     ]
     groups = [simulated.runs(setup) for setup in (base, *plans)]
-    groups.append([Run(simulated.nudged(base, number), number) for number in range(repeats)])
+    groups.append([Task(simulated.nudged(base, number), number) for number in range(repeats)])
     first, *found, noise = simulated.figures(groups, more)
     means = [fmean(values[0] for values in runs) for runs in found]
     same = [runs == first for runs in found]
@@ -308,9 +305,3 @@ def _floor(method: str, scores: Scores | None, *, factor_scale: bool) -> float:
     if scores is None:
         return 0.0
     return exp(scores.floor) if factor_scale and method == "morris" else scores.floor
-
-
-def _at_least(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ScenarioError(name, f"must be a whole number of at least {least}, given {value!r}")
-    return value

@@ -1,0 +1,94 @@
+"""Replications until there are enough: a given number, or until a figure is precise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Generic, TypeVar
+
+from simrep.errors import ScenarioError
+from simrep.measure.stopping import MOST, replications_wanted
+
+__all__ = ["Progress", "Sampler", "at_least", "check_precision"]
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+"""Called with the number of finished replications, and of those that are wanted so far."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Sampler(Generic[T]):
+    """Replications one by one; iterating over it simulates them.
+
+    Attributes
+    ----------
+    simulate : callable
+        Gives the replications of a range of numbers, in their order.
+    figure : callable
+        The figure of each replication so far, on which the precision decides.
+    replications : int
+        How many there are to be, without a precision.
+    precision : float or None
+        Half width of the 95 % interval that is wanted, as a share of the figure.
+    most : int
+        With a precision, the replications at which to give up.
+    progress : callable, optional
+    wanted : int
+        Replications that are known to be needed so far.
+    """
+
+    simulate: Callable[[range], Iterable[T]]
+    figure: Callable[[Sequence[T]], Sequence[float]]
+    replications: int
+    precision: float | None = None
+    most: int = MOST
+    progress: Progress | None = None
+    wanted: int = field(default=0, init=False)
+
+    def __iter__(self) -> Iterator[T]:
+        samples: list[T] = []
+        while len(samples) < self._look(samples):
+            for sample in self.simulate(range(len(samples), self.wanted)):
+                samples.append(sample)
+                yield sample
+                if self.progress is not None:
+                    self.progress(len(samples), self.wanted)
+
+    def _look(self, samples: Sequence[T]) -> int:
+        """How many replications there have to be, as far as those that there are can tell."""
+        self.wanted = self.replications
+        if self.precision is not None:
+            values = self.figure(samples) if samples else ()
+            if all(map(isfinite, values)):
+                self.wanted = replications_wanted(values, self.precision, most=self.most)
+            else:
+                self.wanted = len(samples)  # more of them do not make it precise
+        return self.wanted
+
+
+def check_precision(precision: float) -> None:
+    """Refuse a precision that is no share of a figure.
+
+    Raises
+    ------
+    ScenarioError
+        If it does not lie between 0 and 1.
+    """
+    if not 0.0 < precision < 1.0:
+        raise ScenarioError(
+            "precision", f"must lie between 0 and 1, given {precision:g}", "0.02 is 2 %"
+        )
+
+
+def at_least(name: str, value: object, least: int) -> int:
+    """A whole number that is not too small.
+
+    Raises
+    ------
+    ScenarioError
+        If it is anything else; it names the argument.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ScenarioError(name, f"must be a whole number of at least {least}, given {value!r}")
+    return value
