@@ -9,7 +9,7 @@ WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset[
 
 .NOTPARALLEL:
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: docs lab notebooks browser-test mutants
+.PHONY: docs lab notebooks browser-test mutants digests
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -45,6 +45,10 @@ wheel: $(VENV)/tested
 	"$$away/venv/bin/simrep" reproduce wan-concurrency --json > dataset.json; \
 	"$$away/venv/bin/python" -c '$(WHEEL_CHECK)' < dataset.json; \
 	echo "the wheel works on its own"
+
+# Hundreds of small random scenarios of every model end as they did before: tests/golden/.
+digests: $(VENV)/tested
+	$(BIN)/python tests/golden/check_random.py --jobs $(or $(JOBS),2)
 
 format: $(VENV)/tested
 	$(BIN)/ruff check --fix .
