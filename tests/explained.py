@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from simrep.why.explanation import Activity, Explanation, Message, Stage
+from simrep.why.explanation import Activity, CommitStage, Explanation, Transmission
 
 __all__ = ["explained", "explanations", "scaled", "staged"]
 
@@ -17,11 +17,11 @@ BEGAN_S = 10.0
 NODES = ("n1", "n2", "n3")
 
 
-def _stages(*rows: tuple[str, float, str]) -> tuple[Stage, ...]:
+def _stages(*rows: tuple[str, float, str]) -> tuple[CommitStage, ...]:
     """Names, milliseconds and reasons; one follows the other."""
     found, now = [], BEGAN_S
     for name, ms, reason in rows:
-        found.append(Stage(name, now, now + ms / 1e3, reason))
+        found.append(CommitStage(name, now, now + ms / 1e3, reason))
         now = found[-1].ended_s
     return tuple(found)
 
@@ -29,10 +29,10 @@ def _stages(*rows: tuple[str, float, str]) -> tuple[Stage, ...]:
 def _message(
     number: int, way: tuple[int, int], label: str, ms: tuple[float, float], cause: int | None,
     flags: str = "",
-) -> Message:  # fmt: skip
+) -> Transmission:  # fmt: skip
     """Sent and arrived in milliseconds; ``o`` is own, ``c`` critical."""
     sent, arrived = (BEGAN_S + one / 1e3 for one in ms)
-    return Message(
+    return Transmission(
         number, *way, label, 400, sent, arrived, arrived + 3e-5, cause, "o" in flags, "c" in flags
     )
 
@@ -140,7 +140,9 @@ def explanations(draw: st.DrawFn) -> Explanation:
     inner = draw(st.lists(st.integers(0, 32), max_size=6).map(sorted))
     edges = [BEGAN_S + latency_s * step / 32 for step in (0, *inner, 32)]
     stages = tuple(
-        Stage(draw(st.sampled_from(NAMES)), began, ended, draw(st.sampled_from(["", "n2's gap"])))
+        CommitStage(
+            draw(st.sampled_from(NAMES)), began, ended, draw(st.sampled_from(["", "n2's gap"]))
+        )
         for began, ended in pairwise(edges)
     )
     activities = [
@@ -158,7 +160,7 @@ def explanations(draw: st.DrawFn) -> Explanation:
         lost = draw(st.integers(0, 9)) == 0
         late_s = draw(st.sampled_from([nan, 0.0, 0.01, 0.3])) * latency_s
         messages.append(
-            Message(
+            Transmission(
                 number, source, target, draw(st.sampled_from(["gap", "writeset 17"])),
                 110, sent_s, nan if lost else arrived_s, arrived_s + late_s,
                 draw(st.sampled_from([None, max(number - 1, 0)])), draw(st.booleans()),

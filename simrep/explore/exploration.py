@@ -19,7 +19,7 @@ from simrep.measure.units import duration, number
 from simrep.runs.result import Result
 from simrep.runs.run import run
 from simrep.scenario import Scenario, load, with_values
-from simrep.show.plot.path_label import path_label
+from simrep.show.plot.axes import path_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

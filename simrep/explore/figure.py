@@ -10,8 +10,8 @@ from matplotlib.figure import SubFigure
 
 from simrep.measure.units import duration, number
 from simrep.runs.result import Result
+from simrep.show.plot.axes import latency_axis
 from simrep.show.plot.breakdown import draw_breakdowns
-from simrep.show.plot.latency_axis import latency_axis
 from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, save, styled
 
 __all__ = ["plot_overview", "plot_settings"]

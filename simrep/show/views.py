@@ -61,10 +61,26 @@ class View:
         return self._views.dispatch(kind)(result, *arguments, **options)
 
 
-tables = View("tables", {"Result": "text.run"})
-plot = View("figure", {"Result": "plot.run"})
-animate = View("film", {})
-trace = View("trace", {})
+tables = View(
+    "tables",
+    {
+        "Explanation": "text.why",
+        "Result": "text.run",
+        "StallExplanation": "text.why",
+        "TailExplanation": "text.why",
+    },
+)
+plot = View(
+    "figure",
+    {
+        "Explanation": "plot.why.spacetime",
+        "Result": "plot.run",
+        "StallExplanation": "plot.why.stall",
+        "TailExplanation": "plot.why.tail",
+    },
+)
+animate = View("film", {"Explanation": "plot.why.animation"})
+trace = View("trace", {"Explanation": "text.chrome_trace"})
 html = View("page", {})
 
 VIEWS = {"tables": tables, "plot": plot, "animate": animate, "trace": trace, "html": html}

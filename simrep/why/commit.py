@@ -16,7 +16,7 @@ from simrep.measure.units import amount, duration
 from simrep.runs.story import Follow, Story
 from simrep.scenario.schema import Scenario
 from simrep.why.critical_path import Causes
-from simrep.why.explanation import Activity, Explanation, Message, Stage
+from simrep.why.explanation import Activity, CommitStage, Explanation, Transmission
 from simrep.why.messages import Messages
 from simrep.why.reasons import Reasons
 from simrep.why.replay import Replay
@@ -159,7 +159,9 @@ def _explanation(
     )
 
 
-def _stages(journey: Journey, causes: Causes, reasons: Reasons, node: str) -> tuple[Stage, ...]:
+def _stages(
+    journey: Journey, causes: Causes, reasons: Reasons, node: str
+) -> tuple[CommitStage, ...]:
     """Legs as stages; neighbours of one name are one, and what is left is ``other``."""
     names: list[str] = []
     ends_s: list[float] = []
@@ -178,13 +180,13 @@ def _stages(journey: Journey, causes: Causes, reasons: Reasons, node: str) -> tu
     else:
         names.append("other")
         ends_s.append(journey.ended_s)
-    stages: list[Stage] = []
+    stages: list[CommitStage] = []
     at_s = journey.transaction.started_s
     for name, end_s in zip(names, ends_s, strict=True):
         reason = reasons.of(node, journey.transaction, name, at_s, end_s)
         if name == "client" and not stages and journey.transaction.queued_s:
             reason = f"waited {duration(journey.transaction.queued_s)} for a free connection"
-        stages.append(Stage(name, at_s, end_s, reason or causes.reason(name, at_s, end_s)))
+        stages.append(CommitStage(name, at_s, end_s, reason or causes.reason(name, at_s, end_s)))
         at_s = end_s
     return tuple(stages)
 
@@ -221,14 +223,14 @@ def _named(who: Any) -> str:
 
 def _messages(
     story: Story, messages: Messages, causes: Causes, began_s: float, until_s: float
-) -> tuple[Message, ...]:
+) -> tuple[Transmission, ...]:
     def shown(sent: Sent) -> bool:
         return sent.sent_s < until_s and not sent.arrived_s <= began_s
 
     kept = [sent for sent in story.sent if shown(sent)]
     numbers = {sent.number: number for number, sent in enumerate(kept)}
     return tuple(
-        Message(
+        Transmission(
             number=number,
             source=sent.source,
             target=sent.target,

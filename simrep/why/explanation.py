@@ -12,14 +12,12 @@ from simrep.runs.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
-    from matplotlib.figure import Figure
-    from rich.console import Group
 
-__all__ = ["Activity", "Explanation", "Message", "Stage"]
+__all__ = ["Activity", "CommitStage", "Explanation", "Transmission"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class CommitStage:
     """A part of the latency; the stages of a transaction follow each other without a gap.
 
     Attributes
@@ -76,7 +74,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Transmission:
     """A message between two nodes.
 
     Attributes
@@ -132,11 +130,11 @@ class Explanation(Report):
         In simulated seconds.
     nodes : tuple of str
         Names by position.
-    stages : tuple of Stage
+    stages : tuple of CommitStage
         Without a gap from ``started_s`` to ``ended_s``.
     activities : tuple of Activity
         What happened on all nodes meanwhile, of all transactions; in the order of their begin.
-    messages : tuple of Message
+    messages : tuple of Transmission
         What travelled meanwhile; in the order of sending.
     until_s : float
         End of the time that activities and messages cover: a little after ``ended_s``, until all
@@ -161,9 +159,9 @@ class Explanation(Report):
     started_s: float
     ended_s: float
     nodes: tuple[str, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[CommitStage, ...]
     activities: tuple[Activity, ...]
-    messages: tuple[Message, ...]
+    messages: tuple[Transmission, ...]
     until_s: float
     model: str
     seed: int
@@ -181,32 +179,18 @@ class Explanation(Report):
         """The transaction in words."""
         return f"transaction {self.number:,} ({self.kind}) of {self.nodes[self.node]}, {self.rank}"
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Space-time diagram above the waterfall of the stages; saved when a path is given."""
-        from simrep.show.plot.why.spacetime import plot_explanation
-
-        return plot_explanation(self, path)
-
     def animate(self, path: str | Path | None = None, *, seconds: float = 12.0) -> FuncAnimation:
         """Messages travelling between the nodes, slowed down to so many seconds.
 
         Saved when a path is given (``.html`` or ``.gif``); in a notebook it shows itself.
         """
-        from simrep.show.plot.why.animation import animate_explanation
-
-        return animate_explanation(self, path, seconds=seconds)
+        film: FuncAnimation = self._view("animate", path, seconds=seconds)
+        return film
 
     def trace(self, path: str | Path | None = None) -> dict[str, Any]:
         """The same as a Chrome trace, which Perfetto opens; saved when a path is given."""
-        from simrep.why.chrome_trace import chrome_trace
-
-        return chrome_trace(self, path)
-
-    def tables(self) -> Group:
-        """The stages as bars, what they waited for, and the critical path, for a terminal."""
-        from simrep.show.text.explanation import tables
-
-        return tables(self)
+        content: dict[str, Any] = self._view("trace", path)
+        return content
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it."""

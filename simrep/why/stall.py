@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 from simrep.errors import ScenarioError
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
-from simrep.measure.units import amount, duration
+from simrep.measure.units import duration
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
 from simrep.scenario.schema import Scenario
 from simrep.why.replay import Replay
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from rich.console import Group
-    from rich.table import Table
 
 __all__ = ["StallExplanation", "explain_stall"]
 
@@ -104,12 +102,6 @@ class StallExplanation(Report):
             "versions": dict(self.versions),
         }
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The blockages over time, the stall shaded; saved when a path is given."""
-        from simrep.show.plot.blockage import plot_blockages
-
-        return plot_blockages(self, path)
-
     def sentences(self) -> list[str]:
         """The stall and its causes in words, what follows from each indented below it."""
         stall = self.stall
@@ -139,43 +131,8 @@ class StallExplanation(Report):
         return said
 
     def summary(self) -> Group:
-        """Sentences and a table for a terminal."""
-        from rich.console import Group
-        from rich.padding import Padding
-        from rich.text import Text
-
-        parts: list[Any] = []
-        for text in self.sentences():
-            words = text.lstrip(" ")
-            parts.append(Padding(Text(words), (0, 0, 0, len(text) - len(words)), expand=False))
-        if self.blockages:
-            shown = min(len(self.blockages), _SHOWN)
-            title = (
-                f"Blockages of {duration(self.longer_than_s)} or longer, seed {self.seed}: "
-                f"the longest {shown} of {amount(len(self.blockages))}"
-            )
-            parts += [Text(""), Text(title, style="bold"), self._table()]
-        return Group(*parts)
-
-    def _table(self) -> Table:
-        from rich import box
-        from rich.table import Table
-
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in ("began", "lasted", "in stall"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("what")
-        for one in self.blockages[:_SHOWN]:
-            inside_s = one.within(self.stall)
-            table.add_row(
-                f"{one.began_s:.3f} s",
-                duration(one.seconds),
-                duration(inside_s) if inside_s > 0.0 else "-",
-                str(one),
-            )
-        return table
-
-    tables = summary
+        """The same as :meth:`tables`."""
+        return self.tables()
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per blockage."""

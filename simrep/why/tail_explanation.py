@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from math import isnan
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from simrep.measure.json_values import plain
 from simrep.measure.units import amount, duration
 from simrep.runs.report import Report
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from rich.console import Group
 
 __all__ = ["Blocker", "TailExplanation", "TailStage"]
 
@@ -157,48 +152,6 @@ class TailExplanation(Report):
                     doing = f", then {_doing(one.doing)}" if one.doing else ""
                     said.append(f"  {100 * part:.0f} % of that stage for {one.who}{doing}.")
         return said
-
-    def tables(self) -> Group:
-        """Sentences and a table of the stages, for a terminal."""
-        from rich import box
-        from rich.console import Group
-        from rich.padding import Padding
-        from rich.table import Table
-        from rich.text import Text
-
-        parts: list[Any] = []
-        for text in self.sentences():
-            words = text.lstrip(" ")
-            parts.append(Padding(Text(words), (0, 0, 0, len(text) - len(words)), expand=False))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        table.add_column("stage", no_wrap=True)
-        for name in ("slowest", "others", "network floor", "above the floor", "share"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for one in self.stages:
-            table.add_row(
-                one.name,
-                duration(one.slow_s),
-                "-" if isnan(one.rest_s) else duration(one.rest_s),
-                duration(one.floor_s) if one.floor_s else "-",
-                duration(one.above_s),
-                f"{one.share:.1%}",
-            )
-        table.add_section()
-        table.add_row(
-            "latency",
-            duration(self.latency_s),
-            "-" if isnan(self.rest_s) else duration(self.rest_s),
-            duration(self.floor_s),
-            duration(self.above_s),
-            "100.0%",
-        )
-        return Group(*parts, Text(""), table)
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The time above the network floor by stages; saved when a path is given."""
-        from simrep.show.plot.why.tail import plot_tail
-
-        return plot_tail(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it."""

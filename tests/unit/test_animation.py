@@ -13,7 +13,7 @@ from PIL import Image
 from simrep.errors import ScenarioError
 from simrep.show.plot.stages import STAGE_COLOURS
 from simrep.show.plot.style import Sheet, styled
-from simrep.show.plot.why.film_time import film_times
+from simrep.show.plot.why.animation import film_times
 from simrep.show.plot.why.scene import Scene
 from simrep.why.explanation import Explanation
 from tests.explained import BEGAN_S, explained, explanations

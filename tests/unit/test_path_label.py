@@ -2,7 +2,7 @@
 
 import pytest
 
-from simrep.show.plot.path_label import path_label
+from simrep.show.plot.axes import path_label
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from simrep.show.plot.stages import STAGE_COLOURS
-from simrep.why.explanation import Explanation, Message
+from simrep.why.explanation import Explanation, Transmission
 from simrep.workload.laps import LAPS
 from tests.explained import BEGAN_S, explained, explanations, scaled, staged
 
@@ -37,7 +37,7 @@ def line_of(figure: Any, name: str) -> float:
 
 
 def foreign(explanation: Explanation, number: int) -> Explanation:
-    message = Message(
+    message = Transmission(
         0, 1, 2, "gap", 110, BEGAN_S, BEGAN_S + 0.02, BEGAN_S + 0.02, None, False, False
     )
     messages = tuple(replace(message, number=position) for position in range(number))
@@ -201,7 +201,7 @@ def test_anything_can_be_drawn(explanation: Explanation) -> None:
 def test_among_many_arrows_what_goes_to_all_is_named_once() -> None:
     size = 5
     sent = [
-        Message(
+        Transmission(
             source * size + target, source, target, f"report {source}", 110,
             BEGAN_S + 0.05, BEGAN_S + 0.09, BEGAN_S + 0.09, None, True, False,
         )

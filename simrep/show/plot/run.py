@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 
 from simrep.measure.units import duration, number
 from simrep.runs.result import Result
-from simrep.show.plot.latency_axis import latency_axis
+from simrep.show.plot.axes import latency_axis
 from simrep.show.plot.marks import draw_marks, marks_of
 from simrep.show.plot.style import GREY, PALETTE, Sheet, save, styled
 from simrep.show.views import plot

@@ -7,25 +7,30 @@ from collections.abc import Sequence
 from io import BytesIO
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.animation import FuncAnimation
+from numpy.typing import NDArray
 from PIL import Image
 
 from simrep.errors import ScenarioError
 from simrep.show.plot.style import Sheet, styled
-from simrep.show.plot.why.film_time import film_times
 from simrep.show.plot.why.scene import Scene
+from simrep.show.views import animate
+from simrep.why.explanation import Explanation
 
-if TYPE_CHECKING:
-    from simrep.why.explanation import Explanation
-
-__all__ = ["Film", "animate_explanation"]
+__all__ = ["Film", "animate_explanation", "film_times"]
 
 _WIDTH, _HEIGHT, _DPI = 9.0, 5.2, 80  # inches, dots per inch
 _PER_SECOND, _FEWEST, _MOST = 8.0, 24, 120  # frames
 _COLOURS = 64
+
+_STILL, _OTHERS = 0.25, 0.6  # lengths of a second in which nothing moves, or only what is pale
+_SEEN = 3.0  # frames for the shortest flight of a message
+_FOR_SHORT = 0.5  # of the frames may go to such flights
+_HELD = 0.08  # of the frames show the end
 
 _FONT = re.compile(r'<link rel="stylesheet"\s+href="https://[^"]*font-awesome[^"]*">')
 _SIGNS = {
@@ -93,6 +98,7 @@ class Film(FuncAnimation):
         return self.to_jshtml()
 
 
+@animate.register(Explanation)
 def animate_explanation(
     explanation: Explanation, path: str | Path | None = None, *, seconds: float = 12.0
 ) -> Film:
@@ -138,3 +144,34 @@ def animate_explanation(
         elif path is not None:
             film.save(path, writer="pillow", dpi=_DPI)
     return film
+
+
+def film_times(explanation: Explanation, frames: int) -> NDArray[np.float64]:
+    """Simulated seconds of the frames, ascending, from the begin of the transaction.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    frames : int
+        At least 2.
+    """
+    began_s, until_s = explanation.started_s, explanation.until_s
+    held = round(_HELD * frames)
+    moving = frames - held
+    flights = [
+        (max(one.sent_s, began_s), min(one.arrived_s, until_s), one.own or one.critical)
+        for one in explanation.messages
+        if one.sent_s < until_s and one.arrived_s > began_s  # not what never arrives
+    ]
+    own = [(sent_s, arrived_s) for sent_s, arrived_s, shown in flights if shown]
+    edges = np.unique([began_s, until_s, *(edge for flight in own for edge in flight)])
+    middles, spans_s = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
+    busy = np.array([any(a < at < b for a, b in own) for at in middles])
+    others = np.array([any(a < at < b for a, b, _ in flights) for at in middles])
+    weights = spans_s * np.where(busy, 1.0, np.where(others, _OTHERS, _STILL))
+    lengths = moving * weights / weights.sum()
+    least = min(_SEEN, _FOR_SHORT * moving / max(1, int(busy.sum())))
+    lengths = np.where(busy, np.maximum(lengths, least), lengths)
+    at = np.concatenate(([0.0], np.cumsum(lengths)))
+    times = np.interp(np.linspace(0.0, at[-1], moving), at, edges)
+    return np.concatenate((times, np.full(held, until_s)))

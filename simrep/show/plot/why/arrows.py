@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.transforms import Bbox
 
+from simrep.show.plot.axes import Since
 from simrep.show.plot.style import INK, PALETTE
 from simrep.show.plot.why.node_lines import HALF
-from simrep.show.plot.why.since import Since
-
-if TYPE_CHECKING:
-    from simrep.why.explanation import Message
+from simrep.why.explanation import Transmission
 
 __all__ = ["CRITICAL", "FOREIGN", "MOST_FOREIGN", "OWN", "draw_arrows", "label_arrows"]
 
@@ -34,7 +31,7 @@ _PLACES = 24  # places on an arrow that are tried
 Lines = Mapping[int, float]  # height by node
 
 
-def draw_arrows(axes: Axes, messages: Sequence[Message], lines: Lines, since: Since) -> bool:
+def draw_arrows(axes: Axes, messages: Sequence[Transmission], lines: Lines, since: Since) -> bool:
     """Draw the messages; False if those of others were left out because they are too many."""
     arrived = [one for one in messages if isfinite(one.arrived_s)]
     shown = [one for one in arrived if one.own or one.critical]
@@ -59,7 +56,7 @@ def draw_arrows(axes: Axes, messages: Sequence[Message], lines: Lines, since: Si
     return len(foreign) <= MOST_FOREIGN
 
 
-def _ends(message: Message, lines: Lines, since: Since) -> list[tuple[float, float]]:
+def _ends(message: Transmission, lines: Lines, since: Since) -> list[tuple[float, float]]:
     """On the lines of the nodes, but at the edge of what is shaded on that of the origin."""
     return [
         (since(time_s), lines[node] or HALF)
@@ -71,7 +68,7 @@ def _ends(message: Message, lines: Lines, since: Since) -> list[tuple[float, flo
 
 
 def label_arrows(
-    axes: Axes, messages: Sequence[Message], lines: Lines, since: Since, taken: list[Bbox]
+    axes: Axes, messages: Sequence[Transmission], lines: Lines, since: Since, taken: list[Bbox]
 ) -> None:
     """Name the messages of the transaction and the critical ones; if many, a broadcast once.
 
@@ -79,7 +76,7 @@ def label_arrows(
     ----------
     axes : Axes
         Its limits and its place in the figure are final.
-    messages : sequence of Message
+    messages : sequence of Transmission
     lines : mapping of int to float
         Height of the line of each node.
     since : Since
@@ -114,17 +111,19 @@ def label_arrows(
             text.remove()
 
 
-def _is_upright(axes: Axes, message: Message, lines: Lines, since: Since) -> bool:
+def _is_upright(axes: Axes, message: Transmission, lines: Lines, since: Since) -> bool:
     """Whether it takes next to no time on this axis: there is no room for a name at its side."""
     (x0, _), (x1, _) = axes.transData.transform(_ends(message, lines, since))
     return bool(abs(x1 - x0) < 0.5 * _NEAR * axes.figure.dpi / 72.0)
 
 
-def _one_of_a_broadcast(axes: Axes, messages: Sequence[Message], since: Since) -> list[Message]:
+def _one_of_a_broadcast(
+    axes: Axes, messages: Sequence[Transmission], since: Since
+) -> list[Transmission]:
     """Critical messages, and one of those that a node sends at about the same time."""
     low, high = axes.get_xlim()
     near = _NEAR * axes.figure.dpi / 72.0 * (high - low) / axes.bbox.width
-    kept: list[Message] = []
+    kept: list[Transmission] = []
     for one in sorted(messages, key=lambda one: not one.critical):
         if one.critical or not any(
             (one.label, one.source) == (other.label, other.source)
@@ -136,11 +135,11 @@ def _one_of_a_broadcast(axes: Axes, messages: Sequence[Message], since: Since) -
 
 
 def _together(
-    axes: Axes, messages: Sequence[Message], lines: Lines, since: Since
-) -> list[list[Message]]:
+    axes: Axes, messages: Sequence[Transmission], lines: Lines, since: Since
+) -> list[list[Transmission]]:
     """Messages whose arrows lie so near that one label names all; critical ones first."""
     near = _NEAR * axes.figure.dpi / 72.0
-    groups: list[tuple[list[float], list[Message]]] = []
+    groups: list[tuple[list[float], list[Transmission]]] = []
     for one in sorted(messages, key=lambda one: not one.critical):
         ends = axes.transData.transform(_ends(one, lines, since))
         place = [float(ends[0][0]), float(ends[1][0])]
@@ -155,7 +154,7 @@ def _together(
     return [group for _, group in groups]
 
 
-def _joined(messages: Sequence[Message]) -> str:
+def _joined(messages: Sequence[Transmission]) -> str:
     """Labels with how often each comes, three at most; numbers of one kind of thing together."""
     found = Counter(one.label for one in messages)
     texts: list[str] = []

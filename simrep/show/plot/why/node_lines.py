@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
+from simrep.show.plot.axes import Since
 from simrep.show.plot.stages import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
 from simrep.show.plot.style import GREY, INK
-from simrep.show.plot.why.since import Since
-from simrep.why.lanes import in_lanes
-
-if TYPE_CHECKING:
-    from simrep.why.explanation import Explanation
+from simrep.show.text.chrome_trace import in_lanes
+from simrep.why.explanation import Explanation
 
 __all__ = [
     "CLIENT",

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from math import cos, hypot, pi, sin
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from simrep.measure.units import duration
+from simrep.show.plot.axes import Since
 from simrep.show.plot.stages import STAGE_COLOURS, ink_on, stage_hatch
 from simrep.show.plot.style import GREY, INK, Sheet
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, MOST_FOREIGN, OWN
-from simrep.show.plot.why.since import Since
-
-if TYPE_CHECKING:
-    from simrep.why.explanation import Explanation, Message, Stage
+from simrep.why.explanation import CommitStage, Explanation, Transmission
 
 __all__ = ["Scene"]
 
@@ -148,7 +146,7 @@ class Scene:
         self._doings[explanation.node].set_fontweight("bold")
         self._state.set_text(long if len(long) <= _REASON else f"{long[: _REASON - 3]}...")
 
-    def _stage(self, time_s: float) -> Stage | None:
+    def _stage(self, time_s: float) -> CommitStage | None:
         """The one that the transaction is in; none when it has been answered."""
         stages = self._explanation.stages
         return next((one for one in stages if one.began_s <= time_s < one.ended_s), None)
@@ -194,7 +192,7 @@ class Scene:
         for text in self._labels[len(named) :]:
             text.set_visible(False)
 
-    def _place(self, message: Message, time_s: float) -> Place:
+    def _place(self, message: Transmission, time_s: float) -> Place:
         """Between the edges of two nodes, on the right-hand side as seen by the message."""
         (x, y), (u, v) = self._places[message.source], self._places[message.target]
         right, up = (u - x) * _INCHES[0], (v - y) * _INCHES[1]

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import ConnectionPatch, Patch
 
 from simrep.measure.units import duration, size
+from simrep.show.plot.axes import Since
 from simrep.show.plot.stages import STAGE_COLOURS, pale
 from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, save, styled
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, OWN, draw_arrows, label_arrows
 from simrep.show.plot.why.node_lines import Bar, bars_of, draw_bars, draw_lines, heights, name_bars
-from simrep.show.plot.why.row_table import TableRow, draw_row_table
-from simrep.show.plot.why.since import Since
-from simrep.show.plot.why.waterfall import draw_waterfall
-from simrep.why.stage_rows import stage_rows
-
-if TYPE_CHECKING:
-    from simrep.why.explanation import Explanation
+from simrep.show.plot.why.waterfall import TableRow, draw_row_table, draw_waterfall
+from simrep.show.text.why import stage_rows
+from simrep.show.views import plot
+from simrep.why.explanation import Explanation
 
 __all__ = ["plot_explanation"]
 
@@ -33,6 +30,7 @@ _LEGEND = 44  # characters of a line
 _APART = 4.0  # from so many times the latency on, the waterfall has a time axis of its own
 
 
+@plot.register(Explanation)
 def plot_explanation(explanation: Explanation, path: str | Path | None = None) -> Sheet:
     """Draw the messages between the nodes above the stages of the transaction.
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from simrep.measure.units import amount, duration
+from simrep.show.plot.axes import Since
 from simrep.show.plot.stages import STAGE_COLOURS, stage_hatch
 from simrep.show.plot.style import GREY, Sheet, save, styled
-from simrep.show.plot.why.row_table import TableRow, draw_row_table
-from simrep.show.plot.why.since import Since
-
-if TYPE_CHECKING:
-    from simrep.why.tail_explanation import TailExplanation, TailStage
+from simrep.show.plot.why.waterfall import TableRow, draw_row_table
+from simrep.show.views import plot
+from simrep.why.tail_explanation import TailExplanation, TailStage
 
 __all__ = ["plot_tail"]
 
@@ -21,6 +19,7 @@ _PALE = "#C3C8CF"
 _WORTH = 0.05  # of its stage: a blocker that deserves to be named
 
 
+@plot.register(TailExplanation)
 def plot_tail(explanation: TailExplanation, path: str | Path | None = None) -> Sheet:
     """Draw where the slowest transactions spent their time, above what the network alone takes.
 

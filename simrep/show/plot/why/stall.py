@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matplotlib.patches import Patch
 
 from simrep.measure.units import duration
 from simrep.show.plot.style import GREY, PALETTE, Sheet, save, styled
-
-if TYPE_CHECKING:
-    from simrep.why.stall import StallExplanation
+from simrep.show.views import plot
+from simrep.why.stall import StallExplanation
 
 __all__ = ["plot_blockages"]
 
@@ -19,6 +17,7 @@ _MOST_ROWS = 16
 _CAUSE, _EXPLAINED, _OUTSIDE = PALETTE[1], PALETTE[0], GREY
 
 
+@plot.register(StallExplanation)
 def plot_blockages(explanation: StallExplanation, path: str | Path | None = None) -> Sheet:
     """Draw when each station was blocked.
 

@@ -7,18 +7,16 @@ thread for each station, a complete event for whatever lasts, and a flow arrow f
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from simrep.why.lanes import in_lanes
+from simrep.show.views import trace
+from simrep.why.explanation import Activity, Explanation, Transmission
 
-if TYPE_CHECKING:
-    from simrep.why.explanation import Activity, Explanation, Message
-
-__all__ = ["chrome_trace"]
+__all__ = ["chrome_trace", "in_lanes"]
 
 _STEPS = 8
 """Times are whole eighths of a microsecond: a double holds those exactly, so that no rounding in
@@ -36,12 +34,13 @@ class _Slice:
     began: int
     ended: int
     args: Mapping[str, Any]
-    message: Message | None = None
+    message: Transmission | None = None
 
 
 _Thread = tuple[str, list[_Slice]]
 
 
+@trace.register(Explanation)
 def chrome_trace(explanation: Explanation, path: str | Path | None = None) -> dict[str, Any]:
     """What happened meanwhile, in the Trace Event Format.
 
@@ -82,7 +81,7 @@ def chrome_trace(explanation: Explanation, path: str | Path | None = None) -> di
             ]
             flows += [_flow(one, one.message) | place for one in content if one.message]
         thread += len(threads)
-    trace = {
+    whole = {
         "traceEvents": [*slices, *sorted(flows, key=lambda one: (one["ts"], one["ph"] == "f"))],
         "displayTimeUnit": "ms",
         "otherData": {
@@ -95,9 +94,9 @@ def chrome_trace(explanation: Explanation, path: str | Path | None = None) -> di
         },
     }
     if path is not None:
-        text = json.dumps(trace, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(whole, allow_nan=False, separators=(",", ":"))
         Path(path).write_text(text + "\n", encoding="utf-8")
-    return trace
+    return whole
 
 
 def _metadata(what: str, args: Mapping[str, Any], **place: int) -> dict[str, Any]:
@@ -115,7 +114,7 @@ def _complete(one: _Slice) -> dict[str, Any]:
     }
 
 
-def _flow(one: _Slice, message: Message) -> dict[str, Any]:
+def _flow(one: _Slice, message: Transmission) -> dict[str, Any]:
     """The begin of an arrow, or its end, which belongs to the slice around it."""
     end = {"ph": "f", "bp": "e"} if one.category == _RECEIVED else {"ph": "s"}
     return {**end, "name": message.label, "cat": "message", "id": message.number,
@@ -176,14 +175,14 @@ def _activity(one: Activity) -> _Slice:
     )  # fmt: skip
 
 
-def _sent(message: Message, explanation: Explanation) -> _Slice:
+def _sent(message: Transmission, explanation: Explanation) -> _Slice:
     began = _step(message.sent_s)
     about = _about(message) | {"to": explanation.nodes[message.target]}
     arrow = message if isfinite(message.arrived_s) else None
     return _Slice(f"send {message.label}", _SENT, began, began + _STEPS, about, arrow)
 
 
-def _received(message: Message, explanation: Explanation) -> _Slice:
+def _received(message: Transmission, explanation: Explanation) -> _Slice:
     """From its arrival until it has been handled, if that is known; one microsecond at least."""
     began = _step(message.arrived_s)
     ended = began if isnan(message.handled_s) else _step(message.handled_s)
@@ -192,7 +191,7 @@ def _received(message: Message, explanation: Explanation) -> _Slice:
     return _Slice(name, _RECEIVED, began, max(ended, began + _STEPS), about, message)
 
 
-def _about(message: Message) -> dict[str, Any]:
+def _about(message: Transmission) -> dict[str, Any]:
     return {
         "number": message.number,
         "size_bytes": message.size_bytes,
@@ -200,3 +199,26 @@ def _about(message: Message) -> dict[str, Any]:
         "own": message.own,
         "critical": message.critical,
     }
+
+
+def in_lanes(spans: Sequence[tuple[float, float]]) -> list[int]:
+    """The lane of each span, from 0; the fewest that will do.
+
+    Parameters
+    ----------
+    spans : sequence of (float, float)
+        Begin and end, in any order; what ends where another begins does not overlap it.
+
+    Examples
+    --------
+    >>> in_lanes([(0, 3), (1, 2), (2, 5)])
+    [0, 1, 1]
+    """
+    ends: list[float] = []
+    found = [0] * len(spans)
+    for position in sorted(range(len(spans)), key=lambda one: spans[one]):
+        began, ended = spans[position]
+        free = next((lane for lane, end in enumerate(ends) if end <= began), len(ends))
+        ends[free : free + 1] = [ended]
+        found[position] = free
+    return found

@@ -1,0 +1,192 @@
+"""Explanations as text: one transaction, the slowest ones, a stall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from simrep.measure.units import amount, duration, size
+from simrep.show.text.layout import sentences, table, title
+from simrep.show.views import tables
+from simrep.why.explanation import CommitStage, Explanation, Transmission
+from simrep.why.stall import StallExplanation
+from simrep.why.tail_explanation import TailExplanation
+
+__all__ = ["StageRow", "stage_rows"]
+
+_BAR = 24  # columns of the whole latency
+_MOST_MESSAGES = 16
+_MOST_ROWS = 12
+_MOST_BLOCKAGES = 20
+
+
+@tables.register(Explanation)
+def explanation_tables(explanation: Explanation) -> Group:
+    """The stages as bars, and the messages that the commit waited for."""
+    one = explanation
+    origin = one.nodes[one.node]
+    rows = "1 row" if one.rows == 1 else f"{one.rows:,} rows"
+    parts: list[Any] = [
+        title(f"{one.title[0].upper()}{one.title[1:]}"),
+        Text(
+            f"client {one.client}, {rows}, {size(one.size_bytes)}, from {one.started_s:.6f} to "
+            f"{one.ended_s:.6f} s, {duration(one.latency_s)}, seed {one.seed}"
+        ),
+        Text(""),
+        _waterfall(one),
+    ]
+    critical = [message for message in one.messages if message.critical]
+    if critical:
+        parts += [title(f"What it waited for on the network, from the start on {origin}")]
+        parts += [_messages(one, critical)]
+    return Group(*parts)
+
+
+@tables.register(TailExplanation)
+def tail_tables(explanation: TailExplanation) -> Group:
+    """Sentences and a table of the stages."""
+
+    def rest(seconds: float) -> str:
+        return "-" if isnan(seconds) else duration(seconds)
+
+    heads = ("stage", "slowest", "others", "network floor", "above the floor", "share")
+    rows = (
+        (
+            one.name,
+            duration(one.slow_s),
+            rest(one.rest_s),
+            duration(one.floor_s) if one.floor_s else "-",
+            duration(one.above_s),
+            f"{one.share:.1%}",
+        )
+        for one in explanation.stages
+    )
+    stages = table(heads, "LR", rows)
+    stages.add_section()
+    stages.add_row(
+        "latency",
+        duration(explanation.latency_s),
+        rest(explanation.rest_s),
+        duration(explanation.floor_s),
+        duration(explanation.above_s),
+        "100.0%",
+    )
+    return Group(sentences(explanation.sentences()), Text(""), stages)
+
+
+@tables.register(StallExplanation)
+def stall_tables(explanation: StallExplanation) -> Group:
+    """Sentences and a table of the longest blockages."""
+    parts: list[Any] = [sentences(explanation.sentences())]
+    shown = explanation.blockages[:_MOST_BLOCKAGES]
+    if shown:
+        heading = (
+            f"Blockages of {duration(explanation.longer_than_s)} or longer, seed "
+            f"{explanation.seed}: the longest {len(shown)} of {amount(len(explanation.blockages))}"
+        )
+        rows = (
+            (
+                f"{one.began_s:.3f} s",
+                duration(one.seconds),
+                duration(inside_s) if (inside_s := one.within(explanation.stall)) > 0.0 else "-",
+                str(one),
+            )
+            for one in shown
+        )
+        blockages = table(("began", "lasted", "in stall", "what"), "RRRl", rows)
+        parts += [Text(""), title(heading), blockages]
+    return Group(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class StageRow:
+    """One stage, or all of a name."""
+
+    stages: tuple[CommitStage, ...]
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        name, times = self.stages[0].name, len(self.stages)
+        return name if times == 1 else f"{name} ({times:,} times)"
+
+    @property
+    def seconds(self) -> float:
+        """All of them together."""
+        return sum(one.seconds for one in self.stages)
+
+    @property
+    def reason(self) -> str:
+        """Of the longest that has one."""
+        known = [one for one in self.stages if one.reason]
+        return max(known, key=lambda one: one.seconds).reason if known else ""
+
+
+def stage_rows(stages: Sequence[CommitStage]) -> list[StageRow]:
+    """A row per stage; if those are too many, one per name, in the order of their first begin."""
+    if len(stages) <= _MOST_ROWS:
+        return [StageRow((one,)) for one in stages]
+    names = dict.fromkeys(one.name for one in stages)
+    return [StageRow(tuple(one for one in stages if one.name == name)) for name in names]
+
+
+def _waterfall(one: Explanation) -> Table:
+    rows = (
+        (
+            row.name,
+            duration(row.stages[0].began_s - one.started_s),
+            duration(row.seconds),
+            f"{row.seconds / one.latency_s:.1%}" if one.latency_s > 0.0 else "-",
+            _bar(one, row),
+            row.reason,
+        )
+        for row in stage_rows(one.stages)
+    )
+    content = table(("stage", "began", "lasted", "share", "", "why"), "LRRRLl", rows)
+    content.add_section()
+    content.add_row("latency", "", duration(one.latency_s), "100.0%", "", "")
+    return content
+
+
+def _bar(one: Explanation, row: StageRow) -> str:
+    """The places of its stages in the latency; at least a thin line each."""
+    cells = [" "] * _BAR
+    if one.latency_s > 0.0:
+        for stage in row.stages:
+            first = int(_BAR * (stage.began_s - one.started_s) / one.latency_s)
+            last = round(_BAR * (stage.ended_s - one.started_s) / one.latency_s)
+            first = min(first, _BAR - 1)
+            if last > first:
+                cells[first:last] = "█" * (last - first)
+            elif cells[first] == " ":
+                cells[first] = "▏"
+    return "".join(cells).rstrip()
+
+
+def _messages(one: Explanation, critical: list[Transmission]) -> Table:
+    rows = [
+        (
+            _since(message.sent_s - one.started_s),
+            _since(message.arrived_s - one.started_s),
+            one.nodes[message.source],
+            one.nodes[message.target],
+            message.label,
+            duration(message.arrived_s - message.sent_s),
+        )
+        for message in critical[:_MOST_MESSAGES]
+    ]
+    left = len(critical) - _MOST_MESSAGES
+    if left > 0:
+        rows.append(("", "", "", "", f"and {left} more", ""))
+    return table(("sent", "arrived", "from", "to", "message", "on its way"), "RRLLlR", rows)
+
+
+def _since(seconds: float) -> str:
+    """A time since the start; what was sent before it is negative."""
+    return duration(seconds) if seconds >= 0.0 else f"-{duration(-seconds)}"
