@@ -103,7 +103,6 @@ class Acknowledgements:
         self._acknowledged = [0] * replicas
         self._written = 0
         self._replied = 0  # largest position decided since it was last switched on
-        self._on_since = 0  # transactions up to here were written while it was off
         self._waiters: list[_Waiter] = []  # by position
         self._least = 0  # position of those who have begun to wait since the last was released
         self._timer_set = False
@@ -130,7 +129,7 @@ class Acknowledgements:
             return False
         if self.on:
             # Not if it is decided, nor if those who wait do so for a later one.
-            wanted = position > max(self._replied, self._on_since) and position >= self._least
+            wanted = position > self._replied and position >= self._least
         else:  # only the last, which could end the asynchronous time
             wanted = position >= self._written
         self.requests += wanted
@@ -150,9 +149,6 @@ class Acknowledgements:
             return False
         if position <= self._replied:
             self.yes += 1
-            return False
-        if position <= self._on_since:  # nobody was asked to acknowledge it
-            self.no += 1
             return False
         if position <= self._least:
             self.backtraverse += 1
@@ -211,7 +207,6 @@ class Acknowledgements:
             if decided < self._written:
                 return
             self.on = True
-            self._on_since = self._written
             self._changed("switched_on", decided)
         self._replied = max(self._replied, decided)
         self._release()

@@ -67,6 +67,26 @@ def test_an_exclusive_key_conflicts_with_a_later_shared_one(index: Certification
     assert index.certify(3, 1, 1, ("a",), ("parent",)) == 1
 
 
+def test_an_exclusive_key_depends_on_an_earlier_shared_one(index: CertificationIndex) -> None:
+    assert index.certify(1, 0, 0, ("a",), ("parent",)) == 0
+    assert index.certify(2, 1, 0, ("parent",)) == 1  # no conflict, whatever it has seen
+    index.certify(3, 0, 2, ("b",), ("parent",))
+    assert index.certify(4, 0, 2, ("c", "parent")) == 3
+
+
+def test_a_copy_goes_its_own_way(index: CertificationIndex) -> None:
+    index.certify(1, 0, 0, ("a",), ("parent",))
+    copy = index.copy()
+    index.purge(1)
+    assert (len(index), len(copy)) == (0, 2)
+    assert copy.certify(2, 1, 0, ("a",)) == FAILED
+    assert copy.certify(2, 1, 1, ("b",)) == 0
+    assert (len(index), len(copy)) == (0, 3)
+    copy.purge(2)
+    assert (index.purged, copy.purged) == (1, 2)
+    assert len(copy) == 0
+
+
 def test_purged_transactions_are_forgotten(index: CertificationIndex) -> None:
     for seqno in (1, 2, 3):
         index.certify(seqno, 0, seqno - 1, (f"row {seqno}",), ("parent",))

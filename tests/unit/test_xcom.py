@@ -114,6 +114,20 @@ def test_a_sweeper_that_is_stopped_by_the_horizon_looks_again_every_10_ms() -> N
     assert 0.0 <= skipped_s - arrived_s < 0.010
 
 
+def test_a_sweeper_that_is_stopped_looks_again_with_every_proposal_that_comes() -> None:
+    # As above: message 10 waits for the skips of member 2, whose horizon member 1 has moved.
+    hop, late = 0.001, 1.0037
+    group = started([[0.0, hop, hop], [hop, 0.0, late], [hop, hop, 0.0]])
+    began = group.clock.now
+    for number in range(11):
+        group.send_at(began + 0.02 * number, 0, number)
+    moved_s = 3 * hop + late
+    comes_s = moved_s + 0.0005
+    group.send_at(began + comes_s - hop, 0, "proposal")
+    group.clock.run()
+    assert group.delivered(0)[10] - began == pytest.approx(comes_s + hop, abs=EXACT)
+
+
 # -- a single leader's slots -----------------------------------------------------------------------
 
 
