@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from simrep.intake.describe import Described, Known, ServerFiles, from_server
-from simrep.intake.given import Finding
+from simrep.intake.description import Overrides, ServerDescription, ServerFiles, from_server
+from simrep.intake.findings import Finding
 
 __all__ = [
     "GALERA_AFTER",
@@ -247,8 +247,8 @@ def described_from(
     *status: str | Mapping[str, str],
     variables: Mapping[str, str] | None = None,
     sysbench: str = "",
-    known: Known | None = None,
-) -> Described:
+    overrides: Overrides | None = None,
+) -> ServerDescription:
     """What comes out of an option file, counters and variables, which may be given as values."""
     texts = [one if isinstance(one, str) else as_box(one) for one in status]
     files = ServerFiles(
@@ -257,10 +257,10 @@ def described_from(
         write(folder, "variables.txt", as_batch(variables)) if variables else None,
         write(folder, "sysbench.txt", sysbench) if sysbench else None,
     )
-    return from_server(files, name="mine", known=known)
+    return from_server(files, name="mine", overrides=overrides)
 
 
-def finding(described: Described, setting: str) -> Finding:
+def finding(described: ServerDescription, setting: str) -> Finding:
     """The only one about a setting."""
     [one] = [one for one in described.settings if one.setting == setting]
     return one

@@ -38,9 +38,11 @@ from typing import ClassVar
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import SessionTable
+from simrep.contract.recognition import Recognition
 from simrep.contract.setup import Setup
 
 from .options import AsynchronousCosts, AsynchronousOptions
+from .recognition import SourceRecognition
 from .replica import Replica
 from .source import BinlogSource
 from .source_replicas import SOURCE, SourceAndReplicas
@@ -64,6 +66,7 @@ class Asynchronous(SourceAndReplicas):
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
     Session: ClassVar[type[SessionTable] | None] = None
     changes: ClassVar[bool] = False
+    recognition: ClassVar[Recognition] = SourceRecognition()
 
     def __init__(
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts

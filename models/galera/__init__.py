@@ -46,6 +46,7 @@ from simpy.events import Event
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Change
+from simrep.contract.recognition import Recognition
 from simrep.contract.setup import Setup
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
@@ -56,6 +57,7 @@ from .changes import Changes
 from .group import GroupMember
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
+from .recognition import GaleraRecognition
 from .server import GaleraServer
 from .session import GaleraSession
 from .watched import WatchedNode, describe_payload
@@ -79,6 +81,7 @@ class Galera:
     Costs: ClassVar[type[GaleraCosts]] = GaleraCosts
     Session: ClassVar[type[GaleraSession]] = GaleraSession
     changes: ClassVar[bool] = True
+    recognition: ClassVar[Recognition] = GaleraRecognition()
 
     def __init__(self, cluster: Cluster, options: GaleraOptions, costs: GaleraCosts) -> None:
         self._cluster = cluster

@@ -47,6 +47,7 @@ from simpy.events import Event
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import SessionTable
+from simrep.contract.recognition import Recognition
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError
 from simrep.kernel.chronicle import MessageText
@@ -56,6 +57,7 @@ from simrep.workload.transaction import Transaction
 
 from .member import LOOP_S, PRIMARY, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions
+from .recognition import GroupRecognition
 from .watched import WatchedMember, describe_payload
 
 __all__ = ["GroupReplication"]
@@ -84,6 +86,7 @@ class GroupReplication:
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
     Session: ClassVar[type[SessionTable] | None] = None
     changes: ClassVar[bool] = False
+    recognition: ClassVar[Recognition] = GroupRecognition()
 
     def __init__(
         self, cluster: Cluster, options: GroupReplicationOptions, costs: GroupReplicationCosts

@@ -51,10 +51,12 @@ from typing import ClassVar
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import SessionTable
+from simrep.contract.recognition import Recognition
 from simrep.contract.setup import Setup
 from simrep.models.asynchronous.source_replicas import SOURCE, SourceAndReplicas
 
 from .options import SemisyncCosts, SemisyncOptions
+from .recognition import SemisyncRecognition
 from .replica import SemisyncReplica
 from .source import SemisyncSource
 
@@ -77,6 +79,7 @@ class Semisync(SourceAndReplicas):
     Costs: ClassVar[type[SemisyncCosts]] = SemisyncCosts
     Session: ClassVar[type[SessionTable] | None] = None
     changes: ClassVar[bool] = False
+    recognition: ClassVar[Recognition] = SemisyncRecognition()
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:
         self.source = SemisyncSource(cluster, SOURCE, options, costs)

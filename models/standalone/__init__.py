@@ -39,9 +39,12 @@ from simpy.events import Event
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import SessionTable
+from simrep.contract.recognition import Evidence, Recognition
+from simrep.contract.server_reading import ServerReading
 from simrep.contract.setup import Setup
 from simrep.measure.stations import Station
 from simrep.models.mysql.options import ServerCosts, ServerOptions
+from simrep.models.mysql.recognition import MysqlRecognition
 from simrep.models.mysql.server import MysqlServer
 from simrep.workload.transaction import Transaction
 
@@ -52,6 +55,18 @@ class StandaloneOptions(ServerOptions):
     """Those of any server, and whether it has a binary log at all."""
 
     log_bin: bool = Field(True, description="write a binary log")
+
+
+class StandaloneRecognition(MysqlRecognition):
+    """A server that no other model recognises."""
+
+    rank: ClassVar[int] = 90
+    single: ClassVar[bool] = True
+
+    def evidence(self, server: ServerReading) -> Evidence | None:
+        """By default."""
+        why = "no sign of Galera, group replication or a replica; --model names another"
+        return Evidence(why)
 
 
 class Standalone:
@@ -70,6 +85,7 @@ class Standalone:
     Costs: ClassVar[type[ServerCosts]] = ServerCosts
     Session: ClassVar[type[SessionTable] | None] = None
     changes: ClassVar[bool] = False
+    recognition: ClassVar[Recognition] = StandaloneRecognition()
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
         self.servers = [

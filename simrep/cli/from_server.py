@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from simrep.intake.describe import Described
-    from simrep.intake.given import Finding
+    from simrep.intake.description import ServerDescription
+    from simrep.intake.findings import Finding
 
 __all__ = ["from_server", "with_new_names"]
 
@@ -100,12 +100,11 @@ def from_server(
       simrep from-server --mycnf my.cnf --status 9am.txt --status 10am.txt --out mine
     """
     from simrep.calibrate.measured_figures import CalibrationError
-    from simrep.intake.describe import Known, ServerFiles
-    from simrep.intake.describe import from_server as description_of
-    from simrep.intake.toml import pack_text, scenario_text
+    from simrep.intake.description import Overrides, ServerFiles
+    from simrep.intake.description import from_server as description_of
 
     files = ServerFiles(mycnf, tuple(status or ()), variables, sysbench)
-    known = Known(model, server_version, nodes, cores, rtt_ms, fsync_us)
+    overrides = Overrides(model, server_version, nodes, cores, rtt_ms, fsync_us)
     name = out.name.removesuffix(".toml")
     scenario, pack = out.with_name(f"{name}.toml"), out.with_name(f"{name}.pack.toml")
     for path in (scenario, pack):
@@ -114,17 +113,23 @@ def from_server(
             raise ScenarioError(
                 "--out", f"{str(path)!r} exists already", "choose another name, or remove it"
             )
-    with workers(jobs) as executor, progress_bar(f"from-server {name}", quiet=json):
+    with workers(jobs) as executor, progress_bar(f"from-server {name}", quiet=json) as update:
         try:
-            described = description_of(files, name=name, known=known, executor=executor)
+            described = description_of(
+                files,
+                name=name,
+                overrides=overrides,
+                executor=executor,
+                progress=lambda evaluations, _cost: update(evaluations, None),
+            )
         except CalibrationError as error:
             if isinstance(error.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
             raise
 
     def write_both(part: Path) -> None:
-        part.write_text(scenario_text(described), encoding="utf-8")
-        text = pack_text(described)
+        part.write_text(described.scenario_text(), encoding="utf-8")
+        text = described.pack_text()
         write_whole(pack, lambda own: own.write_text(text, encoding="utf-8"))
 
     write_whole(scenario, write_both)
@@ -136,7 +141,7 @@ def from_server(
     print(f"Written: {', '.join(written)}", file=sys.stderr)
 
 
-def _tables(described: Described) -> Group:
+def _tables(described: ServerDescription) -> Group:
     from rich.console import Group
 
     parts: list[Any] = [
@@ -167,7 +172,7 @@ def _tables(described: Described) -> Group:
     return Group(*parts)
 
 
-def _rows(described: Described) -> Iterable[tuple[str, ...]]:
+def _rows(described: ServerDescription) -> Iterable[tuple[str, ...]]:
     def row(one: Finding) -> tuple[str, ...]:
         return one.setting, _text(one.value), one.origin, one.note
 

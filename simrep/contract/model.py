@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from simpy.events import Event
 
 from simrep.contract.cluster import Cluster
+from simrep.contract.recognition import Recognition
 from simrep.errors import ScenarioError, nearest
 from simrep.kernel.fifo import Fifo
 from simrep.workload.transaction import Transaction
@@ -71,6 +72,8 @@ class Model(Protocol):
     """Session variables that a class of transactions may set; None if there are none."""
     changes: ClassVar[bool]
     """Whether its servers may come and go."""
+    recognition: ClassVar[Recognition]
+    """What it knows of the files of its servers."""
 
     def __init__(self, cluster: Cluster, options: Any, costs: Any) -> None: ...
 

@@ -9,27 +9,24 @@ stand.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from configparser import MissingSectionHeaderError, ParsingError, RawConfigParser
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from simrep.contract.server_reading import Entry, Place
 from simrep.errors import ScenarioError
-from simrep.intake.given import Given, Place, text_of
+from simrep.intake.findings import text_of
 
-__all__ = ["OptionLine", "is_of_mariadb", "options_of", "read_option_file", "release_in"]
+__all__ = ["OptionLine", "options_of", "read_option_file", "release_in"]
 
 _DEEPEST = 10
 """Files that include each other: the server gives up here, too."""
 _BEFORE_COMMENT = re.compile(r"""(?:[^#"']|"(?:[^"\\]|\\.?)*+"?+|'(?:[^'\\]|\\.?)*+'?+)*+""")
 _INCLUDE = re.compile(r"!(include|includedir)\s+(.+)")
+_GROUP = re.compile(r"\[(.+)\].*")
+_RELEASE = re.compile(r"(.+?)(?:-(\d+(?:\.\d+)*))?")
 _ESCAPED = re.compile(r"\\(.)")
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\", '"': '"', "'": "'"}
-_GROUP = re.compile(
-    r"(?P<program>mysqld|server|mariadb|mariadbd|galera|client-server)"
-    r"(?:-(?P<release>\d+(?:\.\d+)*))?"
-)
-_MARIADB_ALONE = {"mariadb", "mariadbd", "galera", "client-server"}
 _NO = {"off", "0", "false", "no"}
 
 
@@ -40,7 +37,9 @@ class OptionLine:
     Attributes
     ----------
     group : str
-        Without its brackets.
+        Without its brackets and its release.
+    release : tuple of int
+        That the group is for, as ``[mysqld-8.4]``; empty: for all.
     spelling : str
         Its name as written.
     value : str or None
@@ -49,40 +48,10 @@ class OptionLine:
     """
 
     group: str
+    release: tuple[int, ...]
     spelling: str
     value: str | None
     place: Place
-
-
-class _Parser(RawConfigParser):
-    """Groups and options of one file; the name of every option begins with its line number.
-
-    So nothing is lost when an option is there twice, and the order of the file is known.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            allow_no_value=True,
-            strict=False,
-            delimiters=("=",),
-            comment_prefixes=("#", ";"),
-            empty_lines_in_values=False,
-            default_section="\0",
-        )
-        self._line = 0
-
-    def optionxform(self, optionstr: str) -> str:
-        return f"{self._line} {optionstr}"
-
-    def read_numbered(self, lines: Iterable[str]) -> None:
-        """Read lines one by one, and know at which one the parser is."""
-
-        def counted() -> Iterator[str]:
-            for number, line in enumerate(lines, start=1):
-                self._line = number
-                yield line
-
-        self.read_file(counted())
 
 
 def read_option_file(path: Path) -> list[OptionLine]:
@@ -103,59 +72,44 @@ def read_option_file(path: Path) -> list[OptionLine]:
 def _read(path: Path, depth: int) -> Iterator[OptionLine]:
     if depth > _DEEPEST:
         raise ScenarioError(str(path), f"files include each other more than {_DEEPEST} deep")
-    includes: dict[int, tuple[str, str]] = {}
-    lines = []
+    group, release = "", ""
     for number, line in enumerate(text_of(path, "--mycnf").splitlines(), start=1):
-        text = line.strip()
+        text, where = line.strip(), f"{path.name}:{number}"
         if text.startswith("!"):
-            match = _INCLUDE.fullmatch(text)
-            if match is None:
-                raise ScenarioError(
-                    f"{path.name}:{number}", f"{text!r} is neither !include nor !includedir"
-                )
-            includes[number] = match[1], match[2].strip()
-            text = ""
-        found = _BEFORE_COMMENT.match(text)
-        lines.append(found[0].rstrip() if found else text)
-    own = _parsed(path, lines)
-    for number in sorted(own.keys() | includes.keys()):
-        if number in own:
-            yield own[number]
-        else:
-            for inner in _included(path, number, *includes[number]):
+            for inner in _included(path, where, text):
                 yield from _read(inner, depth + 1)
+            continue
+        if (match := _BEFORE_COMMENT.match(text)) is not None:
+            text = match[0].rstrip()
+        if not text or text.startswith(";"):
+            continue
+        if (match := _GROUP.fullmatch(text)) is not None:
+            match = _RELEASE.fullmatch(match[1].strip())
+            assert match is not None
+            group, release = match[1], match[2]
+            continue
+        if not group:
+            problem = "an option before any [group]"
+            raise ScenarioError(where, problem, "is it an option file?")
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not name:
+            raise ScenarioError(where, "is not an option")
+        plain = _unquoted(value) if equals else None
+        yield OptionLine(group, _numbers(release), name, plain, Place(path.name, number))
 
 
-def _parsed(path: Path, lines: list[str]) -> dict[int, OptionLine]:
-    parser = _Parser()
-    try:
-        parser.read_numbered(lines)
-    except MissingSectionHeaderError as error:
-        raise ScenarioError(
-            f"{path.name}:{error.lineno}", "an option before any [group]", "is it an option file?"
-        ) from None
-    except ParsingError as error:
-        number = error.errors[0][0]
-        raise ScenarioError(f"{path.name}:{number}", "is not an option") from None
-    own = {}
-    for group in parser.sections():
-        for key, value in parser.items(group):
-            line, _, spelling = key.partition(" ")
-            place = Place(path.name, int(line))
-            text: str | None = value  # None for an option without "="
-            plain = None if text is None else _unquoted(text)
-            own[place.line] = OptionLine(group.strip(), spelling, plain, place)
-    return own
-
-
-def _included(path: Path, number: int, what: str, name: str) -> list[Path]:
+def _included(path: Path, where: str, text: str) -> list[Path]:
     """The files that an include means; relative names start at the including file's folder."""
+    match = _INCLUDE.fullmatch(text)
+    if match is None:
+        raise ScenarioError(where, f"{text!r} is neither !include nor !includedir")
+    name = match[2].strip()
     target = path.parent / name
-    if what == "include":
+    if match[1] == "include":
         return [target]
     if not target.is_dir():
         raise ScenarioError(
-            f"{path.name}:{number}",
+            where,
             f"there is no folder {name!r}",
             "copy it, too, or remove the line from the copy of the file",
         )
@@ -168,16 +122,20 @@ def _unquoted(text: str) -> str:
     return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[0]), text)
 
 
+def _numbers(text: str | None) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")) if text else ()
+
+
 def options_of(
-    lines: Iterable[OptionLine], *, mariadb: bool | None, release: tuple[int, ...] | None
-) -> dict[str, Given]:
+    lines: Iterable[OptionLine], groups: Collection[str], release: tuple[int, ...] | None
+) -> dict[str, Entry]:
     """Options that a server reads, by name with underscores; the last line of each.
 
     Parameters
     ----------
     lines : iterable of OptionLine
-    mariadb : bool or None
-        Whether the server is a MariaDB, which reads more groups; None: not known.
+    groups : collection of str
+        That it reads.
     release : tuple of int or None
         Its version, which groups such as ``[mysqld-8.4]`` ask for; None: not known.
 
@@ -186,9 +144,10 @@ def options_of(
     An option without a value is ``ON``. ``loose_`` is cut off; ``skip_`` and ``disable_`` before
     a name mean ``OFF``, ``enable_`` means ``ON``.
     """
-    found: dict[str, Given] = {}
+    options: dict[str, Entry] = {}
     for line in lines:
-        if not _is_read(line.group, mariadb, release):
+        other = release is not None and release[: len(line.release)] != line.release
+        if other or line.group not in groups:
             continue
         name = line.spelling.replace("-", "_").lower().removeprefix("loose_")
         value = "ON" if line.value is None else line.value
@@ -198,41 +157,17 @@ def options_of(
                 no = (prefix != "enable_") != (value.lower() in _NO)
                 value = "OFF" if no else "ON"
                 break
-        found.pop(name, None)
-        found[name] = Given(value, line.place, line.spelling)
-    return found
-
-
-def _is_read(group: str, mariadb: bool | None, release: tuple[int, ...] | None) -> bool:
-    match = _GROUP.fullmatch(group)
-    if match is None or (mariadb is False and match["program"] in _MARIADB_ALONE):
-        return False
-    asked = _numbers(match["release"])
-    return release is None or release[: len(asked)] == asked
-
-
-def is_of_mariadb(line: OptionLine) -> bool:
-    """Whether no other server reads its group."""
-    match = _GROUP.fullmatch(line.group)
-    return match is not None and match["program"] in _MARIADB_ALONE
+        options.pop(name, None)
+        options[name] = Entry(value, line.place, line.spelling)
+    return options
 
 
 def release_in(
-    lines: Iterable[OptionLine], *, mariadb: bool | None
+    lines: Iterable[OptionLine], groups: Collection[str]
 ) -> tuple[tuple[int, ...], Place] | None:
-    """The release that groups of the file are written for; None if they do not agree on one.
-
-    Those of ``[mysqld-...]`` say nothing about a MariaDB: packages leave old ones behind.
-    """
-    found: dict[tuple[int, ...], Place] = {}
+    """The release that these groups of the file are for; None if they do not agree on one."""
+    places: dict[tuple[int, ...], Place] = {}
     for line in lines:
-        match = _GROUP.fullmatch(line.group)
-        if match is None or not match["release"]:
-            continue
-        if match["program"].startswith("mariadb") == bool(mariadb):
-            found.setdefault(_numbers(match["release"]), line.place)
-    return next(iter(found.items())) if len(found) == 1 else None
-
-
-def _numbers(text: str | None) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")) if text else ()
+        if line.release and line.group in groups:
+            places.setdefault(line.release, line.place)
+    return next(iter(places.items())) if len(places) == 1 else None

@@ -1,4 +1,4 @@
-"""What sysbench printed at the end of a run, in the form of 1.0 or of 0.4 and 0.5."""
+"""A run of sysbench: its output, in the form of 1.0 or of 0.4 and 0.5, and the load that it was."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import re
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import Any
 
+from simrep.contract.server_reading import Place, Quantity, ServerReading
 from simrep.errors import ScenarioError
-from simrep.intake.given import Number, Place, text_of
+from simrep.intake.findings import Findings, text_of
+from simrep.intake.load import LoadReading
+from simrep.workload.presets import preset
 
-__all__ = ["Sysbench", "read_sysbench", "sysbench_of"]
+__all__ = ["Sysbench", "counters_cover", "load_of_sysbench", "read_sysbench", "sysbench_of"]
 
 _FIGURES = {
     "threads": re.compile(r"Number of threads: (\d+)"),
@@ -27,6 +31,11 @@ _FIGURES = {
 _PERCENTILE = re.compile(r"(?:approx\. +)?(\d+)(?:th)? percentile: +([\d.]+)(?:ms)?")
 _SLACK = 0.05  # transactions that were open at the end
 _REQUIRED = ("threads", "transactions", "seconds", "mean_ms")
+_INSERT, _UPDATE = "sysbench-oltp-insert", "sysbench-oltp-update-index"
+_READ_WRITE = "sysbench-oltp-read-write"
+_POINTS, _RANGES, _RANGE_ROWS = 10, 4, 100  # of oltp_read_only and oltp_read_write
+_COVERED = 0.5
+"""Share of its transactions that counters have to hold to be of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +94,13 @@ def sysbench_of(text: str, file: str) -> Sysbench:
     ScenarioError
         If one is missing, or nothing was committed.
     """
-    found: dict[str, Number] = {}
+    found: dict[str, Quantity] = {}
     percentile = None
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.strip()
         for name, pattern in _FIGURES.items():
             if match := pattern.fullmatch(stripped):
-                found[name] = Number(float(match[1]), (Place(file, number),))
+                found[name] = Quantity(float(match[1]), (Place(file, number),))
         if match := _PERCENTILE.fullmatch(stripped):
             percentile = int(match[1]), float(match[2]) / 1000
     for name in _REQUIRED:
@@ -127,3 +136,76 @@ def sysbench_of(text: str, file: str) -> Sysbench:
         percentile=percentile if percentile and percentile[0] else None,
         places=tuple(found[name].places[0] for name in _REQUIRED),
     )
+
+
+def load_of_sysbench(server: ServerReading, bench: Sysbench, findings: Findings) -> LoadReading:
+    """Threads, or a rate, and what a transaction does: by its numbers of statements.
+
+    Parameters
+    ----------
+    server : ServerReading
+    bench : Sysbench
+    findings : Findings
+    """
+    one, note = _class(server, bench, findings)
+    path = "workload.class.0"
+    for key in ("statements", "reads", "range_reads"):
+        if key in one:
+            findings.read(f"{path}.{key}", one[key], bench.places[1:2], note)
+    if one.get("statements", 1):
+        why = "as in the preset of that script: sysbench does not print tables and row sizes"
+        for key in ("row_bytes", "keys"):
+            if key in one:
+                findings.default(f"{path}.{key}", one[key], why)
+    table: dict[str, Any] = {"nodes": ["n1"]}
+    figures: dict[str, float] = {"threads": bench.threads}
+    if bench.target_tps is not None:
+        figures = {"rate_tps": bench.target_tps, "connections": bench.threads}
+    for key, value in figures.items():
+        table[key] = findings.read(f"workload.{key}", value, bench.places[:1])
+    return LoadReading([one], table, None)
+
+
+def counters_cover(server: ServerReading, bench: Sysbench, load: LoadReading) -> bool:
+    """Whether two snapshots of the counters lie around the run, so that they are about it."""
+    seconds = server.status.seconds
+    if server.status.before is None or seconds is None or load.per_s is None:
+        return False
+    return load.per_s.value * seconds.value >= _COVERED * bench.transactions
+
+
+def _class(
+    server: ServerReading, bench: Sysbench, findings: Findings
+) -> tuple[dict[str, Any], str]:
+    reads, writes, others = bench.reads, bench.writes, bench.others
+    note = f"{reads} reads, {writes} writes and {others} others per transaction"
+    if (reads, writes, others) == (0, 1, 0):
+        name = _single(server, findings)
+        return _of(name), f"{note}: {name}"
+    points = {"reads": reads, "range_reads": 0}
+    if reads == _POINTS + _RANGES:
+        points = {"reads": _POINTS, "range_reads": _RANGES, "range_rows": _RANGE_ROWS}
+    if writes:
+        own = {**_of(_READ_WRITE), "statements": writes, **points}
+        note += f": as {_READ_WRITE}"
+    else:
+        own = {"name": "read-only", "statements": 0, **points, "autocommit": False}
+    if not others:  # no BEGIN and COMMIT
+        own.pop("autocommit")
+    return own, note
+
+
+def _single(server: ServerReading, findings: Findings) -> str:
+    """A statement that writes: the counters know of which kind, sysbench does not say."""
+    inserts, updates = (server.status.rate(name) for name in ("com_insert", "com_update"))
+    if inserts is not None and updates is not None and inserts.value != updates.value:
+        name = _INSERT if inserts.value > updates.value else _UPDATE
+        note = "one statement that writes; Com_insert and Com_update say which"
+        return str(findings.read("workload.class", name, inserts.places + updates.places, note))
+    why = "one statement that writes: sysbench does not print of which kind (oltp_insert?)"
+    return str(findings.default("workload.class", _UPDATE, why))
+
+
+def _of(name: str) -> dict[str, Any]:
+    [one] = preset(name)["class"]
+    return dict(one)

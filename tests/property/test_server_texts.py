@@ -5,8 +5,8 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simrep.intake.client_tables import pairs, rows_of
 from simrep.intake.option_file import options_of, read_option_file
-from simrep.intake.tables import pairs, rows_of
 from tests.server_files import as_batch, as_box, as_vertical
 
 EXAMPLES = settings(max_examples=200)
@@ -54,7 +54,7 @@ def test_option_files(tmp_path_factory, written, noise):
     file = tmp_path_factory.mktemp("cnf") / "my.cnf"
     parts = [*noise, "[mysqld]", *text, *noise]
     file.write_text("\n".join(parts), encoding="utf-8")
-    found = options_of(read_option_file(file), mariadb=None, release=None)
+    found = options_of(read_option_file(file), ("mysqld",), None)
     assert {name: one.value for name, one in found.items()} == meaning
     for one in found.values():
         line = file.read_text(encoding="utf-8").splitlines()[one.place.line - 1]

@@ -6,8 +6,7 @@ from functools import partial
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.intake.describe import Known, ServerFiles, from_server
-from simrep.intake.toml import pack_text, scenario_text
+from simrep.intake.description import Overrides, ServerFiles, from_server
 from simrep.runs.run import run
 from simrep.scenario import load, with_values
 from simrep.scenario.pack import Pack
@@ -81,13 +80,13 @@ def test_everything_says_where_it_comes_from(described):
 
 def test_both_texts_are_what_was_found_and_can_be_run(described, tmp_path):
     one = described(GALERA_CNF, GALERA_BEFORE, GALERA_AFTER)
-    text = scenario_text(one)
+    text = one.scenario_text()
     assert tomllib.loads(text) == one.scenario
-    assert tomllib.loads(pack_text(one)) == one.pack
+    assert tomllib.loads(one.pack_text()) == one.pack
     Pack.model_validate(one.pack)
     assert '"gcs.fc_limit" = 64 # my.cnf:22' in text
-    assert "cores = 4 # default: " in pack_text(one)
-    write(tmp_path, "mine.pack.toml", pack_text(one))
+    assert "cores = 4 # default: " in one.pack_text()
+    write(tmp_path, "mine.pack.toml", one.pack_text())
     short = {"run.duration_s": 1.0, "run.warmup_s": 0.2}
     scenario = with_values(load(write(tmp_path, "mine.toml", text)), short)
     assert run(scenario, seed=1).committed > 500
@@ -104,8 +103,8 @@ def test_simulated_writesets_have_the_measured_size(described):
 
 
 def test_what_somebody_knows_counts_above_the_files(described):
-    known = Known("galera", "10.11.6-MariaDB", 5, 16, 12.5, 900.0)
-    one = described(GALERA_CNF, GALERA_BEFORE, GALERA_AFTER, known=known)
+    overrides = Overrides("galera", "10.11.6-MariaDB", 5, 16, 12.5, 900.0)
+    one = described(GALERA_CNF, GALERA_BEFORE, GALERA_AFTER, overrides=overrides)
     assert one.scenario["cluster"]["version"] == "mariadb-10.11"
     assert one.scenario["cluster"]["nodes"] == 5
     assert one.scenario["network"] == {"rtt_ms": 12.5}
@@ -235,7 +234,7 @@ def test_a_value_that_the_model_does_not_have_is_left_out_and_said(described):
 def test_passwords_are_shown_to_nobody(described):
     one = described("[mysqld]\nwsrep_sst_auth = sst:s3cret\nreport-password = s3cret\n")
     assert {each.setting for each in one.not_simulated} == {"wsrep_sst_auth", "report-password"}
-    assert "s3cret" not in f"{one.to_dict()} {scenario_text(one)} {pack_text(one)}"
+    assert "s3cret" not in f"{one.to_dict()} {one.scenario_text()} {one.pack_text()}"
 
 
 def test_processors_of_a_mariadb_are_the_size_of_its_thread_pool(described):

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from simrep.intake.describe import Known
-from simrep.intake.fit import CellFit
+from simrep.intake.cell_fit import CellFit
+from simrep.intake.description import Overrides
 from simrep.runs.run import run
 from tests.server_files import SYSBENCH, described_from, finding
 
@@ -61,7 +61,9 @@ def test_the_cost_that_made_the_benchmark_is_found(described):
 def test_a_latency_that_another_cost_decides_fits_nothing(described):
     """With fsyncs of 100 ms the statements of a transaction are a few percent of its latency."""
     text = output(0.2035, 0.21, threads=1)
-    one = described(CNF + "sync_binlog = 1\n", sysbench=text, known=Known(fsync_us=100_000.0))
+    one = described(
+        CNF + "sync_binlog = 1\n", sysbench=text, overrides=Overrides(fsync_us=100_000.0)
+    )
     assert not one.fit.informative
     assert one.pack["costs"] == {"fsync_us": 100_000.0}
     assert "hardly depends" in finding(one, "pack.costs.statement_us").note
@@ -69,7 +71,7 @@ def test_a_latency_that_another_cost_decides_fits_nothing(described):
 
 @pytest.mark.slow
 def test_a_latency_that_cannot_be_is_said_to_be_off(described):
-    one = described(CNF, sysbench=output(0.0004, 0.001), known=Known(fsync_us=3000.0))
+    one = described(CNF, sysbench=output(0.0004, 0.001), overrides=Overrides(fsync_us=3000.0))
     assert not one.fit.met
     assert "statement_us" not in one.pack["costs"]
     assert "not met" in finding(one, "pack.costs.statement_us").note
@@ -77,7 +79,7 @@ def test_a_latency_that_cannot_be_is_said_to_be_off(described):
 
 def test_a_single_write_is_what_the_counters_say(described, monkeypatch):
     """Sysbench does not print which script ran."""
-    monkeypatch.setattr("simrep.intake.describe.fit_cell", lambda *_, **__: unusable())
+    monkeypatch.setattr("simrep.intake.description.fit_cell", lambda *_, **__: unusable())
     text = SYSBENCH.replace("73612", "0").replace("19462", "5258").replace("9736", "0")
     plain = described(CNF, sysbench=text)
     [kind] = plain.scenario["workload"]["class"]
@@ -88,7 +90,7 @@ def test_a_single_write_is_what_the_counters_say(described, monkeypatch):
 
 
 def test_a_rate_makes_an_open_loop(described, monkeypatch):
-    monkeypatch.setattr("simrep.intake.describe.fit_cell", lambda *_, **__: unusable())
+    monkeypatch.setattr("simrep.intake.description.fit_cell", lambda *_, **__: unusable())
     rate = "Target transaction rate: 500/sec\nInitializing random"
     text = SYSBENCH.replace("Initializing random", rate, 1)
     workload = described(CNF, sysbench=text).scenario["workload"]

@@ -4,11 +4,12 @@ import pytest
 
 from simrep.errors import ScenarioError
 from simrep.intake.option_file import options_of, read_option_file, release_in
+from simrep.models.mysql.recognition import MARIADB, MYSQL
 from tests.server_files import GALERA_CNF, write
 
 
-def options(path, *, mariadb=True, release=None):
-    found = options_of(read_option_file(path), mariadb=mariadb, release=release)
+def options(path, *, branch=MARIADB, release=None):
+    found = options_of(read_option_file(path), branch.groups, release)
     return {name: given.value for name, given in found.items()}
 
 
@@ -25,7 +26,7 @@ def test_options_of_the_server_and_of_nobody_else(cnf):
 
 
 def test_every_option_knows_its_line(cnf):
-    found = options_of(read_option_file(cnf), mariadb=True, release=None)
+    found = options_of(read_option_file(cnf), MARIADB.groups, None)
     assert found["wsrep_slave_threads"].place == ("my.cnf", 21)
     assert found["innodb_buffer_pool_size"].spelling == "innodb-buffer-pool-size"
 
@@ -45,17 +46,17 @@ def test_groups_of_a_release_are_read_by_that_release_alone(cnf):
 
 
 def test_groups_of_mariadb_are_not_read_by_mysql(cnf):
-    assert "wsrep_slave_threads" not in options(cnf, mariadb=False)
+    assert "wsrep_slave_threads" not in options(cnf, branch=MYSQL)
 
 
 def test_the_release_that_the_groups_ask_for(tmp_path, cnf):
     lines = read_option_file(cnf)
-    assert release_in(lines, mariadb=False) == ((5, 7), ("my.cnf", 15))
-    assert release_in(lines, mariadb=True) is None
+    assert release_in(lines, MYSQL.own_groups) == ((5, 7), ("my.cnf", 15))
+    assert release_in(lines, MARIADB.own_groups) is None
     maria = read_option_file(write(tmp_path, "one.cnf", "[mariadb-10.11]\na=1\n"))
-    assert release_in(maria, mariadb=True) == ((10, 11), ("one.cnf", 2))
+    assert release_in(maria, MARIADB.own_groups) == ((10, 11), ("one.cnf", 2))
     both = read_option_file(write(tmp_path, "two.cnf", "[mysqld-8.0]\na=1\n[mysqld-8.4]\nb=1\n"))
-    assert release_in(both, mariadb=False) is None
+    assert release_in(both, MYSQL.own_groups) is None
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
+from simrep.contract.server_reading import StatusFigures
 from simrep.errors import ScenarioError
-from simrep.intake.status import Status
+from simrep.intake.client_tables import pairs, rows_of
 from simrep.intake.sysbench import sysbench_of
-from simrep.intake.tables import pairs, rows_of
 from tests.server_files import (
     GALERA_AFTER,
     GALERA_BEFORE,
@@ -30,7 +30,7 @@ def values(text):
 
 def status(before, after):
     first, second = (pairs(rows_of(as_batch(one), "s.txt")) for one in (before, after))
-    return Status(second, first)
+    return StatusFigures(second, first)
 
 
 # -- tables --------------------------------------------------------------------------------------
@@ -97,7 +97,8 @@ def test_counters_are_rates_between_two_moments():
 
 def test_one_moment_counts_since_the_start_or_the_last_flush():
     known = {"Uptime": "100", "Uptime_since_flush_status": "50", "Com_insert": "500"}
-    found = Status(pairs(rows_of(as_batch({**known, "wsrep_replicated": "500"}), "s.txt")))
+    after = pairs(rows_of(as_batch({**known, "wsrep_replicated": "500"}), "s.txt"))
+    found = StatusFigures(after, lasting=("wsrep_",))
     assert found.rate("com_insert").value == 10.0
     assert found.rate("wsrep_replicated").value == 5.0
 

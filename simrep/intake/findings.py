@@ -1,52 +1,22 @@
-"""What was read of a server and where, and what was taken instead of what could not be read."""
+"""Where every setting of a scenario comes from: files and lines, or why a default was taken."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from simrep.contract.recognition import Clue
+from simrep.contract.server_reading import Entry, Place
 from simrep.errors import ScenarioError
 
-__all__ = ["Finding", "Findings", "Given", "Number", "Place", "text_of", "where"]
+__all__ = ["Finding", "Findings", "text_of"]
 
 _SECRET = ("auth", "passw", "secret")
-"""What is in the name of an option whose value nobody else may see."""
+"""Parts of the names of options whose values nobody else may see."""
 _MOST_LINES = 4
-"""So many lines of a file are named; further ones are an ellipsis."""
-
-
-class Place(NamedTuple):
-    """A line of a file."""
-
-    file: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A value as it is written somewhere.
-
-    Attributes
-    ----------
-    value : str
-    place : Place
-    spelling : str
-        The name as it is written there.
-    """
-
-    value: str
-    place: Place
-    spelling: str
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A figure and the lines that it was computed from."""
-
-    value: float
-    places: tuple[Place, ...]
+"""Lines of a file that are named; further ones are an ellipsis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +64,7 @@ class Findings:
 
     def read(self, setting: str, value: Any, places: Iterable[Place], note: str = "") -> Any:
         """Note where a value comes from; returns it."""
-        self.settings.append(Finding(setting, value, where(places), note))
+        self.settings.append(Finding(setting, value, _lines(places), note))
         return value
 
     def told(self, setting: str, value: Any, option: str) -> Any:
@@ -107,24 +77,28 @@ class Findings:
         self.settings.append(Finding(setting, value, "", why))
         return value
 
-    def unused(self, given: Given, why: str = "") -> None:
+    def clue(self, setting: str, clue: Clue | None, default: Any, why: str) -> Any:
+        """Note the clue of a value if there is one, else the default; returns what is taken."""
+        if clue is None:
+            return self.default(setting, default, why)
+        return self.read(setting, type(default)(clue.value), clue.places, clue.note)
+
+    def unused(self, entry: Entry, why: str = "") -> None:
         """Note an option that is not simulated."""
-        hidden = any(part in given.spelling.lower() for part in _SECRET)
-        value = "..." if hidden else given.value
-        self.not_simulated.append(Finding(given.spelling, value, where([given.place]), why))
+        hidden = any(part in entry.spelling.lower() for part in _SECRET)
+        value = "..." if hidden else entry.value
+        self.not_simulated.append(Finding(entry.spelling, value, _lines([entry.place]), why))
 
     def origins(self) -> Mapping[str, str]:
         """Where the settings come from, by their paths."""
         return {one.setting: one.origin or f"default: {one.note}" for one in self.settings}
 
 
-def where(places: Iterable[Place]) -> str:
+def _lines(places: Iterable[Place]) -> str:
     """Files and lines, as ``my.cnf:12`` or ``status.txt:4, 9``."""
-    lines: dict[str, list[int]] = {}
+    lines: dict[str, set[int]] = {}
     for file, line in places:
-        known = lines.setdefault(file, [])
-        if line not in known:
-            known.append(line)
+        lines.setdefault(file, set()).add(line)
     parts = []
     for file, numbers in lines.items():
         named = [str(number) for number in sorted(numbers)[:_MOST_LINES]]

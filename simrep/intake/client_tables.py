@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from simrep.intake.given import Given, Place, text_of
+from simrep.contract.server_reading import Entry, Place, TableRow
+from simrep.intake.findings import text_of
 
-__all__ = ["Row", "pairs", "read_rows", "rows_of"]
+__all__ = ["pairs", "read_rows", "rows_of"]
 
 NAME, VALUE = "variable_name", "value"
 _BORDER = re.compile(r"\+(?:-+\+)+")
@@ -24,27 +24,12 @@ _VERSION = re.compile(r"Server version:\s+(.+)")
 _HEADINGS = {"channel_name", "server_id", "member_id", "slave_io_state", "replica_io_state"}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table.
-
-    Attributes
-    ----------
-    cells : dict of str to str
-        By name of the column in small letters.
-    place : Place
-    """
-
-    cells: dict[str, str]
-    place: Place
-
-
-def read_rows(path: Path, option: str) -> list[Row]:
+def read_rows(path: Path, option: str) -> list[TableRow]:
     """All rows of all tables in a file; ``option`` is what named it, for errors."""
     return rows_of(text_of(path, option), path.name)
 
 
-def rows_of(text: str, file: str) -> list[Row]:
+def rows_of(text: str, file: str) -> list[TableRow]:
     """All rows of all tables in a text.
 
     Parameters
@@ -53,13 +38,15 @@ def rows_of(text: str, file: str) -> list[Row]:
     file : str
         Its name, for the places of the rows.
     """
-    return [Row(cells, Place(file, number)) for number, cells in _cells(text.splitlines()) if cells]
+    return [
+        TableRow(cells, Place(file, number)) for number, cells in _cells(text.splitlines()) if cells
+    ]
 
 
-def pairs(rows: Iterable[Row]) -> dict[str, Given]:
+def pairs(rows: Iterable[TableRow]) -> dict[str, Entry]:
     """Values of variables, by name in small letters; the last of each."""
     return {
-        row.cells[NAME].lower(): Given(row.cells[VALUE], row.place, row.cells[NAME])
+        row.cells[NAME].lower(): Entry(row.cells[VALUE], row.place, row.cells[NAME])
         for row in rows
         if NAME in row.cells and VALUE in row.cells
     }

@@ -16,11 +16,12 @@ import tomlkit
 from simrep.calibrate.fit import fit
 from simrep.calibrate.objective import Progress
 from simrep.contract.model import find_model
+from simrep.errors import ScenarioError
 from simrep.intake.sysbench import Sysbench
 from simrep.runs.run import run
 from simrep.scenario import load, with_value
 
-__all__ = ["COST", "CellFit", "fit_cell"]
+__all__ = ["COST", "CellFit", "default_cost", "fit_cell"]
 
 COST = "statement_us"
 _SIGMA = 0.7
@@ -37,7 +38,7 @@ _MET = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CellFit:
-    """What the fit of a cost to a benchmark found.
+    """A cost that was fitted to a benchmark.
 
     Attributes
     ----------
@@ -79,6 +80,12 @@ class CellFit:
         return self.informative and self.met
 
 
+def default_cost(model: str, cost: str) -> float | None:
+    """The default of a cost of a model; None if it has no such cost."""
+    value = getattr(find_model(model).Costs(), cost, None)
+    return None if value is None else float(value)
+
+
 def fit_cell(
     scenario: Mapping[str, Any],
     pack: Mapping[str, Any],
@@ -101,7 +108,10 @@ def fit_cell(
     progress : callable, optional
         As of ``simrep.fit``.
     """
-    prior = float(find_model(scenario["cluster"]["model"]).Costs().model_dump()[COST])
+    model = scenario["cluster"]["model"]
+    prior = default_cost(model, COST)
+    if prior is None:
+        raise ScenarioError("--sysbench", f"{model} has no cost {COST!r} to fit", "leave it out")
     arrivals = "threads" if bench.target_tps is None else "rate_tps"
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -132,11 +142,15 @@ def _write_dataset(
 ) -> None:
     """A dataset of one cell, which the fit may use."""
     length = min(max(_TRANSACTIONS / bench.throughput_tps, _SHORTEST_S), _LONGEST_S)
-    cell = deepcopy(dict(scenario))
-    cell["cluster"] = {**cell["cluster"], "pack": "pack.toml"}
-    cell["run"] = {"duration_s": length, "warmup_s": _WARMUP_S}
+    cell = {
+        **deepcopy(dict(scenario)),
+        "cluster": {**scenario["cluster"], "pack": "pack.toml"},
+        "run": {"duration_s": length, "warmup_s": _WARMUP_S},
+    }
     value = cell["workload"][arrivals]
     parameter = {"name": COST, "prior": prior, "sigma": _SIGMA}
+    fitted = {"noise": _NOISE, "replications": _REPLICATIONS, "parameter": [parameter]}
+    series = {"name": "sysbench", "title": "sysbench", "scenario": "scenario.toml", "fit": fitted}
     definition = {
         "title": "sysbench",
         "source": bench.file,
@@ -149,25 +163,11 @@ def _write_dataset(
         "factors": {arrivals: f"workload.{arrivals}"},
         "fit_where": {arrivals: [value]},
         "show": {"x": arrivals},
-        "series": [
-            {
-                "name": "sysbench",
-                "title": "sysbench",
-                "scenario": "scenario.toml",
-                "fit": {
-                    "noise": _NOISE,
-                    "replications": _REPLICATIONS,
-                    "parameter": [parameter],
-                },
-            }
-        ],
+        "series": [series],
     }
-    for file, content in (
-        ("scenario.toml", cell),
-        ("pack.toml", pack),
-        ("dataset.toml", definition),
-    ):
-        (folder / file).write_text(tomlkit.dumps(content), encoding="utf-8")
+    contents = {"scenario": cell, "pack": pack, "dataset": definition}
+    for name, content in contents.items():
+        (folder / f"{name}.toml").write_text(tomlkit.dumps(content), encoding="utf-8")
     with (folder / "data.csv").open("w", encoding="utf-8", newline="") as data:
         csv.writer(data).writerows([(arrivals, "mean_s"), (value, bench.mean_s)])
 
