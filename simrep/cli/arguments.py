@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from simrep.errors import ScenarioError
+from simrep.measure.grammar import written_value
 
 __all__ = [
     "Jobs",
@@ -23,7 +23,6 @@ __all__ = [
     "Replications",
     "Seed",
     "assignments",
-    "share",
     "workers",
 ]
 
@@ -50,8 +49,6 @@ Of = Annotated[
 ]
 Most = Annotated[int, typer.Option(min=2, help="Replications at which --precision gives up.")]
 
-_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
-
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
     """Values by path of ``path=value`` arguments.
@@ -59,8 +56,6 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
     The value is read as TOML where it is TOML, and is text otherwise: ``5``, ``true``,
     ``["n1", "n2"]``, ``galera``.
     """
-    from simrep.scenario.written import written_value
-
     found: dict[str, Any] = {}
     for text in texts:
         path, equals, value = text.partition("=")
@@ -68,14 +63,6 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
             raise ScenarioError("--set", f"{text!r} is not of the form path=value")
         found[path.strip()] = written_value(value)
     return found
-
-
-def share(option: str, text: str) -> float:
-    """A share: ``2%`` or ``0.02``."""
-    match = _SHARE.fullmatch(text)
-    if match is None:
-        raise ScenarioError(option, f"{text!r} is not a share", "e.g. 2% or 0.02")
-    return float(match[1]) / (100.0 if match[2] else 1.0)
 
 
 @contextmanager

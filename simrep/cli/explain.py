@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from simrep.cli.arguments import Json, Plot, Seed, assignments, share
+from simrep.cli.arguments import Json, Plot, Seed, assignments
 from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
 from simrep.cli.run import Scenario, Set
 from simrep.errors import ScenarioError
+from simrep.measure.grammar import duration, share
 
 __all__ = ["explain"]
-
-_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(us|ms|s)")
-_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def explain(
@@ -39,7 +36,7 @@ def explain(
         str | None,
         typer.Option(
             "--longer-than",
-            metavar="DURATION",
+            metavar="TIME",
             help="Of --stall: leave shorter blockages out (20ms, 1s); default: 100ms.",
         ),
     ] = None,
@@ -68,7 +65,9 @@ def explain(
     _check_together(txn=txn, tail=tail, stall=stall, longer_than=longer_than, trace=trace)
     check_writable("--plot", plot, plot=True)
     check_writable("--trace", trace)
-    longest_s = 0.1 if longer_than is None else _seconds(longer_than)
+    longest_s = duration("--longer-than", longer_than or "100ms")
+    if not longest_s > 0.0:
+        raise ScenarioError("--longer-than", f"must be above 0, given {longer_than!r}")
     slowest = None if tail is None else share("--tail", tail)
     if slowest is not None and not 0.0 < slowest <= 1.0:
         raise ScenarioError("--tail", f"must be above 0 and at most 100 %, given {tail!r}")
@@ -114,12 +113,3 @@ def _check_together(
         raise ScenarioError("--longer-than", "belongs to --stall")
     if trace is not None and (stall or tail is not None):
         raise ScenarioError("--trace", f"is of one transaction, not of {given[0]}")
-
-
-def _seconds(text: str) -> float:
-    match = _DURATION.fullmatch(text.strip())
-    if match is None or not float(match[1]) > 0.0:
-        raise ScenarioError(
-            "--longer-than", f"{text!r} is no duration above 0", "for example 100ms, 2s or 500us"
-        )
-    return float(match[1]) * _UNITS[match[2]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -15,14 +14,13 @@ from simrep.cli.arguments import (
     Replications,
     Seed,
     assignments,
-    share,
     workers,
 )
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.cli.run import Set
-from simrep.errors import ScenarioError
+from simrep.measure.grammar import duration, quantities, share
 
-__all__ = ["fragment_size", "quantities", "seconds"]
+__all__ = ["fragment_size"]
 
 Scenario = Annotated[
     Path,
@@ -52,12 +50,6 @@ Payload = Annotated[
     str, typer.Option(metavar="SHARE", help="Throughput that the payload has to keep.")
 ]
 
-_NUMBER = r"\s*(\d+(?:\.\d*)?|\.\d+)\s*"
-_SIZE = re.compile(_NUMBER + r"([kmg]?)(i?)b?\s*", re.IGNORECASE)
-_TIME = re.compile(_NUMBER + r"(us|ms|s|)\s*")
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
-_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
-
 
 def fragment_size(
     scenario: Scenario,
@@ -83,8 +75,9 @@ def fragment_size(
       simrep fragment-size cluster.toml --unit rows --longest-stall 500ms --jobs 2
     """
     check_writable("--plot", plot, plot=True)
-    wanted = None if sizes is None else quantities(sizes)
-    stall_s, payload = seconds(longest_stall), share("--least-payload", least_payload)
+    wanted = None if sizes is None else quantities("--sizes", sizes)
+    stall_s = duration("--longest-stall", longest_stall)
+    payload = share("--least-payload", least_payload)
 
     from simrep.models.galera.questions.fragment_sizes import fragment_sizes
     from simrep.scenario import load, with_values
@@ -105,26 +98,3 @@ def fragment_size(
             progress=progress,
         )
     present(found, json=json, plot=plot, drawable=bool(found.sizes))
-
-
-def quantities(text: str) -> list[int]:
-    """Whole numbers with suffixes, between commas: ``10K,1.5M,64Ki``."""
-    found = []
-    for part in text.split(","):
-        match = _SIZE.fullmatch(part)
-        if match is None:
-            raise ScenarioError("--sizes", f"{part!r} is not a size", "e.g. 10K,100K,1M")
-        base = 1024 if match[2] and match[3] else 1000
-        size = float(match[1]) * base ** _POWERS[match[2].lower()]
-        if not size.is_integer():
-            raise ScenarioError("--sizes", f"{part.strip()} is not a whole number")
-        found.append(int(size))
-    return found
-
-
-def seconds(text: str) -> float:
-    """A time with its unit: ``1s``, ``500ms``; seconds without one."""
-    match = _TIME.fullmatch(text)
-    if match is None:
-        raise ScenarioError("--longest-stall", f"{text!r} is not a time", "e.g. 1s or 500ms")
-    return float(match[1]) * _SECONDS[match[2]]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Plot, Seed, assignments, share, workers
+from simrep.cli.arguments import Jobs, Json, Plot, Seed, assignments, workers
 from simrep.cli.fragment_size import (
     Payload,
     Sizes,
@@ -16,12 +15,10 @@ from simrep.cli.fragment_size import (
     Stall,
     Transaction,
     Unit,
-    quantities,
-    seconds,
 )
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.cli.run import Scenario, Set
-from simrep.errors import ScenarioError
+from simrep.measure.grammar import duration, quantities, range_of, share
 
 __all__ = ["plan"]
 
@@ -58,10 +55,6 @@ plan = typer.Typer(
     "[cyan]simrep plan cluster.toml rtt --help[/cyan]",
 )
 
-_RANGE = re.compile(r"\s*([\d.]+?)\s*\.\.\s*([\d.]+)\s*")
-_OUTAGE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|h|d)\s*")
-_OUTAGE_S = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-
 
 @plan.callback()
 def scenario_of(context: typer.Context, scenario: Scenario) -> None:
@@ -89,7 +82,11 @@ def rtt(
 
     Example: simrep plan cluster.toml rtt --objective 'p99<=250ms'
     """
-    own = {"objective": objective, "path": path, **_search(within, precision, replications)}
+    own = {
+        "objective": objective,
+        "path": path,
+        **_search(within, precision, replications, unit="ms"),
+    }
     _answer(context, "rtt", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -110,7 +107,7 @@ def clients(
 
     Example: simrep plan cluster.toml clients --objective 'tps>=500,p99<=250ms'
     """
-    own = {"objective": objective, **_search(within, precision, replications, whole=True)}
+    own = {"objective": objective, **_search(within, precision, replications)}
     _answer(context, "clients", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -133,7 +130,7 @@ def appliers(
 
     Example: simrep plan cluster.toml appliers --tps 2000
     """
-    own = {"tps": tps, **_search(within, precision, replications, whole=True)}
+    own = {"tps": tps, **_search(within, precision, replications)}
     _answer(context, "appliers", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -155,8 +152,11 @@ def transaction(
 
     Example: simrep plan cluster.toml transaction --longest-stall 2s
     """
-    own = {"transaction": transaction, "longest_stall_s": seconds(longest_stall)}
-    own |= _search(within, precision, replications, whole=True)
+    own = {
+        "transaction": transaction,
+        "longest_stall_s": duration("--longest-stall", longest_stall),
+    }
+    own |= _search(within, precision, replications)
     _answer(context, "transaction", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -183,10 +183,10 @@ def fragment(
     Example: simrep plan cluster.toml fragment --longest-stall 500ms
     """
     own = {
-        "sizes": None if sizes is None else quantities(sizes),
+        "sizes": None if sizes is None else quantities("--sizes", sizes),
         "unit": unit,
         "transaction": transaction,
-        "longest_stall_s": seconds(longest_stall),
+        "longest_stall_s": duration("--longest-stall", longest_stall),
         "largest_slowdown": largest_slowdown,
         "least_payload": share("--least-payload", least_payload),
         "replications": replications,
@@ -211,10 +211,7 @@ def gcache(
 
     Example: simrep plan cluster.toml gcache --outage 4h
     """
-    match = _OUTAGE.fullmatch(outage)
-    if match is None:
-        raise ScenarioError("--outage", f"{outage!r} is not a time", "e.g. 30min, 4h or 2d")
-    own = {"outage_s": float(match[1]) * _OUTAGE_S[match[2]], "replications": replications}
+    own = {"outage_s": duration("--outage", outage), "replications": replications}
     _answer(context, "gcache", own, set_, seed, jobs, json=json, plot=plot)
 
 
@@ -307,25 +304,15 @@ def _answer(
     present(found, json=json, plot=plot, width=found.width)
 
 
-def _limits(within: str | None, *, whole: bool = False) -> dict[str, Any]:
-    if within is None:
-        return {}
-    match = _RANGE.fullmatch(within)
-    kind = int if whole else float
-    try:
-        if match is not None:
-            return {"within": (kind(match[1]), kind(match[2]))}
-    except ValueError:
-        pass
-    numbers = "two whole numbers" if whole else "two numbers"
-    raise ScenarioError("--within", f"{within!r} is not {numbers}", "e.g. 1..100")
-
-
 def _search(
-    within: str | None, precision: str, replications: int, *, whole: bool = False
+    within: str | None, precision: str, replications: int, *, unit: str = ""
 ) -> dict[str, Any]:
-    """What all searches take."""
-    limits = _limits(within, whole=whole)
+    """What all searches take; a range without a unit is one of whole numbers."""
+    limits: dict[str, Any] = {}
+    if within is not None:
+        given = range_of("--within", within, unit=unit, whole=not unit)
+        kind = float if unit else int
+        limits["within"] = kind(given.low), kind(given.high)
     return {
         **limits,
         "precision": share("--precision", precision),

@@ -20,7 +20,6 @@ from simrep.cli.arguments import (
     Replications,
     Seed,
     assignments,
-    share,
     workers,
 )
 from simrep.cli.output import (
@@ -31,6 +30,7 @@ from simrep.cli.output import (
     show,
     write_whole,
 )
+from simrep.measure.grammar import share
 
 if TYPE_CHECKING:
     from simrep.runs.result import Result
@@ -98,6 +98,7 @@ def run(
     """
     check_writable("--plot", plot, plot=True)
     check_writable("--log", log)
+    wanted_share = None if precision is None else share("--precision", precision)
 
     from simrep.runs.run import run as simulate
     from simrep.scenario import load, with_values
@@ -126,7 +127,7 @@ def run(
             chosen,
             seed=seed,
             replications=replications,
-            precision=None if precision is None else share("--precision", precision),
+            precision=wanted_share,
             of=of,
             most=most,
             draws=draws,

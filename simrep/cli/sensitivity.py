@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,6 +11,7 @@ from simrep.cli.arguments import Jobs, Json, Plot, Seed, assignments, workers
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.cli.run import Scenario, Set
 from simrep.errors import ScenarioError
+from simrep.measure.grammar import range_in
 
 __all__ = ["ranges", "sensitivity"]
 
@@ -92,21 +92,11 @@ def ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Ranges by path of ``path=low..high`` arguments."""
     found = {}
     for text in texts:
-        path, _, span = text.partition("=")
-        low, dots, high = span.partition("..")
-        ends = [_number(end) for end in (low, high)]
-        if not path.strip() or not dots or None in ends:
+        path, _, written = text.partition("=")
+        limits, steps = range_in(written) or (None, "")
+        if not path.strip() or limits is None or steps:
             raise ScenarioError(
                 "--over", f"{text!r} is not of the form path=low..high", "network.rtt_ms=1..100"
             )
-        found[path.strip()] = (ends[0], ends[1])
+        found[path.strip()] = (limits.low, limits.high)
     return found
-
-
-def _number(text: str) -> Any:
-    """A whole number stays one; None for what is no number."""
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return None
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

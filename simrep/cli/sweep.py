@@ -20,7 +20,6 @@ from simrep.cli.arguments import (
     Replications,
     Seed,
     assignments,
-    share,
     workers,
 )
 from simrep.cli.output import (
@@ -33,6 +32,7 @@ from simrep.cli.output import (
 )
 from simrep.cli.run import Scenario, Set
 from simrep.errors import ScenarioError
+from simrep.measure.grammar import share
 
 __all__ = ["sweep"]
 
@@ -41,7 +41,8 @@ Over = Annotated[
     typer.Option(
         "--over",
         metavar="PATH=LEVELS",
-        help="Vary a value: 1,10,50 or 1..128:x2 or 1..10:+1 or galera,semisync; may be repeated.",
+        help="Vary a value: 1,10,50 or 1..128:x2 or 1..10:+1 or 0..1:5 (so many) or "
+        "galera,semisync; may be repeated.",
     ),
 ]
 Samples = Annotated[
@@ -113,6 +114,7 @@ def sweep(
     """
     check_writable("--plot", plot, plot=True)
     check_writable("--out", out)
+    wanted_share = None if precision is None else share("--precision", precision)
     if cache is not None and no_cache:
         raise ScenarioError("--cache", "makes no sense with --no-cache", "give one of them")
     if scheduler is not None and jobs is not None:
@@ -133,7 +135,7 @@ def sweep(
             samples=samples,
             seed=seed,
             replications=replications,
-            precision=None if precision is None else share("--precision", precision),
+            precision=wanted_share,
             of=of or "throughput_tps",
             most=most,
             executor=executor,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
 from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
@@ -13,7 +12,7 @@ from simrep.scenario import Scenario, with_values
 from simrep.scenario.options import by_spelling
 from simrep.whatif.factors import Given as GivenLevels
 from simrep.whatif.factors import Level, factors
-from simrep.whatif.sensitivity.factors import given_factor
+from simrep.whatif.sensitivity.inputs import given_input
 
 __all__ = ["Given", "Slider", "sliders_of"]
 
@@ -21,9 +20,6 @@ Given = Mapping[str, GivenLevels]
 
 AS_IT_IS = "as it is"
 _FORMS = "give (LOW, HIGH), a list of levels, or labels with the settings of each"
-_FAR_APART = 20.0  # a range that is wider is walked in equal ratios
-_STEPS = 20
-_ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _CLIENTS = "workload.threads"
 _ALONE = "standalone"  # no commit of it sees the network
 
@@ -104,14 +100,14 @@ def _slider(scenario: Scenario, setup: Setup, name: str, given: Any, *, lenient:
 
 def _levels(scenario: Scenario, name: str, given: Any) -> Sequence[Level]:
     if isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given)):
-        factor = given_factor(scenario, name, *given)
-        values = _round_values(factor.low, factor.high, whole=factor.whole)
-        return [Level(value, {name: value}) for value in values]
+        numbers = given_input(scenario, name, *given).range.round_numbers()
+        return [Level(value, {name: value}) for value in numbers]
     if not isinstance(given, (str, Sequence, Mapping)):
         raise ScenarioError(name, f"{given!r} is no range and no levels", _FORMS)
     (factor_of_sweep,) = factors({name: given})
-    if factor_of_sweep.span is not None:
-        return _levels(scenario, name, (factor_of_sweep.span.low, factor_of_sweep.span.high))
+    limits = factor_of_sweep.range
+    if limits is not None:
+        return _levels(scenario, name, (limits.low, limits.high))
     return factor_of_sweep.levels
 
 
@@ -150,25 +146,6 @@ def _present(setup: Setup, path: str) -> Any:
         else:
             value = value.get(step) if isinstance(value, dict) else None
     return value if isinstance(value, (bool, int, float, str)) else None
-
-
-def _round_values(low: float, high: float, *, whole: bool) -> list[float]:
-    """Round numbers between two, and these two."""
-    if low > 0.0 and high > _FAR_APART * low:
-        powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-        inner = [float(f"{digit}e{power}") for power in powers for digit in _ROUND]
-    else:
-        rough = (high - low) / _STEPS
-        power = 10.0 ** floor(log10(rough))
-        step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough * 0.999)
-        step = float(ceil(step)) if whole else step
-        inner = [
-            float(f"{number * step:.12g}")
-            for number in range(ceil(low / step), floor(high / step) + 1)
-        ]
-    between = (value for value in inner if low < value < high)
-    values = sorted({float(low), *between, float(high)})
-    return [round(value) if whole or value.is_integer() else value for value in values]
 
 
 def _is_number(value: Any) -> bool:

@@ -39,7 +39,7 @@ def grid(factors: Sequence[Factor]) -> list[Setting]:
         If a factor is a range without steps.
     """
     for factor in factors:
-        if factor.span is not None:
+        if factor.range is not None:
             raise ScenarioError(
                 factor.name,
                 "is a range without steps",

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from math import exp, log
 from typing import Any
 
 from simrep.errors import ScenarioError
-from simrep.scenario.written import written_values
+from simrep.measure.grammar import number, range_in, written_values
+from simrep.measure.range import Range
 
-__all__ = ["Factor", "Level", "Span", "factors", "parse"]
+__all__ = ["Factor", "Level", "factors", "parse"]
 
 Given = str | Sequence[Any] | Mapping[Any, Mapping[str, Any]]
 """Levels as Python gives them; a text is what the command line takes."""
 
-_NUMBER = r"\s*([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*"
-_RANGE = re.compile(rf"{_NUMBER}\.\.{_NUMBER}(?::(log|[x+]{_NUMBER}))?")
-_EXAMPLES = "e.g. 1,10,50 or 1..128:x2 or 1..10:+1"
+_EXAMPLES = "e.g. 1,10,50 or 1..128:x2 or 1..10:+1 or 0..1:5"
 _MOST_LEVELS = 10_000
 _ALSO_CALLED = {"workload.clients": "workload.threads"}
 
@@ -41,33 +38,6 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """All numbers between two, for designs that choose some of them.
-
-    Attributes
-    ----------
-    low, high : float
-    logarithmic : bool
-        Equal ratios count as equally far.
-    whole : bool
-        Only whole numbers.
-    """
-
-    low: float
-    high: float
-    logarithmic: bool
-    whole: bool
-
-    def at(self, share: float) -> float | int:
-        """The number at this share of the way from one end to the other."""
-        value = self.low + (self.high - self.low) * share
-        if self.logarithmic:
-            value = exp(log(self.low) + log(self.high / self.low) * share)
-        value = min(max(value, self.low), self.high)
-        return round(value) if self.whole else value
-
-
-@dataclass(frozen=True, slots=True)
 class Factor:
     """Something that a sweep varies.
 
@@ -76,18 +46,19 @@ class Factor:
     name : str
         Path of a value of the scenario, or a name for levels that change several.
     levels : tuple of Level
-        Empty for a span.
-    span : Span or None
+        Empty for a range.
+    range : Range or None
+        All numbers of it, for designs that choose some.
     """
 
     name: str
     levels: tuple[Level, ...] = ()
-    span: Span | None = None
+    range: Range | None = None
 
     def level(self, share: float) -> Level:
         """The level at a share from 0 to 1: each of several has an equal part."""
-        if self.span is not None:
-            value = self.span.at(share)
+        if self.range is not None:
+            value = self.range.at(share)
             return Level(value, {_path(self.name): value})
         return self.levels[min(int(share * len(self.levels)), len(self.levels) - 1)]
 
@@ -136,10 +107,15 @@ def _factor(name: str, given: Given) -> Factor:
         return Factor(name, _checked(name, [Level(label, dict(s)) for label, s in given.items()]))
     values: Sequence[Any] = given
     if isinstance(given, str):
-        match = _RANGE.fullmatch(given.strip())
-        if match is not None and (match[3] is None or match[3] == "log"):
-            return Factor(name, span=_span(name, match))
-        values = written_values(given) if match is None else list(_steps(name, match))
+        written = range_in(given)
+        if written is not None:
+            limits, steps = written
+            _check_range(name, given, limits)
+            if not steps:
+                return Factor(name, range=limits)
+            values = _steps(name, given.strip(), limits, steps)
+        else:
+            values = written_values(given)
     path = _path(name)
     return Factor(name, _checked(name, [Level(value, {path: value}) for value in values]))
 
@@ -158,39 +134,34 @@ def _checked(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def _ends(name: str, match: re.Match[str]) -> tuple[Decimal, Decimal]:
-    low, high = Decimal(match[1]), Decimal(match[2])
-    if low >= high:
-        raise ScenarioError(name, f"{match[0]!r} has its ends in the wrong order", _EXAMPLES)
-    return low, high
+def _check_range(name: str, given: str, limits: Range) -> None:
+    if limits.low >= limits.high:
+        raise ScenarioError(name, f"{given.strip()!r} has its ends in the wrong order", _EXAMPLES)
+    if limits.geometric and limits.low <= 0:
+        raise ScenarioError(name, f"a logarithmic range begins above 0, given {limits.low}")
 
 
-def _span(name: str, match: re.Match[str]) -> Span:
-    low, high = _ends(name, match)
-    logarithmic = match[3] == "log"
-    if logarithmic and low <= 0:
-        raise ScenarioError(name, f"a logarithmic range begins above 0, given {low}")
-    whole = _is_whole(match[1]) and _is_whole(match[2])
-    return Span(float(low), float(high), logarithmic, whole)
-
-
-def _steps(name: str, match: re.Match[str]) -> Iterator[float | int]:
+def _steps(name: str, given: str, limits: Range, steps: str) -> list[Any]:
     """Numbers from one end to the other, exactly as decimals."""
-    low, high = _ends(name, match)
-    times, step = match[3][0] == "x", Decimal(match[4])
-    if times and (low <= 0 or step <= 1):
-        raise ScenarioError(name, f"{match[0]!r} does not grow: it begins above 0 and xF above 1")
-    if not times and step <= 0:
-        raise ScenarioError(name, f"{match[0]!r} does not grow: +S is above 0")
-    whole = _is_whole(match[1]) and _is_whole(match[4])
-    value, count = low, 0
-    while value <= high:
-        count += 1
-        if count > _MOST_LEVELS:
-            raise ScenarioError(name, f"{match[0]!r} has more than {_MOST_LEVELS:,} levels")
-        yield int(value) if whole else float(value)
-        value = value * step if times else value + step
-
-
-def _is_whole(text: str) -> bool:
-    return text.lstrip("+-").isdigit()
+    by = number(steps.lstrip("x+"))
+    if by is None:
+        raise ScenarioError(name, f"{given!r} has no steps", _EXAMPLES)
+    low, high, step = (Decimal(str(value)) for value in (limits.low, limits.high, by))
+    if steps[0] == "x" and (low <= 0 or step <= 1):
+        raise ScenarioError(name, f"{given!r} does not grow: it begins above 0 and xF above 1")
+    if steps[0] == "+" and step <= 0:
+        raise ScenarioError(name, f"{given!r} does not grow: +S is above 0")
+    values = [low]
+    if steps[0] in "x+":
+        whole = isinstance(limits.low, int) and isinstance(by, int)
+        while values[-1] <= high:
+            if len(values) > _MOST_LEVELS:
+                raise ScenarioError(name, f"{given!r} has more than {_MOST_LEVELS:,} levels")
+            values.append(values[-1] * step if steps[0] == "x" else values[-1] + step)
+        del values[-1]
+    else:
+        if not isinstance(by, int) or not 2 <= by <= _MOST_LEVELS:
+            raise ScenarioError(name, f"{given!r} needs a number of levels from 2 on", _EXAMPLES)
+        values += [low + (high - low) * position / (by - 1) for position in range(1, by)]
+        whole = limits.whole and all(value == value.to_integral_value() for value in values)
+    return [int(value) if whole else float(value) for value in values]

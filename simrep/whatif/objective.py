@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simrep.errors import ScenarioError, nearest
+from simrep.measure import units
 from simrep.measure.figures import unit_of
-from simrep.measure.units import duration, number
+from simrep.measure.grammar import duration, seconds_of
 
 __all__ = ["Condition", "Objective"]
 
@@ -23,10 +24,8 @@ _NAMES = {
     "aborted": "aborted",
     "makespan": "makespan_s",
 }
-_CONDITION = re.compile(
-    r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<value>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>\w*)\s*"
-)
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_EXAMPLE = "e.g. tps>=500,p99<=250ms"
+_CONDITION = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*(.*?)(tps)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Condition:
 
     def text(self, value: float) -> str:
         """A value of the figure with its unit."""
-        return duration(value) if unit_of(self.figure) == "s" else number(value)
+        return units.duration(value) if unit_of(self.figure) == "s" else units.number(value)
 
     def __str__(self) -> str:
         return f"{self.name} {'<=' if self.at_most else '>='} {self.text(self.limit)}"
@@ -125,21 +124,22 @@ class Objective:
 def _condition(text: str, path: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise ScenarioError(
-            path, f"{text!r} is not of the form FIGURE<=VALUE", "e.g. tps>=500,p99<=250ms"
-        )
-    name, unit = match["name"], match["unit"]
+        raise ScenarioError(path, f"{text!r} is not of the form FIGURE<=VALUE", _EXAMPLE)
+    name, sign, given, rate = match.groups()
     figure = _NAMES.get(name, name)
     if figure == name and "." not in name and unit_of(name) is None:
         raise ScenarioError(path, f"no figure {name!r}", nearest(name, _NAMES))
-    value = float(match["value"])
+    found = seconds_of(given)
+    if found is None:
+        raise ScenarioError(path, f"{text!r} has no value to compare with", _EXAMPLE)
+    value, unit = found
     if unit_of(figure) != "s":
-        if unit not in {"", "tps"}:
+        if unit:
             raise ScenarioError(path, f"{name} is not given in {unit!r}", "leave the unit out")
-    elif unit in _SECONDS:
-        value *= _SECONDS[unit]
-    elif unit or figure != name:
+    elif rate or not (unit or figure == name):
         raise ScenarioError(
             path, f"{name} is a time, given {text.strip()!r}", "e.g. 250ms or 0.25s"
         )
-    return Condition(figure, match["sign"].startswith("<"), value)
+    else:
+        value = duration(path, given)
+    return Condition(figure, sign.startswith("<"), value)

@@ -130,8 +130,8 @@ def test_the_command_takes_changes(command) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--stall", "--longer-than", "5"), "'5' is no duration"),
-        (("--stall", "--longer-than", "0s"), "'0s' is no duration"),
+        (("--stall", "--longer-than", "soon"), "'soon' is not a time"),
+        (("--stall", "--longer-than", "0s"), "above 0, given '0s'"),
         (("--stall", "--set", "cluster.modle=x"), "modle"),
         (("--stall", "--plot", "a.txt"), "cannot draw"),
     ],

@@ -136,8 +136,8 @@ def test_a_number_that_does_nothing_is_seldom_above_the_floor():
     generator = np.random.default_rng(1)
     for seed in range(20):
         design = design_of("morris", 20, 10, seed)
-        scores = design.scores(generator.normal(0.0, 0.1, len(design.shares)), 0.1)
-        above += sum(effect > scores.floor for effect in scores.effects)
+        indices = design.indices(generator.normal(0.0, 0.1, len(design.shares)), 0.1)
+        above += sum(effect > indices.floor for effect in indices.effects)
     assert 2 <= above <= 40
 
 
@@ -145,7 +145,7 @@ def test_a_number_that_does_nothing_is_seldom_above_the_floor():
 def test_both_methods_on_a_function_that_is_known(method, expected):
     design = design_of(method, 3, 256, 1)
     values = design.shares @ np.array([3.0, -1.0, 0.0])
-    assert design.scores(values, 0.0).effects == pytest.approx(expected, abs=0.02)
+    assert design.indices(values, 0.0).effects == pytest.approx(expected, abs=0.02)
 
 
 def test_an_interruption_keeps_whole_trajectories(monkeypatch):

@@ -25,8 +25,8 @@ from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.executor import collected
 from simrep.runs.sampler import Progress, at_least
 from simrep.scenario import Scenario, load
-from simrep.whatif.sensitivity.design import Scores, check_installed, design_of
-from simrep.whatif.sensitivity.factors import Factor, given_factor, nudged, usual_factors, varied
+from simrep.whatif.sensitivity.design import Indices, check_installed, design_of
+from simrep.whatif.sensitivity.inputs import Input, given_input, nudged, usual_inputs, varied
 from simrep.whatif.sensitivity.result import Effect, Sensitivity
 
 __all__ = ["METHODS", "sensitivity"]
@@ -117,9 +117,9 @@ def sensitivity(
     if over is not None and not over:
         raise ScenarioError("over", "names nothing to vary", "give a path and a range")
     candidates = (
-        usual_factors(base)
+        usual_inputs(base)
         if over is None
-        else tuple(given_factor(loaded, path, *ends) for path, ends in over.items())
+        else tuple(given_input(loaded, path, *ends) for path, ends in over.items())
     )
     simulated = _Simulated(of, seed, replications, executor, progress)
     more = points * (len(candidates) + (1 if method == "morris" else 2))
@@ -146,9 +146,9 @@ def sensitivity(
         stdev(map(scaled, ends.noise)) / sqrt(replications),
         _spread([(scaled(a), scaled(b)) for a, b in zip(echoes, values[::block], strict=False)]),
     )
-    scores = None
+    indices = None
     if design is not None:
-        scores = design.scores(np.array([scaled(value) for value in values]), chance)
+        indices = design.indices(np.array([scaled(value) for value in values]), chance)
     return Sensitivity(
         title=loaded.name,
         of=of,
@@ -156,10 +156,10 @@ def sensitivity(
         scale="factor" if factor_scale else "difference",
         base=ends.base,
         noise=exp(chance) - 1.0 if factor_scale else chance,
-        floor=_floor(method, scores, factor_scale=factor_scale),
+        floor=_floor(method, indices, factor_scale=factor_scale),
         effects=tuple(
             sorted(
-                _effects(candidates, ends, scores, method, factor_scale=factor_scale),
+                _effects(candidates, ends, indices, method, factor_scale=factor_scale),
                 key=lambda one: -one.effect,
             )
         ),
@@ -232,14 +232,14 @@ class _Simulated:
 def _at_the_ends(
     scenario: Scenario,
     base: Setup,
-    candidates: Sequence[Factor],
+    candidates: Sequence[Input],
     repeats: int,
     simulated: _Simulated,
     more: int,
 ) -> _Ends:
     """The scenario itself, repeatedly, and every factor at both ends of its range."""
     plans = [
-        varied(scenario, {one.path: one.at(share)})
+        varied(scenario, {one.path: one.range.at(share)})
         for one, share in product(candidates, (0.0, 1.0))
     ]
     groups = [simulated.runs(setup) for setup in (base, *plans)]
@@ -261,17 +261,17 @@ def _spread(pairs: Sequence[tuple[float, float]]) -> float:
     return sqrt(fmean((a - b) ** 2 for a, b in pairs) / 2.0) if pairs else 0.0
 
 
-def _plan_at(scenario: Scenario, factors: Sequence[Factor], shares: NDArray[np.float64]) -> Setup:
+def _plan_at(scenario: Scenario, factors: Sequence[Input], shares: NDArray[np.float64]) -> Setup:
     return varied(
         scenario,
-        {one.path: one.at(float(share)) for one, share in zip(factors, shares, strict=True)},
+        {one.path: one.range.at(float(share)) for one, share in zip(factors, shares, strict=True)},
     )
 
 
 def _effects(
-    candidates: Sequence[Factor],
+    candidates: Sequence[Input],
     ends: _Ends,
-    scores: Scores | None,
+    indices: Indices | None,
     method: str,
     *,
     factor_scale: bool,
@@ -280,28 +280,28 @@ def _effects(
     number = 0
     told = exp if factor_scale and method == "morris" else float
     for position, one in enumerate(candidates):
-        if scores is None or not ends.used[position]:
+        if indices is None or not ends.used[position]:
             continue
-        effect, half = scores.effects[number], scores.halves[number]
+        effect, half = indices.effects[number], indices.halves[number]
         effects.append(
             Effect(
                 path=one.path,
-                low=one.low,
-                high=one.high,
+                low=one.range.low,
+                high=one.range.high,
                 at_low=ends.low[position],
                 at_high=ends.high[position],
                 effect=told(effect),
                 interval=(told(max(0.0, effect - half)), told(effect + half)),
-                direction=scores.directions[number],
-                alone=scores.alone[number],
-                above_chance=effect > scores.floor,
+                direction=indices.directions[number],
+                alone=indices.alone[number],
+                above_chance=effect > indices.floor,
             )
         )
         number += 1
     return effects
 
 
-def _floor(method: str, scores: Scores | None, *, factor_scale: bool) -> float:
-    if scores is None:
+def _floor(method: str, indices: Indices | None, *, factor_scale: bool) -> float:
+    if indices is None:
         return 0.0
-    return exp(scores.floor) if factor_scale and method == "morris" else scores.floor
+    return exp(indices.floor) if factor_scale and method == "morris" else indices.floor

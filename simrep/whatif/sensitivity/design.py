@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simrep.errors import SimrepError
 
-__all__ = ["Design", "Scores", "check_installed", "design_of"]
+__all__ = ["Design", "Indices", "check_installed", "design_of"]
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ _ONE_SIDED = 1.645  # standard deviations that 95 % of chance effects stay below
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class Indices:
     """What a design says of every factor.
 
     Attributes
@@ -69,7 +69,7 @@ class Design:
     block: int
     seed: int
 
-    def scores(self, values: Array, chance: float) -> Scores:
+    def indices(self, values: Array, chance: float) -> Indices:
         """What the figures of the first rows say.
 
         Parameters
@@ -79,8 +79,8 @@ class Design:
         chance : float
             Standard deviation of such a value by chance alone.
         """
-        score = _morris if self.method == "morris" else _sobol
-        return score(self, values, chance)
+        indices_of = _morris if self.method == "morris" else _sobol
+        return indices_of(self, values, chance)
 
 
 def _problem(factors: int) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def design_of(method: str, factors: int, points: int, seed: int) -> Design:
     return Design(method, np.asarray(shares), factors + 2, seed)
 
 
-def _morris(design: Design, values: Array, chance: float) -> Scores:
+def _morris(design: Design, values: Array, chance: float) -> Indices:
     from SALib.analyze import morris
 
     problem = _problem(design.shares.shape[1])
@@ -127,7 +127,7 @@ def _morris(design: Design, values: Array, chance: float) -> Scores:
     # numbers it is smaller than that of independent ones, which this takes.
     step = chance * sqrt(2.0) / _STEP
     floor = step * (sqrt(2.0 / pi) + _ONE_SIDED * sqrt((1.0 - 2.0 / pi) / trajectories))
-    return Scores(
+    return Indices(
         effects=stars.tolist(),
         halves=np.asarray(found["mu_star_conf"]).tolist(),
         directions=_ratio(means, stars).tolist(),
@@ -136,14 +136,14 @@ def _morris(design: Design, values: Array, chance: float) -> Scores:
     )
 
 
-def _sobol(design: Design, values: Array, chance: float) -> Scores:
+def _sobol(design: Design, values: Array, chance: float) -> Indices:
     from SALib.analyze import sobol
 
     variance = float(values.var())
     factors = design.shares.shape[1]
     if variance == 0.0:
         nothing = [0.0] * factors
-        return Scores(nothing, nothing, [float("nan")] * factors, nothing, 0.0)
+        return Indices(nothing, nothing, [float("nan")] * factors, nothing, 0.0)
     found = sobol.analyze(
         _problem(factors),
         values,
@@ -153,7 +153,7 @@ def _sobol(design: Design, values: Array, chance: float) -> Scores:
         seed=design.seed + 1,  # 0 is taken for none
     )
     totals, firsts = np.asarray(found["ST"]), np.asarray(found["S1"])
-    return Scores(
+    return Indices(
         effects=totals.tolist(),
         halves=np.asarray(found["ST_conf"]).tolist(),
         directions=[float("nan")] * factors,

@@ -9,11 +9,12 @@ from math import isfinite
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.kernel.streams import Streams
+from simrep.measure.range import Range
 from simrep.scenario import Scenario, with_values
 from simrep.scenario.prior import prior_of
 from simrep.scenario.problems import spellings
 
-__all__ = ["DELAYS", "Factor", "given_factor", "nudged", "usual_factors", "varied"]
+__all__ = ["DELAYS", "Input", "given_input", "nudged", "usual_inputs", "varied"]
 
 DELAYS = "network.delays"
 """All delays between nodes together, as a multiple of what the scenario says."""
@@ -23,51 +24,39 @@ _HAIR = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class Input:
     """A number of a scenario, and the range in which it is varied.
 
     Parameters
     ----------
     path : str
         Where it stands in the scenario, or ``network.delays``.
-    low, high : float
-        The range.
-    whole : bool
-        Whether it takes whole numbers only.
+    range : Range
+        In equal ratios where both ends are positive: costs vary by factors.
     """
 
     path: str
-    low: float
-    high: float
-    whole: bool = False
+    range: Range
 
-    def at(self, share: float) -> float:
-        """The value at a share of the range, from 0 to 1.
-
-        On a logarithmic scale where both ends are positive: costs vary by factors.
-        """
-        if share in {0.0, 1.0}:
-            value = self.high if share else self.low
-        elif self.low > 0.0:
-            value = self.low * (self.high / self.low) ** share
-        else:
-            value = self.low + (self.high - self.low) * share
-        return round(value) if self.whole else value
+    @classmethod
+    def within(cls, path: str, low: float, high: float, *, whole: bool = False) -> Input:
+        """Between two numbers."""
+        return cls(path, Range(low, high, geometric=low > 0.0, whole=whole))
 
 
-def usual_factors(setup: Setup) -> tuple[Factor, ...]:
+def usual_inputs(setup: Setup) -> tuple[Input, ...]:
     """All costs of the model that have a usual range, and half to twice the delays."""
     costs = [
-        Factor(f"cluster.costs.{spellings(name, field)[0]}", prior.low, prior.high)
+        Input.within(f"cluster.costs.{spellings(name, field)[0]}", prior.low, prior.high)
         for name, field in type(setup.costs).model_fields.items()
         if (prior := prior_of(field)) is not None
     ]
-    delays = [Factor(DELAYS, _FASTER, _SLOWER)] if setup.paths else []
+    delays = [Input.within(DELAYS, _FASTER, _SLOWER)] if setup.paths else []
     return (*costs, *delays)
 
 
-def given_factor(scenario: Scenario, path: str, low: float, high: float) -> Factor:
-    """A factor of one's own.
+def given_input(scenario: Scenario, path: str, low: float, high: float) -> Input:
+    """An input of one's own.
 
     Raises
     ------
@@ -80,16 +69,16 @@ def given_factor(scenario: Scenario, path: str, low: float, high: float) -> Fact
         )
     if path == DELAYS and low < 0.0:
         raise ScenarioError(path, f"delays cannot be negative, given {low:g}")
-    factor = Factor(path, low, high)
+    found = Input.within(path, low, high)
     if (
         float(low).is_integer()
         and float(high).is_integer()
         and not _takes(scenario, low + 0.5, path)
     ):
-        factor = Factor(path, int(low), int(high), whole=True)
-    for end in (factor.low, factor.high):
+        found = Input.within(path, int(low), int(high), whole=True)
+    for end in (found.range.low, found.range.high):
         varied(scenario, {path: end})
-    return factor
+    return found
 
 
 def _takes(scenario: Scenario, value: float, path: str) -> bool:

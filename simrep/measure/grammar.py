@@ -1,0 +1,233 @@
+"""Quantities as people write them on a command line: times, shares, sizes, ranges and values.
+
+=========  ============================================  =========================================
+a time     ``500ms``, ``2s``, ``1.5min``, ``4h``, ``2d``  without a unit in that of the option
+a share    ``5%``, ``0.05``
+a size     ``100K``, ``1.5M``, ``64Ki``                  K is 1000, Ki is 1024
+a range    ``1..100``, ``1e1..1e3``, ``1..100:log``      with ``log`` in equal ratios
+its steps  ``1..128:x2``, ``1..10:+1``, ``0..1:5``       factors, differences, so many in all
+=========  ============================================  =========================================
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import partial
+from math import isfinite
+from typing import Any
+
+from simrep.errors import ScenarioError
+from simrep.measure.range import Range
+
+__all__ = [
+    "duration",
+    "number",
+    "quantities",
+    "range_in",
+    "range_of",
+    "seconds_of",
+    "share",
+    "written_value",
+    "written_values",
+]
+
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+"""Units of time."""
+
+_DIGITS = r"\d+(?:_\d+)*"
+_DECIMAL = rf"((?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][-+]?\d+)?)"
+_DURATION = re.compile(rf"\s*{_DECIMAL}\s*({'|'.join(SECONDS)})?\s*")
+_SHARE = re.compile(rf"\s*{_DECIMAL}\s*(%?)\s*")
+_SIZE = re.compile(rf"\s*{_DECIMAL}\s*([kmg]?)(i?)b?\s*", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
+_RANGE = re.compile(r"(.+?)\.\.(.+?)(?:\s*:\s*(log|[x+]?[^:]+))?")
+_TIMES = "e.g. 500ms, 2s, 30min or 4h"
+
+
+def number(text: str) -> int | float | None:
+    """A finite number, which is whole if it is written so; None for what is none.
+
+    >>> number("10"), number("1e1"), number("-.5"), number("ten"), number("inf")
+    (10, 10.0, -0.5, None, None)
+    """
+    for read in (int, partial(int, base=0), float):
+        try:
+            value: int | float = read(text.strip())
+        except ValueError:
+            continue
+        return value if isfinite(value) else None
+    return None
+
+
+def seconds_of(text: str) -> tuple[float, str] | None:
+    """A time in its own unit, and that unit, which may be missing; None for what is none."""
+    match = _DURATION.fullmatch(text)
+    if match is None or not isfinite(value := float(match[1])):
+        return None
+    return value, match[2] or ""
+
+
+def duration(option: str, text: str, unit: str = "s") -> float:
+    """A time.
+
+    Parameters
+    ----------
+    option : str
+        Where it is given, for errors.
+    text : str
+    unit : str
+        Of the time that is handed back, and of a number without a unit.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> duration("--outage", "1.5h"), duration("--outage", "90"), duration("--rtt-ms", "2s", "ms")
+    (5400.0, 90.0, 2000.0)
+    """
+    found = seconds_of(text)
+    if found is None:
+        raise ScenarioError(
+            option, f"{text!r} is not a time", f"{_TIMES}; a number alone is in {unit}"
+        )
+    value, own = found
+    return value if own in {"", unit} else value * SECONDS[own] / SECONDS[unit]
+
+
+def share(option: str, text: str) -> float:
+    """A share of something.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> share("--precision", "2%"), share("--precision", "0.02")
+    (0.02, 0.02)
+    """
+    match = _SHARE.fullmatch(text)
+    if match is None:
+        raise ScenarioError(option, f"{text!r} is not a share", "e.g. 2% or 0.02")
+    return float(match[1]) / (100.0 if match[2] else 1.0)
+
+
+def quantities(option: str, text: str) -> list[int]:
+    """Whole numbers with suffixes, between commas.
+
+    Raises
+    ------
+    ScenarioError
+        If one cannot be read, or is not whole.
+
+    Examples
+    --------
+    >>> quantities("--sizes", "10K, 1.5M, 64Ki")
+    [10000, 1500000, 65536]
+    """
+    found = []
+    for part in text.split(","):
+        match = _SIZE.fullmatch(part)
+        if match is None:
+            raise ScenarioError(option, f"{part!r} is not a size", "e.g. 10K,100K,1M")
+        base = 1024 if match[2] and match[3] else 1000
+        size = float(match[1]) * base ** _POWERS[match[2].lower()]
+        if not size.is_integer():
+            raise ScenarioError(option, f"{part.strip()} is not a whole number", "e.g. 10K,100K,1M")
+        found.append(int(size))
+    return found
+
+
+def range_in(text: str, unit: str = "") -> tuple[Range, str] | None:
+    """A range and the text of its steps, which may be missing; None for what is no range.
+
+    >>> range_in("1..128:x2")
+    (Range(low=1, high=128, geometric=False, whole=True), 'x2')
+    >>> range_in("0.2..1s", "ms"), range_in("galera")
+    ((Range(low=0.2, high=1000.0, geometric=False, whole=False), ''), None)
+    """
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        return None
+    low, high = (_end(end, unit) for end in (match[1], match[2]))
+    if low is None or high is None:
+        return None
+    steps = match[3] or ""
+    whole = isinstance(low, int) and isinstance(high, int)
+    found = Range(low, high, geometric=steps == "log", whole=whole)
+    return found, "" if steps == "log" else steps.strip()
+
+
+def range_of(option: str, text: str, *, unit: str = "", whole: bool = False) -> Range:
+    """A range without steps, for what chooses its values itself.
+
+    Parameters
+    ----------
+    option : str
+        Where it is given, for errors.
+    text : str
+    unit : str
+        Of the range, if it is one of times: its ends may then have other units.
+    whole : bool
+        Only whole numbers make sense.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> range_of("--within", "1e1..1e3", whole=True)
+    Range(low=10, high=1000, geometric=False, whole=True)
+    """
+    example = "e.g. 1..100" if unit != "ms" else "e.g. 1..100 or 500us..1s; a number alone is in ms"
+    found = range_in(text, unit)
+    if found is None:
+        raise ScenarioError(option, f"{text!r} is not a range of two numbers", example)
+    limits, steps = found
+    if steps:
+        raise ScenarioError(option, f"{text!r} has steps, but values are chosen inside", example)
+    if not whole:
+        return limits
+    if not (float(limits.low).is_integer() and float(limits.high).is_integer()):
+        raise ScenarioError(option, f"{text!r} is not a range of two whole numbers", example)
+    return Range(int(limits.low), int(limits.high), geometric=limits.geometric, whole=True)
+
+
+def _end(text: str, unit: str) -> int | float | None:
+    """An end of a range; with a unit of its own it is converted."""
+    value = number(text)
+    if value is None and unit and (found := seconds_of(text)) is not None and found[1]:
+        return duration("", text, unit)
+    return value
+
+
+def written_value(text: str) -> Any:
+    """The value of a text: TOML where it is TOML, and text otherwise.
+
+    >>> written_value("5"), written_value("true"), written_value(" galera")
+    (5, True, 'galera')
+    """
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+
+
+def written_values(text: str) -> list[Any]:
+    """The values of a text with commas between them.
+
+    >>> written_values("1, 2.5"), written_values("galera,semisync"), written_values('["n1"],["*"]')
+    ([1, 2.5], ['galera', 'semisync'], [['n1'], ['*']])
+    """
+    try:
+        values: list[Any] = tomllib.loads(f"value = [{text}]")["value"]
+    except tomllib.TOMLDecodeError:
+        return [written_value(part) for part in text.split(",")]
+    return values
