@@ -22,7 +22,7 @@ _HOMES = {
         "ShortRunWarning",
         "SimrepError",
     ),
-    "simrep.explore.exploration": ("explore",),
+    "simrep.exploration.explore": ("explore",),
     "simrep.runs.result": ("Result",),
     "simrep.runs.run": ("run",),
     "simrep.runs.sustain": ("SustainedRate", "sustainable_rate"),

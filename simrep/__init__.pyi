@@ -14,7 +14,7 @@ from simrep.errors import ExtrapolationWarning as ExtrapolationWarning
 from simrep.errors import ScenarioError as ScenarioError
 from simrep.errors import ShortRunWarning as ShortRunWarning
 from simrep.errors import SimrepError as SimrepError
-from simrep.explore.exploration import explore as explore
+from simrep.exploration.explore import explore as explore
 from simrep.runs.result import Result as Result
 from simrep.runs.run import run as run
 from simrep.runs.sustain import SustainedRate as SustainedRate

@@ -5,9 +5,9 @@ import sys
 from base64 import b64decode
 
 import pytest
+from simrep.explore import exploration
 
 import simrep
-from simrep.explore import exploration
 from tests.small_scenario import small
 
 PNG = b"\x89PNG"

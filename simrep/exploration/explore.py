@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simrep.errors import ScenarioError, SimrepError, nearest
-from simrep.explore.sliders import Given, Slider, sliders_of
+from simrep.exploration.sliders import Given, Slider, sliders_of
 from simrep.measure.units import duration, number
 from simrep.runs.result import Result
 from simrep.runs.run import run
@@ -137,13 +137,13 @@ class Exploration:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Latencies, throughput and stages, now and at first; saved when a path is given."""
-        from simrep.explore.figure import plot_settings
+        from simrep.exploration.figure import plot_settings
 
         return plot_settings(self._beside(), path)
 
     def overview(self, path: str | Path | None = None) -> Figure:
         """The same, and below it what the first slider does: the picture without sliders."""
-        from simrep.explore.figure import plot_overview
+        from simrep.exploration.figure import plot_overview
 
         slider = next(iter(self._sliders.values()))
         positions = _spread(len(slider.levels), self._at[0])
