@@ -36,13 +36,19 @@ class View:
         def unknown(result: object, *_: Any, **__: Any) -> Any:
             raise SimrepError(f"a result of type {type(result).__name__} has no {name}")
 
-        self._modules = modules
         self._unknown = unknown
         self._views = singledispatch(unknown)
+        self._modules: dict[type | str, str] = {
+            kind: f"simrep.show.{module}" for kind, module in modules.items()
+        }
 
     def register(self, kind: type) -> Callable[[Show], Show]:
         """Decorate the function that shows results of a type: ``show(result, **options)``."""
         return cast(Callable[[Show], Show], self._views.register(kind))
+
+    def register_module(self, kind: type, module: str) -> None:
+        """Name a module that calls :meth:`register` and is slow to load, as matplotlib is."""
+        self._modules[kind] = module
 
     def __call__(self, result: object, *arguments: Any, **options: Any) -> Any:
         """Show a result.
@@ -55,8 +61,9 @@ class View:
         kind = type(result)
         if self._views.dispatch(kind) is self._unknown:
             for base in kind.__mro__:
-                if base.__name__ in self._modules:
-                    import_module(f"simrep.show.{self._modules[base.__name__]}")
+                module = self._modules.get(base) or self._modules.get(base.__name__)
+                if module is not None:
+                    import_module(module)
                     break
         return self._views.dispatch(kind)(result, *arguments, **options)
 
@@ -64,24 +71,37 @@ class View:
 tables = View(
     "tables",
     {
+        "Analytic": "text.analytic",
+        "Comparison": "text.comparison",
         "Explanation": "text.why",
+        "Product": "text.plan",
+        "Rate": "text.plan",
         "Result": "text.run",
+        "Sensitivity": "text.sensitivity",
         "StallExplanation": "text.why",
+        "Sweep": "text.sweep",
         "TailExplanation": "text.why",
+        "Threshold": "text.plan",
     },
 )
 plot = View(
     "figure",
     {
+        "Comparison": "plot.comparison",
         "Explanation": "plot.why.spacetime",
+        "Product": "plot.plan",
+        "Rate": "plot.plan",
         "Result": "plot.run",
+        "Sensitivity": "plot.sensitivity",
         "StallExplanation": "plot.why.stall",
+        "Sweep": "plot.sweep",
         "TailExplanation": "plot.why.tail",
+        "Threshold": "plot.plan",
     },
 )
 animate = View("film", {"Explanation": "plot.why.animation"})
 trace = View("trace", {"Explanation": "text.chrome_trace"})
-html = View("page", {})
+html = View("page", {"Sweep": "text.sweep"})
 
 VIEWS = {"tables": tables, "plot": plot, "animate": animate, "trace": trace, "html": html}
 """By the name of the method of a result."""

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from math import isfinite, nan
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from simrep.errors import ScenarioError
 from simrep.measure.confidence import Interval, mean_interval
 from simrep.measure.json_values import plain
 from simrep.runs.notices import percentile_notice, precision_notice
-from simrep.runs.text import as_text
+from simrep.runs.report import Report
 from simrep.whatif.point import How, Outcome
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
-    from rich.console import Group
 
-__all__ = ["Kind", "Sweep", "SweepPoint"]
+__all__ = ["Kind", "Sweep", "SweepPoint", "check_ending"]
 
 Kind = Literal["lines", "heat"]
+
+_ENDINGS = (".csv", ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def _notices(outcome: Outcome, how: How) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Sweep:
+class Sweep(Report):
     """A scenario at many points.
 
     Attributes
@@ -115,6 +118,8 @@ class Sweep:
         What computed the first point.
     """
 
+    width = 120
+
     name: str
     factors: tuple[str, ...]
     figures: tuple[str, ...]
@@ -126,22 +131,45 @@ class Sweep:
     versions: Mapping[str, str]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for every point: its levels, then the figures with their 95 % intervals."""
-        from simrep.show.text.sweep import rows
+        """A row for every point: its levels, then the figures with their 95 % intervals.
 
-        return rows(self)
+        The interval of FIGURE is in ``FIGURE.low`` and ``FIGURE.high``.
+        """
+        return [self._row(point) for point in self.points]
 
-    def to_frame(self) -> pd.DataFrame:
-        """The same as a table of pandas."""
-        import pandas as pd
+    _rows = rows
 
-        return pd.DataFrame(self.rows())
+    def _row(self, point: SweepPoint) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            **point.labels,
+            "seed": self.seed,
+            "replications": point.replications,
+            "warmup_s": point.warmup_s,
+        }
+        for figure in self.figures:
+            found = point.interval(figure)
+            row[figure] = point.mean(figure)
+            row[f"{figure}.low"] = None if found is None else found.low
+            row[f"{figure}.high"] = None if found is None else found.high
+        row["error"] = point.error
+        return row
 
     def save(self, path: str | Path) -> None:
-        """Write the rows as ``.csv`` or ``.parquet``, which needs pandas and pyarrow."""
-        from simrep.show.text.sweep import save
+        """Write the rows as ``.csv`` or ``.parquet``, which needs pandas and pyarrow.
 
-        save(self, Path(path))
+        Numbers of a CSV file are those of the simulation, digit by digit.
+        """
+        path = Path(path)
+        check_ending(path)
+        if path.suffix.lower() == ".parquet":
+            self.to_frame().to_parquet(path, index=False)
+            return
+        rows = self.rows()
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]) if rows else list(self.factors))
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({name: _written(value) for name, value in row.items()})
 
     def plot(
         self, path: str | Path | None = None, *, of: str | None = None, kind: Kind | None = None
@@ -157,9 +185,8 @@ class Sweep:
         kind : {"lines", "heat"}, optional
             Default: lines; of the points of a Latin hypercube, points over every factor.
         """
-        from simrep.show.plot.sweep import plot_sweep
-
-        return plot_sweep(self, path, of=of, kind=kind)
+        figure: Figure = self._view("plot", path, of=of, kind=kind)
+        return figure
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it; what is not a number becomes None."""
@@ -192,20 +219,32 @@ class Sweep:
             }
         )
 
-    def tables(self) -> Group:
-        """A table for a terminal; ``rich.print(found.tables())`` or ``print(found)``."""
-        from simrep.show.text.sweep import tables
-
-        return tables(self)
-
-    def __str__(self) -> str:
-        return as_text(self.tables(), 120)
-
     def __repr__(self) -> str:
         factors = ", ".join(self.factors)
         return f"<Sweep {len(self.points)} points over {factors}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
-        from simrep.show.text.sweep import html
+        page: str = self._view("html")
+        return page
 
-        return html(self)
+
+def check_ending(path: Path) -> None:
+    """Refuse a file of a kind that cannot be written here, before the work and not after it.
+
+    Raises
+    ------
+    ScenarioError
+        If it is neither CSV nor Parquet, or what writes Parquet is not installed.
+    """
+    if path.suffix.lower() not in _ENDINGS:
+        raise ScenarioError("--out", f"cannot write {path.name!r}", "endings: .csv, .parquet")
+    if path.suffix.lower() == ".parquet":
+        for package in ("pandas", "pyarrow"):
+            if find_spec(package) is None:
+                raise ScenarioError(
+                    "--out", f"Parquet needs {package}", "pip install 'simrep[parquet]'"
+                )
+
+
+def _written(value: Any) -> Any:
+    return "" if isinstance(value, float) and not isfinite(value) else value

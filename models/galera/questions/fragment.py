@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from simrep.models.galera.questions.fragment_size_result import FragmentSizes, size_text
 from simrep.models.galera.questions.fragment_sizes import fragment_sizes
 from simrep.scenario import Scenario
+from simrep.show.views import plot, tables
 from simrep.whatif.plan.answer import Answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.console import RenderableType
+    from rich.console import Group
 
 __all__ = ["LargestFragment", "largest_fragment"]
 
@@ -30,16 +31,23 @@ class LargestFragment(Answer):
 
     sizes: FragmentSizes
 
-    def _body(self) -> RenderableType:
-        return self.sizes.tables()
-
     def _rows(self) -> list[dict[str, Any]]:
         """A row per size."""
         return self.sizes._rows()
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Time, payload and stall over the size."""
-        return self.sizes.plot(path)
+
+@tables.register(LargestFragment)
+def largest_fragment_tables(answer: LargestFragment) -> Group:
+    """All that was simulated."""
+    from simrep.show.text.plan import answer_tables
+
+    return answer_tables(answer, answer.sizes.tables())
+
+
+@plot.register(LargestFragment)
+def plot_largest_fragment(answer: LargestFragment, path: str | Path | None = None) -> Figure:
+    """Time, payload and stall over the size."""
+    return answer.sizes.plot(path)
 
 
 def largest_fragment(scenario: Scenario, **options: Any) -> LargestFragment:

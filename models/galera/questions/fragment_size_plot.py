@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
-from simrep.models.galera.questions.fragment_size_result import size_text
+from simrep.models.galera.questions.fragment_size_result import (
+    FragmentSize,
+    FragmentSizes,
+    size_text,
+)
 from simrep.show.plot.style import GREY, PALETTE, Sheet, decade_ticks, save, styled
-
-if TYPE_CHECKING:
-    from simrep.models.galera.questions.fragment_size_result import FragmentSize, FragmentSizes
+from simrep.show.views import plot
 
 __all__ = ["plot_fragment_sizes"]
 
@@ -23,6 +24,7 @@ _FAR_APART = 8.0  # times whose range is wider are on a logarithmic axis
 _MARGIN = 1.6  # of the size axis beyond the outermost sizes, as a factor
 
 
+@plot.register(FragmentSizes)
 def plot_fragment_sizes(found: FragmentSizes, path: str | Path | None = None) -> Sheet:
     """Draw time, payload and stall over the fragment size, with the recommended range shaded.
 

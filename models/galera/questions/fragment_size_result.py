@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from math import isfinite
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, cast
 
+from simrep.measure.json_values import plain
 from simrep.runs.report import Report
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from rich.console import Group
+from simrep.show.views import plot, tables
 
 __all__ = ["Criteria", "Criterion", "FragmentSize", "FragmentSizes", "size_text"]
 
@@ -193,39 +189,14 @@ class FragmentSizes(Report):
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""
-        criteria = self.criteria
-        recommended = self.recommended
-        return {
-            "title": self.title,
-            "transaction": self.transaction,
-            "unit": self.unit,
-            "whole": self.whole,
-            "criteria": {f.name: getattr(criteria, f.name) for f in fields(criteria)},
-            "before_tps": _finite(self.before_tps),
-            "without": _row(self.without),
-            "sizes": [_row(one) for one in self.sizes],
-            "skipped": list(self.skipped),
-            "recommended": [one.size for one in recommended],
-            "compromise": None if self.compromise is None else self.compromise.size,
-            "interval_s": self.interval_s,
-            "seed": self.seed,
-            "replications": self.replications,
-            "complete": self.complete,
-            "scenario": dict(self.scenario),
-            "versions": dict(self.versions),
-        }
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Time, payload and stall over the size; saved when a path is given."""
-        from simrep.models.galera.questions.fragment_size_plot import plot_fragment_sizes
-
-        return plot_fragment_sizes(self, path)
-
-    def tables(self) -> Group:
-        """Tables for a terminal; ``rich.print(found.tables())`` or ``print(found)``."""
-        from simrep.models.galera.questions.fragment_size_table import tables
-
-        return tables(self)
+        content: dict[str, Any] = {}
+        for one in fields(self):
+            content[one.name] = getattr(self, one.name)
+            if one.name == "skipped":
+                best = self.compromise
+                content["recommended"] = [size.size for size in self.recommended]
+                content["compromise"] = None if best is None else best.size
+        return cast(dict[str, Any], plain(content))
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per size, the one without streaming first."""
@@ -253,13 +224,5 @@ def size_text(size: int) -> str:
     return min([*texts, f"{size:,}"], key=len)
 
 
-def _row(one: FragmentSize) -> dict[str, Any]:
-    row = {f.name: _finite(getattr(one, f.name)) for f in fields(one)}
-    row["intervals"] = {name: list(bounds) for name, bounds in one.intervals.items()}
-    return row
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+tables.register_module(FragmentSizes, "simrep.models.galera.questions.fragment_size_table")
+plot.register_module(FragmentSizes, "simrep.models.galera.questions.fragment_size_plot")

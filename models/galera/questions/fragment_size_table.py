@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
 
 from simrep.measure.units import duration, number
 from simrep.models.galera.questions.fragment_size_result import (
@@ -11,47 +13,34 @@ from simrep.models.galera.questions.fragment_size_result import (
     FragmentSizes,
     size_text,
 )
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
-
-__all__ = ["tables", "verdict"]
+from simrep.show.text.layout import closing, table, title
+from simrep.show.views import tables
 
 
-def tables(found: FragmentSizes) -> Group:
+@tables.register(FragmentSizes)
+def fragment_size_tables(found: FragmentSizes) -> Group:
     """A row per size, the one without streaming first, and the verdict."""
-    from rich.console import Group
-    from rich.text import Text
-
-    title = f"{found.title}: " if found.title else ""
+    name = f"{found.title}: " if found.title else ""
     heading = (
-        f"{title}transaction {found.transaction!r}, {size_text(found.whole)} {found.unit}, beside "
+        f"{name}transaction {found.transaction!r}, {size_text(found.whole)} {found.unit}, beside "
         f"{number(found.before_tps)} transactions/s"
     )
-    return Group(
-        Text(heading, style="bold"),
-        _table(found),
-        Text("\n".join([*verdict(found), _closing(found)])),
+    missing = "" if found.complete else "sizes are missing"
+    notes = closing([*_verdict(found), "", *_notes(found)], missing=missing)
+    return Group(title(heading), _sizes(found), notes)
+
+
+def _sizes(found: FragmentSizes) -> Table:
+    heads = (
+        *(found.unit, "fragments", "time", "slowdown", "payload", "stall"),
+        *("locked", "elsewhere", "paused", ""),
     )
-
-
-def _table(found: FragmentSizes) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in (
-        found.unit, "fragments", "time", "slowdown", "payload", "stall",
-        "locked", "elsewhere", "paused",
-    ):  # fmt: skip
-        table.add_column(name, justify="right")
-    table.add_column("", no_wrap=True)
+    sizes = table(heads, "r" * (len(heads) - 1) + "L")
     chosen = found.recommended
     for one in (found.without, *found.sizes):
         style = "green" if one in chosen else None
-        table.add_row(*_cells(one), _mark(one, chosen), style=style)
-    return table
+        sizes.add_row(*_cells(one), _mark(one, chosen), style=style)
+    return sizes
 
 
 def _cells(one: FragmentSize) -> Iterator[str]:
@@ -74,7 +63,7 @@ def _mark(one: FragmentSize, chosen: tuple[FragmentSize, ...]) -> str:
     return "no: " + ", ".join(one.failing) if one.failing else "good"
 
 
-def verdict(found: FragmentSizes) -> list[str]:
+def _verdict(found: FragmentSizes) -> list[str]:
     """What to do, in sentences."""
     lines = []
     if found.without.recommended:
@@ -140,16 +129,11 @@ def _setting(found: FragmentSizes, one: FragmentSize) -> str:
     )
 
 
-def _closing(found: FragmentSizes) -> str:
+def _notes(found: FragmentSizes) -> Iterator[str]:
     runs = "1 replication" if found.replications == 1 else f"{found.replications} replications"
-    lines = [
-        f"Stalls in whole intervals of {duration(found.interval_s)}. {runs}, seed {found.seed}."
-    ]
+    yield f"Stalls in whole intervals of {duration(found.interval_s)}. {runs}, seed {found.seed}."
     if found.replications > 1:
-        lines.append("± is half of a 95 % interval of the mean; stalls are the longest of all.")
-    if not found.complete:
-        lines.append("Interrupted: sizes are missing.")
-    return "\n" + "\n".join(lines)
+        yield "± is half of a 95 % interval of the mean; stalls are the longest of all."
 
 
 def _percent(share: float) -> str:

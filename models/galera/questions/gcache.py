@@ -23,12 +23,13 @@ from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.executor import collected
 from simrep.runs.result import Result
 from simrep.scenario import Scenario
-from simrep.whatif.plan.answer import Answer, table_of
+from simrep.show.views import plot, tables
+from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.prepared import prepared
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.console import RenderableType
+    from rich.console import Group
 
 __all__ = ["Gcache", "gcache_bytes", "gcache_size"]
 
@@ -36,6 +37,7 @@ DEFAULT_BYTES = 128 << 20  # gcache.size, if nothing is set
 _SET_ASIDE = 128
 _MOST_SET_ASIDE = 1 << 20
 _MIB = 1 << 20
+_POINTS = 60  # of the figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -52,13 +54,6 @@ class Gcache(Answer):
     outage_s: float
     rates: tuple[tuple[float, float], ...]
 
-    def _body(self) -> RenderableType:
-        rows = [["outage", "gcache.size"]]
-        for hours in sorted({1.0, 2.0, 4.0, 8.0, 24.0, self.outage_s / 3600.0}):
-            needed = fmean(gcache_bytes(*rate, 3600.0 * hours) for rate in self.rates)
-            rows.append([_time(3600.0 * hours), _setting(needed)])
-        return table_of(rows)
-
     def _rows(self) -> list[dict[str, Any]]:
         """A row per replication."""
         return [
@@ -70,12 +65,6 @@ class Gcache(Answer):
             }
             for replication, (writesets, volume) in enumerate(self.rates)
         ]
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The size over the length of the outage."""
-        from simrep.models.galera.questions.gcache_plot import plot_gcache
-
-        return plot_gcache(self, path)
 
 
 def gcache_bytes(writesets_per_s: float, bytes_per_s: float, outage_s: float) -> float:
@@ -192,3 +181,47 @@ def _time(seconds: float) -> str:
     if seconds < 90.0:
         return f"{number(seconds)} s"
     return f"{number(seconds / 60.0)} min" if seconds < 5400.0 else f"{number(seconds / 3600.0)} h"
+
+
+@tables.register(Gcache)
+def gcache_tables(answer: Gcache) -> Group:
+    """A row per length of the outage."""
+    from simrep.show.text.layout import table
+    from simrep.show.text.plan import answer_tables
+
+    rows = []
+    for hours in sorted({1.0, 2.0, 4.0, 8.0, 24.0, answer.outage_s / 3600.0}):
+        needed = fmean(gcache_bytes(*rate, 3600.0 * hours) for rate in answer.rates)
+        rows.append((_time(3600.0 * hours), _setting(needed)))
+    return answer_tables(answer, table(("outage", "gcache.size"), "l", rows))
+
+
+@plot.register(Gcache)
+def plot_gcache(answer: Gcache, path: str | Path | None = None) -> Figure:
+    """The size with its interval, up to twice the outage that was asked for."""
+    from simrep.show.plot.style import PALETTE, Sheet, save, styled
+
+    hours = [2.0 * answer.outage_s / 3600.0 * step / _POINTS for step in range(1, _POINTS + 1)]
+    sizes = [
+        mean_interval([gcache_bytes(*rate, 3600.0 * one) / 1e6 for rate in answer.rates])
+        for one in hours
+    ]
+    with styled():
+        figure = Sheet(8.0, 4.4)
+        axes = figure.subplots()
+        axes.plot(hours, [one.mean for one in sizes], color=PALETTE[0], zorder=3)
+        axes.fill_between(hours, [one.low for one in sizes], [one.high for one in sizes],
+                          color=PALETTE[0], alpha=0.2, linewidth=0, zorder=2)  # fmt: skip
+        axes.axhline(DEFAULT_BYTES / 1e6, color=PALETTE[1], linewidth=1.2, linestyle=(0, (2, 2)),
+                     label="default, 128M", zorder=1)  # fmt: skip
+        if answer.value is not None:
+            axes.plot([answer.outage_s / 3600.0], [answer.value / 1e6], "o", color=PALETTE[0],
+                      label="asked for", zorder=4)  # fmt: skip
+        axes.set_xlim(0, hours[-1])
+        axes.set_ylim(0)
+        axes.set_xlabel("outage (h)")
+        axes.set_ylabel("gcache.size (MB)")
+        axes.set_title(answer.question)
+        axes.legend()
+        save(figure, path)
+    return figure

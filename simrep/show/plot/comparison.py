@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from simrep.measure.units import number
 from simrep.show.plot.style import GREY, PALETTE, Sheet, save, styled
-from simrep.whatif.verdict import name_of
-
-if TYPE_CHECKING:
-    from simrep.whatif.comparison import Comparison
+from simrep.show.views import plot
+from simrep.whatif.comparison import Comparison, name_of
 
 __all__ = ["plot_comparison"]
 
 _ROW = 0.5  # inches
 
 
+@plot.register(Comparison)
 def plot_comparison(comparison: Comparison, path: str | Path | None = None) -> Sheet:
     """Draw the ratio of each figure with its interval; hollow where no difference is seen.
 

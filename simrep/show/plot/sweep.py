@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,9 +16,8 @@ from simrep.measure.figures import unit_of
 from simrep.measure.units import describe, duration, number
 from simrep.show.plot.axes import path_label
 from simrep.show.plot.style import MARKERS, Sheet, colour, save, styled, value_ticks
-
-if TYPE_CHECKING:
-    from simrep.whatif.swept import Kind, Sweep, SweepPoint
+from simrep.show.views import plot
+from simrep.whatif.swept import Kind, Sweep, SweepPoint
 
 __all__ = ["plot_sweep"]
 
@@ -28,6 +27,7 @@ _SPARSE = 16  # with more ticks than that on an axis they would overlap
 _DARK = 0.55  # from here on, the colours of a heat map ask for white text
 
 
+@plot.register(Sweep)
 def plot_sweep(
     sweep: Sweep,
     path: str | Path | None = None,

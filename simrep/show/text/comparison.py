@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+
+from rich.console import Group
+from rich.text import Text
 
 from simrep.measure.confidence import Interval
 from simrep.measure.units import number
-from simrep.whatif.verdict import name_of, value_text
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
-
-    from simrep.whatif.comparison import Compared, Comparison
-
-__all__ = ["tables"]
+from simrep.show.text.layout import closing, table, title
+from simrep.show.views import tables
+from simrep.whatif.comparison import Compared, Comparison, name_of, value_text
 
 _NOTHING = 1.3  # a gain below it is hardly one
 
 
-def tables(comparison: Comparison) -> Group:
+@tables.register(Comparison)
+def comparison_tables(comparison: Comparison) -> Group:
     """The verdict, a row per figure, and what the intervals rest on."""
-    from rich.console import Group
-    from rich.text import Text
-
     a, b = comparison.labels
+    level = f"{100.0 * comparison.confidence:.3g} % interval"
+    heads = ("figure", a, b, f"{b} - {a}", level, f"{b} / {a}", level, "")
     return Group(
-        Text(f"{a} and {b}, seed {comparison.seed}, {comparison.pairs} pairs", style="bold"),
-        _table(comparison),
+        title(f"{a} and {b}, seed {comparison.seed}, {comparison.pairs} pairs"),
+        table(heads, rows=map(_cells, comparison.figures.values())),
         Text(comparison.verdict),
-        Text("\n" + _closing(comparison)),
+        closing(_notes(comparison), missing="" if comparison.complete else "pairs are missing"),
     )
-
-
-def _table(comparison: Comparison) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("figure")
-    a, b = comparison.labels
-    level = f"{100.0 * comparison.confidence:.3g} %"
-    for name in (a, b, f"{b} - {a}", f"{level} interval", f"{b} / {a}", f"{level} interval", ""):
-        table.add_column(name, justify="right")
-    for one in comparison.figures.values():
-        table.add_row(*_cells(one))
-    return table
 
 
 def _cells(one: Compared) -> list[str]:
@@ -64,15 +46,13 @@ def _ends(ratio: Interval) -> str:
     return f"{number(ratio.low)} .. {number(ratio.high)}"
 
 
-def _closing(comparison: Comparison) -> str:
-    lines = ["Both have the same random numbers, pair by pair."]
+def _notes(comparison: Comparison) -> Iterator[str]:
+    yield ""
+    yield "Both have the same random numbers, pair by pair."
     first = next(iter(comparison.figures.values()), None)
     if first is not None and first.gain is not None:
         alone = first.gain * comparison.pairs
-        saved = "as precise as about {} independent replications of each"
+        saved = f"as precise as about {number(alone, 2)} independent replications of each"
         if first.gain < _NOTHING:
             saved = "that saves next to nothing here: the two soon go ways of their own"
-        lines.append(f"For the {name_of(first.figure)}, {saved.format(number(alone, 2))}.")
-    if not comparison.complete:
-        lines.append("Interrupted: pairs are missing.")
-    return "\n".join(lines)
+        yield f"For the {name_of(first.figure)}, {saved}."

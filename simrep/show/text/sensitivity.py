@@ -4,48 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isfinite
-from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
 
 from simrep.measure.figures import unit_of
 from simrep.measure.units import duration, number
+from simrep.show.text.layout import closing, table, title
+from simrep.show.views import tables
+from simrep.whatif.sensitivity.result import Effect, Sensitivity
 
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
-
-    from simrep.whatif.sensitivity.result import Effect, Sensitivity
-
-__all__ = ["figure_text", "range_text", "short", "tables", "verdict"]
+__all__ = ["range_text", "short"]
 
 _SMALL = 1.1  # factors below are told by a digit more
 _MOSTLY = 0.8  # of a direction: what is above is called so
 
 
-def tables(found: Sensitivity) -> Group:
+@tables.register(Sensitivity)
+def sensitivity_tables(found: Sensitivity) -> Group:
     """A row per number, and the verdict."""
-    from rich.console import Group
-    from rich.text import Text
-
-    title = f"{found.title}: " if found.title else ""
-    heading = f"{title}what moves {found.of} ({figure_text(found, found.base)})"
-    return Group(
-        Text(heading, style="bold"),
-        _table(found),
-        Text("\n".join([*verdict(found), "", *_closing(found)])),
-    )
+    name = f"{found.title}: " if found.title else ""
+    heading = f"{name}what moves {found.of} ({figure_text(found, found.base)})"
+    missing = "" if found.complete else "fewer points than asked for"
+    notes = closing([*_verdict(found), "", *_notes(found)], missing=missing)
+    return Group(title(heading), _effects(found), notes)
 
 
-def _table(found: Sensitivity) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("number")
-    for name in ("range", "at its low end", "at its high end", "effect", "95 %", "alone"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+def _effects(found: Sensitivity) -> Table:
+    heads = ("number", "range", "at its low end", "at its high end", "effect", "95 %", "alone", "")
+    effects = table(heads, "lrrrrrrl")
     for one in found.effects:
-        table.add_row(
+        effects.add_row(
             short(one.path),
             range_text(one),
             figure_text(found, one.at_low),
@@ -56,7 +45,7 @@ def _table(found: Sensitivity) -> Table:
             _remark(one),
             style=None if one.above_chance else "dim",
         )
-    return table
+    return effects
 
 
 def short(path: str) -> str:
@@ -95,12 +84,8 @@ def _remark(one: Effect) -> str:
     return "lowers" if one.direction < -_MOSTLY else "both ways"
 
 
-def verdict(found: Sensitivity) -> list[str]:
+def _verdict(found: Sensitivity) -> Iterator[str]:
     """What to make of it, in sentences."""
-    return list(_said(found))
-
-
-def _said(found: Sensitivity) -> Iterator[str]:
     sure = [one for one in found.effects if one.above_chance]
     if not sure:
         yield f"Nothing that was varied moves {found.of} more than chance does."
@@ -126,7 +111,7 @@ def _amount(found: Sensitivity, one: Effect) -> str:
     return f"{size} over its range ({low} to {high})"
 
 
-def _closing(found: Sensitivity) -> Iterator[str]:
+def _notes(found: Sensitivity) -> Iterator[str]:
     chance = (
         f"{100.0 * found.noise:.2g} %"
         if found.scale == "factor"
@@ -140,5 +125,3 @@ def _closing(found: Sensitivity) -> Iterator[str]:
     yield (
         f"{found.method.capitalize()}, {found.points} {what}, {found.runs} runs, seed {found.seed}."
     )
-    if not found.complete:
-        yield "Interrupted: fewer points than asked for."

@@ -2,107 +2,35 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
-from importlib.util import find_spec
-from math import isfinite
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from simrep.errors import ScenarioError
+from rich.console import Group
+
 from simrep.measure.figures import unit_of
 from simrep.measure.units import duration, number
+from simrep.show.text.layout import closing, table, title
+from simrep.show.views import html, tables
 from simrep.whatif.point import FIGURES
-
-if TYPE_CHECKING:
-    from rich.console import Group
-
-    from simrep.whatif.swept import Sweep, SweepPoint
-
-__all__ = ["check_ending", "html", "rows", "save", "tables"]
+from simrep.whatif.swept import Sweep, SweepPoint
 
 _SHOWN = ("throughput_tps", "latency_s.p95")  # beside what the sweep is about
 _LEAST = 0.1  # percent; narrower intervals are not printed more finely
 _NOTICES = 4  # so many kinds are printed
-_ENDINGS = (".csv", ".parquet")
 
 
-def rows(sweep: Sweep) -> list[dict[str, Any]]:
-    """A row for every point; the interval of FIGURE is in ``FIGURE.low`` and ``FIGURE.high``."""
-    return [_row(sweep, point) for point in sweep.points]
-
-
-def _row(sweep: Sweep, point: SweepPoint) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        **point.labels,
-        "seed": sweep.seed,
-        "replications": point.replications,
-        "warmup_s": point.warmup_s,
-    }
-    for figure in sweep.figures:
-        found = point.interval(figure)
-        row[figure] = point.mean(figure)
-        row[f"{figure}.low"] = None if found is None else found.low
-        row[f"{figure}.high"] = None if found is None else found.high
-    row["error"] = point.error
-    return row
-
-
-def check_ending(path: Path) -> None:
-    """Refuse a file of a kind that cannot be written here, before the work and not after it.
-
-    Raises
-    ------
-    ScenarioError
-        If it is neither CSV nor Parquet, or what writes Parquet is not installed.
-    """
-    if path.suffix.lower() not in _ENDINGS:
-        raise ScenarioError("--out", f"cannot write {path.name!r}", "endings: .csv, .parquet")
-    if path.suffix.lower() == ".parquet":
-        for package in ("pandas", "pyarrow"):
-            if find_spec(package) is None:
-                raise ScenarioError(
-                    "--out", f"Parquet needs {package}", "pip install 'simrep[parquet]'"
-                )
-
-
-def save(sweep: Sweep, path: Path) -> None:
-    """Write all rows; numbers of a CSV file are those of the simulation, digit by digit."""
-    check_ending(path)
-    if path.suffix.lower() == ".parquet":
-        sweep.to_frame().to_parquet(path, index=False)
-        return
-    found = rows(sweep)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]) if found else list(sweep.factors))
-        writer.writeheader()
-        for row in found:
-            writer.writerow({name: _plain(value) for name, value in row.items()})
-
-
-def _plain(value: Any) -> Any:
-    return "" if isinstance(value, float) and not isfinite(value) else value
-
-
-def tables(sweep: Sweep) -> Group:
+@tables.register(Sweep)
+def sweep_tables(sweep: Sweep) -> Group:
     """Levels, and a few figures with half of their intervals; notices below."""
-    from rich import box
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in _headings(sweep):
-        table.add_column(heading, justify="right")
-    for row in _cells(sweep):
-        table.add_row(*row)
-    title = f"{sweep.name or 'Sweep'}, {len(sweep.points)} points, seed {sweep.seed}"
-    return Group(Text(title, style="bold"), table, *(Text(line) for line in _remarks(sweep)))
+    heading = f"{sweep.name or 'Sweep'}, {len(sweep.points)} points, seed {sweep.seed}"
+    points = table(_headings(sweep), "r", _cells(sweep), edges=True)
+    return Group(title(heading), points, closing(_remarks(sweep)))
 
 
-def html(sweep: Sweep) -> str:
+@html.register(Sweep)
+def sweep_page(sweep: Sweep) -> str:
     """The same for a notebook."""
     head = "".join(f"<th>{escape(heading)}</th>" for heading in _headings(sweep))
     body = "".join(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.setup import Setup, setup_of
-from simrep.runs.text import as_text
+from simrep.runs.report import Report
 from simrep.scenario import Scenario, load
 from simrep.whatif.analytic.doubts import contention, doubts
 from simrep.whatif.analytic.solve import NoSolutionError, Solution, solve
@@ -24,7 +24,7 @@ __all__ = ["Analytic", "analytic"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Analytic:
+class Analytic(Report):
     """What closed forms say of a scenario, or why they say nothing.
 
     Attributes
@@ -84,17 +84,12 @@ class Analytic:
 
     def tables(self, result: Result | None = None) -> Group:
         """Tables for a terminal; with a simulation, beside it."""
-        from simrep.show.text.opinion import tables
+        tables: Group = self._view("tables", result)
+        return tables
 
-        return tables(self, result)
-
-    def _repr_html_(self) -> str:
-        from simrep.runs.text import as_html
-
-        return as_html(self.tables(), 100)
-
-    def __str__(self) -> str:
-        return as_text(self.tables(), 100)
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per stage of the latency."""
+        return [{"stage": name, "seconds": seconds} for name, seconds in self.stages_s.items()]
 
     def __repr__(self) -> str:
         if not self.holds:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
@@ -18,20 +18,15 @@ from simrep.runs.notices import percentile_notice
 from simrep.runs.result import Result
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Objective
-from simrep.whatif.plan.answer import Answer, table_of
+from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.candidates import Candidate, candidates
 from simrep.whatif.plan.prepared import prepared
 from simrep.whatif.plan.regions import round_trips
 from simrep.whatif.plan.tried import Tried, judged
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from rich.console import RenderableType
-
 __all__ = ["Product", "Ranked", "rank_products"]
 
 _ORDER = {"met": 0, "open": 1, "failed": 2}
-_WORDS = {"met": "yes", "open": "perhaps", "failed": "no"}
 _MOSTLY = 0.4  # of the latency: a stage with less is not what decides
 
 
@@ -77,20 +72,6 @@ class Product(Answer):
         met = [one for one in self.ranked if one.tried.verdict == "met"]
         return met[0] if met else None
 
-    def _body(self) -> RenderableType:
-        conditions = self.objective.conditions
-        heads = [condition.name for condition in conditions]
-        rows = [["product", "servers", "met", *heads, "why"]]
-        for one in self.ranked:
-            texts = [
-                condition.text(mean)
-                for condition, mean in zip(conditions, one.tried.means, strict=True)
-            ]
-            verdict = _WORDS[one.tried.verdict]
-            candidate = one.candidate
-            rows.append([candidate.product, candidate.servers, verdict, *texts, one.reason])
-        return table_of(rows, words=3)
-
     def _rows(self) -> list[dict[str, Any]]:
         """A row per candidate, the best first."""
         rows = []
@@ -109,12 +90,6 @@ class Product(Answer):
             loss = one.candidate.loss
             rows.append({**row, "spare": one.spare, "loss": loss, "reason": one.reason})
         return rows
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The figures of the objective, candidate by candidate."""
-        from simrep.show.plot.products import plot_products
-
-        return plot_products(self, path)
 
 
 def rank_products(

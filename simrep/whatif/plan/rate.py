@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
@@ -16,11 +15,7 @@ from simrep.measure.units import number
 from simrep.runs.executor import collected, in_order
 from simrep.runs.sustain import CLIENTS, SustainedRate, sustainable_rate
 from simrep.scenario import Scenario
-from simrep.whatif.plan.answer import Answer, table_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from rich.console import RenderableType
+from simrep.whatif.plan.answer import Answer
 
 __all__ = ["Rate", "highest_rate"]
 
@@ -36,13 +31,6 @@ class Rate(Answer):
     """
 
     searches: tuple[SustainedRate, ...]
-
-    def _body(self) -> RenderableType:
-        rows = [["replication", "sustained", "not sustained", "probes", "limited by"]]
-        for replication, one in enumerate(self.searches):
-            ends = (number(one.low_tps), number(one.high_tps))
-            rows.append([str(replication), *ends, str(len(one.probes)), one.limited_by])
-        return table_of(rows)
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per rate that was tried."""
@@ -60,12 +48,6 @@ class Rate(Answer):
             for replication, one in enumerate(self.searches)
             for probe in one.probes
         ]
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The drift of every rate that was tried."""
-        from simrep.show.plot.rate import plot_rate
-
-        return plot_rate(self, path)
 
 
 def highest_rate(

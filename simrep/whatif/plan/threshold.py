@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
@@ -15,15 +14,11 @@ from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.notices import percentile_notice
 from simrep.scenario import Scenario
-from simrep.whatif.objective import Condition, Objective
-from simrep.whatif.plan.answer import Answer, table_of
+from simrep.whatif.objective import Objective
+from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.prepared import prepared
 from simrep.whatif.plan.search import Found, Grid, Sample, search
 from simrep.whatif.plan.tried import Tried
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from rich.console import RenderableType
 
 __all__ = ["SearchOptions", "Threshold", "Varied", "runs_of", "threshold"]
 
@@ -87,18 +82,6 @@ class Threshold(Answer):
     tried: tuple[Tried, ...]
     monotone: bool = True
 
-    def _body(self) -> RenderableType:
-        conditions = self.objective.conditions
-        rows = [[self.varied.name, *(str(one) for one in conditions), "replications", ""]]
-        for one in self.tried:
-            cells = [
-                _cell(*pair) for pair in zip(conditions, one.means, one.intervals, strict=True)
-            ]
-            rows.append(
-                [self.varied.text(one.value), *cells, str(one.replications), _WORDS[one.verdict]]
-            )
-        return table_of(rows)
-
     def _rows(self) -> list[dict[str, Any]]:
         """A row per value that was tried."""
         rows = []
@@ -112,20 +95,6 @@ class Threshold(Answer):
                 row[f"{condition.figure}_high"] = interval.high
             rows.append({**row, "replications": one.replications})
         return rows
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Each figure over the values that were tried, its limit, and where it is crossed."""
-        from simrep.show.plot.threshold import plot_threshold
-
-        return plot_threshold(self, path)
-
-
-_WORDS = {"met": "met", "failed": "not met", "open": "open"}
-
-
-def _cell(condition: Condition, mean: float, interval: Any) -> str:
-    low, high = condition.text(interval.low), condition.text(interval.high)
-    return condition.text(mean) if low == high else f"{condition.text(mean)} ({low} .. {high})"
 
 
 def runs_of(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from math import isfinite
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from simrep.runs.text import as_text
+from simrep.measure.json_values import plain
+from simrep.runs.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
-    from rich.console import Group
 
 __all__ = ["Effect", "Sensitivity"]
+
+_COLUMNS = [
+    *("path", "low", "high", "at_low", "at_high", "effect", "effect_low", "effect_high"),
+    *("direction", "alone", "above_chance"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Sensitivity:
+class Sensitivity(Report):
     """What moves a figure of a scenario, the most important first.
 
     Attributes
@@ -89,6 +91,8 @@ class Sensitivity:
     scenario, versions : mapping
     """
 
+    width = 120
+
     title: str
     of: str
     method: Literal["morris", "sobol"]
@@ -110,54 +114,20 @@ class Sensitivity:
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""
         content = {one.name: getattr(self, one.name) for one in fields(self)}
-        content["effects"] = [_row(one) for one in self.effects]
-        content["unused"] = list(self.unused)
-        content["scenario"], content["versions"] = dict(self.scenario), dict(self.versions)
-        return content
+        return cast(dict[str, Any], plain(content))
 
     def to_frame(self) -> pd.DataFrame:
         """A row per number, the most important first."""
         import pandas as pd
 
-        names = [one.name for one in fields(Effect)]
-        rows = [[getattr(one, name) for name in names] for one in self.effects]
-        frame = pd.DataFrame(rows, columns=names)
-        low, high = zip(*frame.pop("interval"), strict=True) if rows else ((), ())
-        position = names.index("effect") + 1
-        frame.insert(position, "effect_low", list(low))
-        frame.insert(position + 1, "effect_high", list(high))
-        return frame
+        return pd.DataFrame(self._rows(), columns=_COLUMNS)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """A tornado plot; saved when a path is given."""
-        from simrep.show.plot.tornado import plot_tornado
-
-        return plot_tornado(self, path)
-
-    def tables(self) -> Group:
-        """Tables for a terminal; ``rich.print(found.tables())`` or ``print(found)``."""
-        from simrep.show.text.sensitivity import tables
-
-        return tables(self)
-
-    def _repr_html_(self) -> str:
-        from simrep.runs.text import as_html
-
-        return as_html(self.tables(), 120)
-
-    def __str__(self) -> str:
-        return as_text(self.tables(), 120)
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = [asdict(one) for one in self.effects]
+        for row in rows:
+            row["effect_low"], row["effect_high"] = row.pop("interval")
+        return rows
 
     def __repr__(self) -> str:
         first = ", ".join(one.path for one in self.effects[:3]) or "nothing"
         return f"<Sensitivity of {self.of} by {self.method}: {first}>"
-
-
-def _row(one: Effect) -> dict[str, Any]:
-    row = {field.name: _finite(getattr(one, field.name)) for field in fields(one)}
-    row["interval"] = list(one.interval)
-    return row
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not isfinite(value) else value

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 
 from simrep.measure.figures import unit_of
 from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, save, styled, value_ticks
 from simrep.show.text.sensitivity import range_text, short
-
-if TYPE_CHECKING:
-    from simrep.whatif.sensitivity.result import Sensitivity
+from simrep.show.views import plot
+from simrep.whatif.sensitivity.result import Sensitivity
 
 __all__ = ["plot_tornado"]
 
@@ -21,6 +19,7 @@ _SHOWN = 15
 _FAR_APART = 8.0  # figures whose range is wider are on a logarithmic axis
 
 
+@plot.register(Sensitivity)
 def plot_tornado(found: Sensitivity, path: str | Path | None = None) -> Sheet:
     """Draw what every number does to the figure, the most important on top.
 

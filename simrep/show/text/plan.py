@@ -1,0 +1,93 @@
+"""Answers to inverse questions as text: the question, what was simulated, the answer and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from simrep.measure.confidence import Interval
+from simrep.measure.units import number
+from simrep.show.text.layout import closing, table, title
+from simrep.show.views import tables
+from simrep.whatif.objective import Condition
+from simrep.whatif.plan.answer import Answer
+from simrep.whatif.plan.product import Product
+from simrep.whatif.plan.rate import Rate
+from simrep.whatif.plan.threshold import Threshold
+
+__all__ = ["answer_tables"]
+
+_WORDS = {"met": "met", "failed": "not met", "open": "open"}
+_MEETS = {"met": "yes", "failed": "no", "open": "perhaps"}
+
+
+def answer_tables(answer: Answer, simulated: RenderableType) -> Group:
+    """An answer around a table of what was simulated, for every kind of question."""
+    missing = "" if answer.complete else "the search is not over"
+    notes = [closing(["", *answer.notes], missing=missing)] if answer.notes or missing else []
+    heading = f"{answer.question}, seed {answer.seed}"
+    return Group(title(heading), simulated, Text(answer.sentence), *notes)
+
+
+@tables.register(Threshold)
+def threshold_tables(answer: Threshold) -> Group:
+    """A row per value that was tried."""
+    conditions = answer.objective.conditions
+    heads = [answer.varied.name, *(str(one) for one in conditions), "replications", ""]
+    rows = (
+        (
+            answer.varied.text(one.value),
+            *map(_cell, conditions, one.means, one.intervals),
+            str(one.replications),
+            _WORDS[one.verdict],
+        )
+        for one in answer.tried
+    )
+    return answer_tables(answer, table(heads, _columns(heads), rows))
+
+
+@tables.register(Rate)
+def rate_tables(answer: Rate) -> Group:
+    """A row per search."""
+    heads = ("replication", "sustained", "not sustained", "probes", "limited by")
+    rows = (
+        (
+            str(place),
+            number(one.low_tps),
+            number(one.high_tps),
+            str(len(one.probes)),
+            one.limited_by,
+        )
+        for place, one in enumerate(answer.searches)
+    )
+    return answer_tables(answer, table(heads, _columns(heads), rows))
+
+
+@tables.register(Product)
+def product_tables(answer: Product) -> Group:
+    """A row per candidate."""
+    conditions = answer.objective.conditions
+    heads = ["product", "servers", "met", *(condition.name for condition in conditions), "why"]
+    rows = (
+        (
+            one.candidate.product,
+            one.candidate.servers,
+            _MEETS[one.tried.verdict],
+            *(c.text(mean) for c, mean in zip(conditions, one.tried.means, strict=True)),
+            one.reason,
+        )
+        for one in answer.ranked
+    )
+    return answer_tables(answer, table(heads, _columns(heads, words=3), rows))
+
+
+def _columns(heads: Sequence[str], words: int = 1) -> str:
+    """Words at the left, then numbers, and words in the last column."""
+    return "l" * words + "r" * (len(heads) - words - 1) + "l"
+
+
+def _cell(condition: Condition, mean: float, interval: Interval) -> str:
+    low, high = condition.text(interval.low), condition.text(interval.high)
+    return condition.text(mean) if low == high else f"{condition.text(mean)} ({low} .. {high})"
