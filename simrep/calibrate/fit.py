@@ -23,7 +23,7 @@ from simrep.calibrate.discrepancy import covariance_of, discrepancy_of
 from simrep.calibrate.fit_result import Estimate, FitResult
 from simrep.calibrate.identify import informed, knowledge
 from simrep.calibrate.measured_figures import CalibrationError, MeasuredFigures
-from simrep.calibrate.objective import Objective, Progress, Trials
+from simrep.calibrate.misfit import Misfit, Progress, Trials
 from simrep.calibrate.parameters import chosen_parameters
 from simrep.contract.card import unit_of
 from simrep.contract.model import find_model
@@ -114,16 +114,16 @@ def fit(
     if not figures.observations:
         raise CalibrationError(f"{dataset.name}: no figure of these cells can be compared")
 
-    def objective(count: int) -> Objective:
-        return Objective(figures, wanted, trials, replications=count, seed=seed, executor=executor)
+    def misfit(count: int) -> Misfit:
+        return Misfit(figures, wanted, trials, replications=count, seed=seed, executor=executor)
 
     sampled = None
     try:
-        last = objective(replications)
+        last = misfit(replications)
         if keep:
             found = _Found(_present(dataset, chosen, wanted), converged=True)
         else:
-            found = _search(objective, last, replications, max_steps)
+            found = _search(misfit, last, replications, max_steps)
         sensitivity = last.sensitivity(found.x)
         if posterior:
             from simrep.calibrate.posterior import sample
@@ -198,19 +198,19 @@ def _present(dataset: Dataset, series: SeriesTable, wanted: Sequence[Parameter])
 
 
 def _search(
-    objective: Callable[[int], Objective], last: Objective, replications: int, max_steps: int
+    misfit: Callable[[int], Misfit], last: Misfit, replications: int, max_steps: int
 ) -> _Found:
     """Least squares, first with few replications and then with all."""
     x = np.clip(last.start, last.low, last.high)
     coarse = max(1, replications // _COARSE)
     if coarse < replications:
-        few = objective(coarse)
+        few = misfit(coarse)
         x = _descend(few, x, few.jacobian, _COARSE_TOLERANCE, max_steps).x
     return _descend(last, x, last.wide_jacobian, _TOLERANCE, max_steps)
 
 
 def _descend(
-    objective: Objective,
+    misfit: Misfit,
     start: Floats,
     jacobian: Callable[[Floats], Floats],
     tolerance: float,
@@ -219,11 +219,11 @@ def _descend(
     from scipy.optimize import least_squares
 
     found = least_squares(
-        objective.residuals,
+        misfit.residuals,
         start,
         jacobian,
-        bounds=(objective.low, objective.high),
-        x_scale=objective.sigmas,
+        bounds=(misfit.low, misfit.high),
+        x_scale=misfit.sigmas,
         ftol=tolerance,
         xtol=tolerance,
         gtol=None,
@@ -237,14 +237,14 @@ def _result(
     series: SeriesTable,
     model: str,
     wanted: Sequence[Parameter],
-    objective: Objective,
+    misfit: Misfit,
     found: _Found,
     sensitivity: Floats,
     sampled: Posterior | None,
 ) -> FitResult:
-    figures, sigmas = objective.figures, objective.sigmas
-    [values] = objective.values([found.x])
-    residuals = objective.residuals(found.x)
+    figures, sigmas = misfit.figures, misfit.sigmas
+    [values] = misfit.values([found.x])
+    residuals = misfit.residuals(found.x)
     discrepancy = discrepancy_of(
         residuals[: len(figures.observations)], figures.noise, sensitivity, sigmas
     )
@@ -281,9 +281,9 @@ def _result(
         method=method,
         emulator_error=None if sampled is None else sampled.emulator_error,
         noise=figures.typical_noise,
-        seed=objective.seed,
-        replications=objective.replications,
+        seed=misfit.seed,
+        replications=misfit.replications,
         cost=0.5 * float(residuals @ residuals),
-        evaluations=objective.trials.count,
+        evaluations=misfit.trials.count,
         converged=found.converged,
     )

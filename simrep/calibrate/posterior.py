@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.calibrate.discrepancy import covariance_of, discrepancy_of
-from simrep.calibrate.objective import Objective
+from simrep.calibrate.misfit import Misfit
 from simrep.errors import ScenarioError
 
 __all__ = ["Emulator", "Posterior", "sample"]
@@ -88,16 +88,16 @@ class Emulator:
         return np.hstack([np.ones((len(z), 1)), z, z * z])
 
 
-def sample(objective: Objective, best: Floats, sensitivity: Floats, seed: int) -> Posterior:
+def sample(misfit: Misfit, best: Floats, sensitivity: Floats, seed: int) -> Posterior:
     """The posterior around the best costs.
 
     Parameters
     ----------
-    objective : Objective
+    misfit : Misfit
     best : array of shape (costs,)
         Logarithms of the best costs.
     sensitivity : array of shape (figures, costs)
-        There; see ``Objective.sensitivity``.
+        There; see ``Misfit.sensitivity``.
     seed : int
         Of the points that are simulated, and of the sampler.
 
@@ -112,25 +112,25 @@ def sample(objective: Objective, best: Floats, sensitivity: Floats, seed: int) -
         hint = "pip install 'simrep[calibrate]'"
         raise ScenarioError("--posterior", "needs the package emcee", hint) from None
 
-    figures, sigmas, count = objective.figures, objective.sigmas, len(best)
-    [values] = objective.values([best])
+    figures, sigmas, count = misfit.figures, misfit.sigmas, len(best)
+    [values] = misfit.values([best])
     excess = discrepancy_of(figures.errors(values), figures.noise, sensitivity, sigmas).excess
     covariance = covariance_of(sensitivity, sigmas, excess)
     generator = np.random.default_rng(seed)
 
     def drawn(size: int) -> Floats:
         around = generator.multivariate_normal(best, covariance, size)
-        return np.clip(around, objective.low, objective.high)
+        return np.clip(around, misfit.low, misfit.high)
 
     points = drawn(_POINTS * (2 * count + 1))
-    residuals = np.array([figures.errors(one) for one in objective.values(list(points))])
+    residuals = np.array([figures.errors(one) for one in misfit.values(list(points))])
     emulator = Emulator(points, residuals, best, np.sqrt(np.diag(covariance)))
     noise = excess + np.square(emulator.error)
 
     def log_probability(x: Floats) -> Floats:
         told = np.square(emulator(x)) / noise
-        prior = np.square((x - objective.start) / sigmas)
-        inside = ((x >= objective.low) & (x <= objective.high)).all(axis=1)
+        prior = np.square((x - misfit.start) / sigmas)
+        inside = ((x >= misfit.low) & (x <= misfit.high)).all(axis=1)
         return np.where(inside, -0.5 * (told.sum(axis=1) + prior.sum(axis=1)), -np.inf)
 
     sampler = emcee.EnsembleSampler(_WALKERS * count, count, log_probability, vectorize=True)

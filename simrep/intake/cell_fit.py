@@ -14,7 +14,7 @@ from typing import Any
 import tomlkit
 
 from simrep.calibrate.fit import fit
-from simrep.calibrate.objective import Progress
+from simrep.calibrate.misfit import Progress
 from simrep.contract.model import find_model
 from simrep.errors import ScenarioError
 from simrep.intake.sysbench import Sysbench

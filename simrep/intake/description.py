@@ -16,7 +16,7 @@ import tomlkit
 from tomlkit.container import Container
 from tomlkit.items import Item, Table
 
-from simrep.calibrate.objective import Progress
+from simrep.calibrate.misfit import Progress
 from simrep.contract.server_reading import ServerReading
 from simrep.contract.setup import setup_of
 from simrep.intake.cell_fit import COST, CellFit, default_cost, fit_cell

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Interval",
-    "batch_means_interval",
     "difference_interval",
     "mean_interval",
-    "quantile_interval",
     "ratio_interval",
 ]
 
@@ -29,9 +27,9 @@ class Interval:
     Attributes
     ----------
     low, high : float
-        Bounds; infinite where the values do not bound the figure.
+        Bounds.
     mean : float
-        The estimate: a mean, a difference or ratio of means, or a quantile.
+        The estimate: a mean, or a difference or ratio of means.
     confidence : float
         Probability with which such an interval covers the true figure.
     """
@@ -144,75 +142,3 @@ def ratio_interval(a: Values, b: Values, confidence: float = 0.95) -> Interval:
     half = _half_width(first / above - second / below, confidence)
     middle = log(above) - log(below)
     return Interval(exp(middle - half), exp(middle + half), above / below, confidence)
-
-
-def batch_means_interval(values: Values, batches: int = 20, confidence: float = 0.95) -> Interval:
-    """An interval for the mean of a stationary, correlated series from one long run.
-
-    The series is cut into batches, whose means are nearly independent when a batch is much
-    longer than the correlation lasts. Values that fill no batch are left out at the beginning.
-
-    Parameters
-    ----------
-    values : sequence of float
-        At least two per batch, warm-up removed.
-    batches : int
-        Number of batches; 10 to 30 is usual.
-    confidence : float
-        Between 0 and 1.
-
-    References
-    ----------
-    B. Schmeiser, Batch size effects in the analysis of simulation output, Operations Research
-    30 (1982), doi:10.1287/opre.30.3.556.
-    """
-    if batches < 2:
-        raise ValueError(f"needs at least 2 batches, given {batches}")
-    array = _checked(values, 2 * batches, confidence)
-    size = len(array) // batches
-    return mean_interval(array[-size * batches :].reshape(batches, size).mean(axis=1), confidence)
-
-
-def quantile_interval(values: Values, q: float, confidence: float = 0.95) -> Interval:
-    """A distribution-free interval for a quantile of independent values.
-
-    Its bounds are order statistics; the number of values below the true quantile is binomial.
-    It covers with at least the given confidence.
-
-    Parameters
-    ----------
-    values : sequence of float
-        In any order.
-    q : float
-        Between 0 and 1, for example 0.95.
-    confidence : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    Interval
-        A bound is infinite when there are too few values for it.
-
-    References
-    ----------
-    G. J. Hahn, W. Q. Meeker, Statistical Intervals, Wiley 1991, section 5.2,
-    doi:10.1002/9780470316771.
-    """
-    from scipy.special import bdtr
-
-    if not 0.0 < q < 1.0:
-        raise ValueError(f"a quantile lies between 0 and 1, given {q}")
-    array = np.sort(_checked(values, 1, confidence))
-    count = len(array)
-    tail = (1.0 - confidence) / 2.0
-    # below[k] = P(at most k values lie below the quantile)
-    below = np.asarray(bdtr(np.arange(count), count, q))
-    # X(l), the l-th smallest, is above the quantile when at most l - 1 values lie below it.
-    lower = int(np.searchsorted(below, tail, side="right"))
-    upper = int(np.searchsorted(below, 1.0 - tail, side="left")) + 1
-    return Interval(
-        low=float(array[lower - 1]) if lower >= 1 else -inf,
-        high=float(array[upper - 1]) if upper <= count else inf,
-        mean=float(np.quantile(array, q)),
-        confidence=confidence,
-    )

@@ -20,15 +20,15 @@ _BLOCK = 8192
 
 
 class LatencyHistogram:
-    """Counts in buckets of a constant relative width, with exact moments and extremes.
+    """Counts in buckets of a constant relative width, with exact sums and extremes.
 
     Adding a value costs a list append; NumPy sorts full blocks into buckets. From 1 us to an
     hour there are at most 16,400 buckets (130 kB), and one block of values is kept beside them.
 
     Notes
     -----
-    Percentiles are within 0.2 % of those of the full sample; count, sum, sum of squares, minimum
-    and maximum are those of the full sample.
+    Percentiles are within 0.2 % of those of the full sample; count, sum, minimum and maximum
+    are those of the full sample.
 
     References
     ----------
@@ -36,14 +36,13 @@ class LatencyHistogram:
     each power of two.
     """
 
-    __slots__ = ("_buffer", "_count", "_counts", "_max", "_min", "_sum", "_sum_squares")
+    __slots__ = ("_buffer", "_count", "_counts", "_max", "_min", "_sum")
 
     def __init__(self, values: Iterable[float] = ()) -> None:
         self._buffer: list[float] = []
         self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
         self._count = 0
         self._sum = 0.0
-        self._sum_squares = 0.0
         self._min = inf
         self._max = -inf
         for value in values:
@@ -66,7 +65,6 @@ class LatencyHistogram:
         self._counts[: len(other._counts)] += other._counts
         self._count += other._count
         self._sum += other._sum
-        self._sum_squares += other._sum_squares
         self._min = min(self._min, other._min)
         self._max = max(self._max, other._max)
 
@@ -93,7 +91,6 @@ class LatencyHistogram:
         self._counts[: len(counts)] += counts
         # fsum rounds once, so sums depend neither on the order of a block nor on vector units.
         self._sum += fsum(self._buffer)
-        self._sum_squares += fsum((values * values).tolist())
         self._min = min(self._min, low)
         self._max = max(self._max, high)
         self._count += len(self._buffer)
@@ -117,18 +114,6 @@ class LatencyHistogram:
         """Sum in seconds."""
         self._fold()
         return self._sum
-
-    @property
-    def sum_squares_s2(self) -> float:
-        """Sum of the squares in seconds squared."""
-        self._fold()
-        return self._sum_squares
-
-    @property
-    def min_s(self) -> float:
-        """Shortest latency in seconds, NaN when empty."""
-        self._fold()
-        return self._min if self._count else nan
 
     @property
     def max_s(self) -> float:

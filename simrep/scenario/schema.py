@@ -8,13 +8,20 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 
 from simrep.errors import ScenarioError, nearest
+from simrep.scenario.changes import leaves, put
 from simrep.scenario.cluster import ClusterTable, HostTable, NodeTable
 from simrep.scenario.network import NetworkTable
 from simrep.scenario.paths import paths
-from simrep.scenario.problems import ProblemsError, dotted
+from simrep.scenario.problems import ProblemsError, combined, dotted, problems
 from simrep.scenario.table import Count, NotNegative, Positive, Table, Whole
 from simrep.scenario.workload import WorkloadTable, expand
 
@@ -107,12 +114,13 @@ class Scenario(Table):
         return deepcopy(self._source)
 
     def replace(self, values: Mapping[str, Any] | None = None, /, **tables: Any) -> Scenario:
-        """A scenario with some values changed; this one stays as it is.
+        """A scenario with some values changed, all of them before it is checked again.
 
         Parameters
         ----------
         values : mapping of str to value, optional
-            By dotted path, as in :func:`simrep.with_values`: ``{"network.rtt_ms": 50}``.
+            By dotted path: ``network.rtt_ms``, ``network.egress.0.delay_ms``,
+            ``cluster.options."evs.send_window"`` (the quotes may be left out there).
         **tables
             Tables by name; keys in them are set, all others stay:
             ``network={"rtt_ms": 50}, name="far away"``. A list takes the place of the list.
@@ -122,12 +130,37 @@ class Scenario(Table):
         ScenarioError
             If a path leads nowhere or the result is not valid.
         """
-        from simrep.scenario.load import with_values
+        changes = dict(values or {})
+        for name, table in tables.items():
+            changes |= leaves(name, table)
+        content, complete = self.source, self.to_dict()
+        for path, value in changes.items():
+            put(content, complete, path, value)
+        return self.checked(content, "scenario", self._folder)
 
-        changes = {
-            path: value for name, one in tables.items() for path, value in _leaves(name, one)
-        }
-        return with_values(self, {**(values or {}), **changes})
+    @classmethod
+    def checked(cls, content: dict[str, Any], where: str, folder: Path | None = None) -> Self:
+        """A scenario of this content.
+
+        Parameters
+        ----------
+        content : dict
+        where : str
+            What it is called in errors.
+        folder : Path, optional
+            Where relative paths start.
+
+        Raises
+        ------
+        ScenarioError
+            With everything that is wrong with it.
+        """
+        try:
+            scenario = cls.model_validate(content)
+        except ValidationError as error:
+            raise combined(problems(error, cls), where) from error
+        scenario._folder = folder
+        return scenario
 
     def to_toml(self) -> str:
         """What was written, as the text of a scenario file."""
@@ -141,15 +174,6 @@ class Scenario(Table):
     def to_dict(self) -> dict[str, Any]:
         """The scenario with its defaults, as :func:`simrep.scenario.load` accepts it again."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """What a table sets, by dotted path."""
-    if not isinstance(value, Mapping):
-        yield path, value
-        return
-    for key, inner in value.items():
-        yield from _leaves(f"{path}.{dotted([str(key)])}", inner)
 
 
 def _without_none(value: Any) -> Any:

@@ -11,10 +11,8 @@ import pytest
 
 from simrep.measure.confidence import (
     Interval,
-    batch_means_interval,
     difference_interval,
     mean_interval,
-    quantile_interval,
     ratio_interval,
 )
 
@@ -81,61 +79,6 @@ def test_the_ratio_interval_covers_as_often_as_it_says() -> None:
     assert covers_as_claimed(covered, 2_000, 0.9)
 
 
-def autoregressive(rng: np.random.Generator, count: int, memory: float) -> np.ndarray:
-    noise = rng.normal(size=count + 200).tolist()
-    level, values = 0.0, []
-    for step in noise:
-        level = memory * level + step
-        values.append(level)
-    return np.array(values[200:])
-
-
-def test_batch_means_cover_where_a_naive_interval_does_not() -> None:
-    rng = np.random.default_rng(12)
-    series = [autoregressive(rng, 4_000, 0.8) for _ in range(200)]
-    batched = sum(0.0 in batch_means_interval(values, 20, 0.9) for values in series)
-    naive = sum(0.0 in mean_interval(values, 0.9) for values in series)
-    assert covers_as_claimed(batched, 200, 0.9)
-    assert naive < 120  # correlation 0.8: the naive interval is a third as wide as it must be
-
-
-def test_batch_means_of_a_made_up_series() -> None:
-    values = [100.0, 1.0, 3.0, 5.0, 7.0]  # the first fills no batch
-    assert batch_means_interval(values, batches=2) == mean_interval([2.0, 6.0])
-
-
-def test_quantile_interval_takes_the_right_order_statistics() -> None:
-    # Of 100 values the number below the median is binomial: 40 to 60 with 96.5 %.
-    assert sum(math.comb(100, k) for k in range(40, 61)) / 2**100 > 0.95
-    assert sum(math.comb(100, k) for k in range(41, 60)) / 2**100 < 0.95
-    interval = quantile_interval(np.arange(1.0, 101.0), 0.5)
-    assert (interval.low, interval.high) == (40.0, 61.0)
-    assert interval.mean == 50.5
-
-
-def test_quantile_interval_does_not_depend_on_order() -> None:
-    values = np.random.default_rng(15).exponential(size=500)
-    assert quantile_interval(values, 0.9) == quantile_interval(np.sort(values)[::-1], 0.9)
-
-
-def test_quantile_interval_covers_at_least_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(16)
-    true = -math.log(0.05)  # the 95 % quantile of the exponential distribution of mean 1
-    covered = sum(
-        true in quantile_interval(rng.exponential(size=400), 0.95, 0.9) for _ in range(1_000)
-    )
-    assert covered / 1_000 > 0.9 - 5 * math.sqrt(0.09 / 1_000)
-    assert covered < 1_000
-
-
-def test_too_few_values_leave_a_quantile_unbounded() -> None:
-    # 0.95 ** 20 = 0.36: often not one of twenty values lies above the 95 % quantile.
-    interval = quantile_interval(np.arange(20.0), 0.95)
-    assert interval.high == math.inf
-    assert interval.low > 0.0
-    assert quantile_interval(np.arange(20.0), 0.05).low == -math.inf
-
-
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 2 values"):
         mean_interval([1.0])
@@ -143,12 +86,6 @@ def test_bad_arguments_are_refused() -> None:
         mean_interval(np.zeros((3, 3)))
     with pytest.raises(ValueError, match="confidence"):
         mean_interval([1.0, 2.0], confidence=95)
-    with pytest.raises(ValueError, match="at least 2 batches"):
-        batch_means_interval([1.0] * 10, batches=1)
-    with pytest.raises(ValueError, match="at least 40 values"):
-        batch_means_interval([1.0] * 39, batches=20)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        quantile_interval([1.0, 2.0], 95)
     with pytest.raises(ValueError, match="needs pairs, given 2 and 3"):
         difference_interval([1.0, 2.0], [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match=r"positive means, given 1\.5 and 0"):

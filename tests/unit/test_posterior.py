@@ -16,7 +16,7 @@ BEST = np.array([3.0, 1.0])
 
 
 def linear(low=-9.0, high=9.0):
-    """An objective whose figures are linear and whose best costs are those of the prior."""
+    """A misfit whose figures are linear and whose best costs are those of the prior."""
     figures = SimpleNamespace(
         noise=np.full(3, 0.05), errors=lambda values: np.asarray(values, float)
     )

@@ -19,7 +19,7 @@ from simrep.data.definition import Parameter
 from simrep.data.reproduce import simulate_cells
 from simrep.scenario import with_values
 
-__all__ = ["Objective", "Progress", "Trials"]
+__all__ = ["Misfit", "Progress", "Trials"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
@@ -51,7 +51,7 @@ class Trials:
             self._progress(self.count, self._lowest)
 
 
-class Objective:
+class Misfit:
     """Residuals of sets of costs, with so many replications.
 
     Parameters

@@ -1,0 +1,98 @@
+"""Changes of values by their dotted paths, in the content of a scenario file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from simrep.errors import ScenarioError
+from simrep.scenario.problems import Step, dotted
+
+__all__ = ["leaves", "put"]
+
+_STEP = re.compile(r'"([^"]*)"|\'([^\']*)\'|([^."\']+)')
+
+
+def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Values of a table by their dotted paths."""
+    if not isinstance(value, Mapping):
+        yield path, value
+        return
+    for key, inner in value.items():
+        yield from leaves(f"{path}.{dotted([str(key)])}", inner)
+
+
+def put(content: dict[str, Any], complete: Mapping[str, Any], path: str, value: Any) -> None:
+    """Set a value in what was written; lists that only defaults describe are copied first.
+
+    Parameters
+    ----------
+    content : dict
+        As it was written; changed in place.
+    complete : mapping
+        The same with all defaults.
+    path : str
+    value : object
+        Copied, since a later path may lead into it.
+
+    Raises
+    ------
+    ScenarioError
+        If the path leads nowhere.
+    """
+    _put(content, complete, _steps(path), deepcopy(value))
+
+
+def _steps(path: str) -> list[Step]:
+    """The names of a dotted path; positions in lists are numbers."""
+    steps: list[Step] = []
+    end = 0
+    for match in _STEP.finditer(path):
+        if path[end : match.start()] != ("." if steps else ""):
+            break
+        plain = match[3]
+        steps.append(int(plain) if plain and plain.isdigit() else match[match.lastindex or 0])
+        end = match.end()
+    if end != len(path) or not steps:
+        raise ScenarioError(path or "''", "is not a dotted path", "e.g. network.rtt_ms")
+    # Options and costs have no tables inside: what follows is one name, quoted or not.
+    if steps[:1] == ["cluster"] and len(steps) > 2 and steps[1] in {"options", "costs"}:
+        steps[2:] = [".".join(map(str, steps[2:]))]
+    return steps
+
+
+def _put(content: Any, complete: Any, steps: list[Step], value: Any) -> None:
+    for position, step in enumerate(steps[:-1]):
+        here = steps[: position + 1]
+        inner = _get(complete, step, here)
+        if isinstance(content, list):
+            content = _get(content, step, here)
+        else:
+            if content.get(step) is None:
+                content[step] = inner if isinstance(inner, list) else {}
+            content = content[step]
+        if not isinstance(content, (dict, list)):
+            raise ScenarioError(dotted(steps), f"{dotted(here)} is not a table")
+        complete = inner
+    last = steps[-1]
+    if isinstance(content, list):
+        _get(content, last, steps)
+        content[int(last)] = value
+    else:
+        content[str(last)] = value
+
+
+def _get(table: Any, step: Step, path: list[Step]) -> Any:
+    if isinstance(table, list):
+        if not isinstance(step, int):
+            raise ScenarioError(
+                dotted(path),
+                "is a position in a list, counted from 0",
+                f"0 to {len(table) - 1}" if table else "the list is empty",
+            )
+        if step >= len(table):
+            raise ScenarioError(dotted(path), f"there are only {len(table)} entries")
+        return table[step]
+    return table.get(step, {}) if isinstance(table, dict) else {}
