@@ -4,14 +4,17 @@ Everything here is loaded when it is first used: ``import simrep`` costs next to
 read the source: docs/explanation/reading-the-source.md.
 """
 
+import sys
 from importlib import import_module
 from typing import Any
+
+from simrep.deprecated import MovedModules, moved_name
 
 _HOMES = {
     "simrep.calibrate.fit": ("fit",),
     "simrep.calibrate.fit_result": ("FitResult",),
     "simrep.calibrate.measured_figures": ("CalibrationError",),
-    "simrep.contract.card": ("models",),
+    "simrep.contract.card": ("model_cards",),
     "simrep.data.dataset": ("Dataset", "datasets", "load_dataset"),
     "simrep.data.reproduce": ("DatasetResult", "reproduce"),
     "simrep.data.validation": ("Validation", "validate"),
@@ -47,6 +50,9 @@ __all__ = ["__version__"]
 __all__ += list(_HOME)
 
 
+sys.meta_path.append(MovedModules())
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
@@ -55,8 +61,6 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
     else:
-        from simrep.deprecated import moved_name
-
         return moved_name(name)
     globals()[name] = value
     return value

@@ -1,7 +1,7 @@
 from simrep.calibrate.fit import fit as fit
 from simrep.calibrate.fit_result import FitResult as FitResult
 from simrep.calibrate.measured_figures import CalibrationError as CalibrationError
-from simrep.contract.card import models as models
+from simrep.contract.card import model_cards as model_cards
 from simrep.data.dataset import Dataset as Dataset
 from simrep.data.dataset import datasets as datasets
 from simrep.data.dataset import load_dataset as load_dataset

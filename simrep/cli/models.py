@@ -26,8 +26,7 @@ def models(name: Name = None, json: Json = False) -> None:
       simrep models galera
       simrep models galera --json | jq '.options | keys'
     """
-    from simrep.contract.card import model_card
-    from simrep.contract.card import models as installed
+    from simrep.contract.card import model_card, model_cards
     from simrep.contract.model import find_model
 
     if name is not None:
@@ -37,7 +36,7 @@ def models(name: Name = None, json: Json = False) -> None:
         else:
             show(_description(described))
         return
-    cards = list(installed().values())
+    cards = list(model_cards().values())
     if json:
         print_json({"models": cards})
     else:

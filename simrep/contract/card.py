@@ -15,7 +15,7 @@ from simrep.scenario.pack import load_pack, pack_names
 from simrep.scenario.prior import prior_of
 from simrep.scenario.problems import spellings
 
-__all__ = ["model_card", "models", "package_of", "unit_of"]
+__all__ = ["model_card", "model_cards", "package_of", "unit_of"]
 
 _UNITS = {
     "mb_per_s": "MB/s", "us": "us", "ms": "ms", "ns": "ns", "s": "s", "bytes": "bytes",
@@ -28,10 +28,10 @@ def package_of(model: type[Model]) -> str:
     return model.__module__.rpartition(".")[0]
 
 
-def models() -> dict[str, dict[str, Any]]:
+def model_cards() -> dict[str, dict[str, Any]]:
     """Descriptions of all installed models, by name; see :func:`model_card` for their keys.
 
-    >>> sorted(models())[:2]
+    >>> sorted(model_cards())[:2]
     ['asynchronous', 'galera']
     """
     return {name: model_card(find_model(name)) for name in model_names()}

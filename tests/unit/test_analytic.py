@@ -100,7 +100,7 @@ def test_what_has_none_in_other_products(model, values, why):
     assert why in reasons(model, **values)
 
 
-@pytest.mark.parametrize("model", simrep.models())
+@pytest.mark.parametrize("model", simrep.model_cards())
 def test_an_open_load_beyond_capacity(model):
     content = {
         "cluster": {"model": model, "machine": {"cores": 1}},

@@ -5,9 +5,9 @@ import sys
 from base64 import b64decode
 
 import pytest
-from simrep.explore import exploration
 
 import simrep
+from simrep.exploration import explore as exploration
 from tests.small_scenario import small
 
 PNG = b"\x89PNG"
@@ -66,7 +66,7 @@ def test_ranges_levels_and_labels_become_sliders_with_the_first_value_among_them
     assert list(found.settings.values()) == [20, 4, 16, 1, "small", 0]
 
 
-@pytest.mark.parametrize("model", simrep.models())
+@pytest.mark.parametrize("model", simrep.model_cards())
 def test_every_model_has_sliders_that_all_move(model):
     scenario = {"cluster": {"model": model}, "workload": {"queries": 40, "threads": 4}}
     found = simrep.explore(scenario)
