@@ -15,7 +15,8 @@ from pydantic import BaseModel
 
 from simrep import json_schema
 from simrep.contract.card import model_card
-from simrep.contract.model import Model, find_model, model_names
+from simrep.contract.model import Model
+from simrep.contract.registry import find_model, model_names
 from simrep.data import curves
 from simrep.data import definition as cells
 from simrep.network.regions import PRESETS as REGIONS

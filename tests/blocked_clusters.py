@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 
 __all__ = ["BIG", "SMALL", "scenario"]
 

@@ -37,9 +37,8 @@ from typing import ClassVar
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
-from simrep.contract.model import SessionTable
+from simrep.contract.model import Setup
 from simrep.contract.recognition import Recognition
-from simrep.contract.setup import Setup
 
 from .options import AsynchronousCosts, AsynchronousOptions
 from .recognition import SourceRecognition
@@ -64,8 +63,6 @@ class Asynchronous(SourceAndReplicas):
     name: ClassVar[str] = "asynchronous"
     Options: ClassVar[type[AsynchronousOptions]] = AsynchronousOptions
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
-    Session: ClassVar[type[SessionTable] | None] = None
-    changes: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = SourceRecognition()
 
     def __init__(

@@ -8,8 +8,6 @@ from simrep.contract.closed_form.journey import Pace
 from simrep.contract.closed_form.transaction import row_count
 from simrep.models.mysql.analytic import ServerForm, size_bytes
 
-from .source_replicas import SOURCE
-
 __all__ = ["AsynchronousForm"]
 
 _US = 1e-6
@@ -21,10 +19,6 @@ class AsynchronousForm(ServerForm):
     def doubts(self) -> Iterator[str]:
         """See ``ClosedForm.doubts``."""
         yield from super().doubts()
-        workload = self.setup.workload
-        writers = {*workload.nodes, *(one.node for one in workload.arrivals)}
-        if self.writes and writers != {SOURCE}:
-            yield "writes on a replica, which is read-only"
         if self.options.commit_pipeline == "mysql-5.7" and len(set(self.setup.placement)) < len(
             self.setup.placement
         ):

@@ -8,7 +8,7 @@ from typing import Any
 from simpy.events import Event
 
 from simrep.contract.cluster import Cluster
-from simrep.errors import ScenarioError
+from simrep.contract.model import Leader, Model
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
 from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
@@ -23,7 +23,7 @@ SOURCE = 0
 """Position of the source."""
 
 
-class SourceAndReplicas:
+class SourceAndReplicas(Model):
     """The servers of one replication; the first is the source.
 
     Parameters
@@ -58,31 +58,17 @@ class SourceAndReplicas:
         self.replicas: list[Replica] = []
 
     @staticmethod
-    def has_xa(_options: Any) -> bool:
-        """See ``Model.has_xa``."""
-        return False
+    def writers(options: AsynchronousOptions) -> Leader:
+        """The source alone."""
+        return Leader("source", "replica")
 
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a connection to one server."""
         return self.servers[node].sessions.connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large.
-
-        Raises
-        ------
-        ScenarioError
-            If it writes on a replica, which is read-only.
-        """
-        server = self.servers[transaction.node]
-        if transaction.rows and transaction.node != SOURCE:
-            source = self.servers[SOURCE].name
-            raise ScenarioError(
-                "workload.nodes",
-                f"class {transaction.kind!r} writes on {server.name!r}, a replica: it is read-only",
-                f"let it write on the source, {source!r}",
-            )
-        return server.sessions.transact(transaction)
+        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large."""
+        return self.servers[transaction.node].sessions.transact(transaction)
 
     @staticmethod
     def describe(message: Any) -> MessageText:
@@ -99,6 +85,12 @@ class SourceAndReplicas:
         for replica in self.replicas:
             counters[replica.server.name] |= replica.counters()
         return counters
+
+    def backlog(self) -> Mapping[str, float]:
+        """By how many transactions each replica has committed less than the source."""
+        first = max(server.commits for server in self.servers)
+        late = {server.name: first - server.commits for server in self.servers}
+        return {**late, self.servers[SOURCE].name: 0.0}
 
     def stations(self) -> Iterable[Station]:
         """Logs and disks, and the threads of replication; machines are the engine's."""

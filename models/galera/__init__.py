@@ -45,9 +45,8 @@ from simpy.events import Event
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
-from simrep.contract.model import Change
+from simrep.contract.model import Change, Model, Setup
 from simrep.contract.recognition import Recognition
-from simrep.contract.setup import Setup
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
 from simrep.models.galera.gcomm.view import describe_evs
@@ -65,7 +64,7 @@ from .watched import WatchedNode, describe_payload
 __all__ = ["Galera"]
 
 
-class Galera:
+class Galera(Model):
     """The cluster of one replication.
 
     Parameters
@@ -110,9 +109,9 @@ class Galera:
         return GaleraForm(setup)
 
     @staticmethod
-    def has_xa(_options: Any) -> bool:
-        """See ``Model.has_xa``."""
-        return bool(_options.streaming_replication)
+    def has_xa(options: GaleraOptions) -> bool:
+        """See ``Model.has_xa``: from Galera 4 on."""
+        return options.streaming_replication
 
     @property
     def nodes(self) -> list[GaleraNode]:
@@ -140,6 +139,11 @@ class Galera:
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every node, since its server was started."""
         return {server.node.name: server.counters() for server in self._servers}
+
+    def backlog(self) -> Mapping[str, float]:
+        """By how many transactions each node has committed less than the first of them."""
+        first = max(node.last_committed for node in self.nodes)
+        return {node.name: first - node.last_committed for node in self.nodes}
 
     def stations(self) -> Iterable[Station]:
         """Redo logs; machines are the engine's."""

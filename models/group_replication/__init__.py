@@ -46,16 +46,15 @@ from simpy.events import Event
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
-from simrep.contract.model import SessionTable
+from simrep.contract.model import Leader, Model, Setup
 from simrep.contract.recognition import Recognition
-from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
 from simrep.models.group_replication.xcom import describe_xcom
 from simrep.workload.transaction import Transaction
 
-from .member import LOOP_S, PRIMARY, Member
+from .member import LOOP_S, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .recognition import GroupRecognition
 from .watched import WatchedMember, describe_payload
@@ -65,7 +64,7 @@ __all__ = ["GroupReplication"]
 _MOST_MEMBERS = 9
 
 
-class GroupReplication:
+class GroupReplication(Model):
     """The group of one replication.
 
     Parameters
@@ -84,8 +83,6 @@ class GroupReplication:
     name: ClassVar[str] = "group_replication"
     Options: ClassVar[type[GroupReplicationOptions]] = GroupReplicationOptions
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
-    Session: ClassVar[type[SessionTable] | None] = None
-    changes: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = GroupRecognition()
 
     def __init__(
@@ -99,7 +96,6 @@ class GroupReplication:
             )
         # Members start one after the other, so their loops of once a second are not in step.
         uniform = cluster.streams.uniform("group_replication/loops")
-        self._single_primary = options.single_primary_mode
         make = Member if cluster.watch is None else WatchedMember
         self.members = [
             make(cluster, index, options, costs, LOOP_S * uniform())
@@ -114,33 +110,19 @@ class GroupReplication:
         return GroupReplicationForm(setup)
 
     @staticmethod
-    def has_xa(_options: Any) -> bool:
-        """See ``Model.has_xa``."""
-        return False
+    def writers(options: GroupReplicationOptions) -> Leader | None:
+        """In single-primary mode the first member, the primary."""
+        if not options.single_primary_mode:
+            return None
+        return Leader("primary", "secondary", "set group_replication_single_primary_mode = false")
 
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a connection to one member."""
         return self.members[node].server.sessions.connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        """Run a transaction; it fails by a deadlock, in certification, or when it is too large.
-
-        Raises
-        ------
-        ScenarioError
-            If it writes on a secondary, which is read-only.
-        """
-        server = self.members[transaction.node].server
-        if transaction.rows and self._single_primary and transaction.node != PRIMARY:
-            primary = self.members[PRIMARY].server.name
-            raise ScenarioError(
-                "workload.nodes",
-                f"class {transaction.kind!r} writes on {server.name!r}, a secondary: it is "
-                "read-only",
-                f"let it write on the primary, {primary!r}, or set "
-                "group_replication_single_primary_mode = false",
-            )
-        return server.sessions.transact(transaction)
+        """Run a transaction; it fails by a deadlock, in certification, or when it is too large."""
+        return self.members[transaction.node].server.sessions.transact(transaction)
 
     @staticmethod
     def describe(message: Any) -> MessageText:
@@ -150,6 +132,13 @@ class GroupReplication:
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Counters of every member (``performance_schema.replication_group_member_stats``)."""
         return {member.server.name: member.counters() for member in self.members}
+
+    def backlog(self) -> Mapping[str, float]:
+        """Transactions that wait on each member to be certified or applied."""
+        return {
+            member.server.name: member.waiting_certification + member.channel.backlog
+            for member in self.members
+        }
 
     def stations(self) -> Iterable[Station]:
         """Threads, logs and disks; machines are the engine's."""

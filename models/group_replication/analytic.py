@@ -10,7 +10,6 @@ from simrep.contract.closed_form.transaction import row_count
 from simrep.contract.setup import Setup
 from simrep.models.mysql.analytic import ServerForm, size_bytes
 
-from .member import PRIMARY
 from .messages import CONTEXT_BYTES, ITEM_BYTES
 from .options import GroupReplicationOptions
 
@@ -44,9 +43,7 @@ class GroupReplicationForm(ServerForm):
             return
         options, workload = self.options, self.setup.workload
         writers = {*workload.nodes, *(one.node for one in workload.arrivals)}
-        if options.single_primary_mode and writers != {PRIMARY}:
-            yield "writes on a secondary, which is read-only"
-        elif len(writers) > 1:
+        if len(writers) > 1:
             yield "several members write: they fill each other's slots, and wait less or more"
         if options.waits_before or options.waits_after:
             yield f"transactions wait for other members ({options.consistency})"

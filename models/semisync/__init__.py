@@ -50,9 +50,8 @@ from typing import ClassVar
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
-from simrep.contract.model import SessionTable
+from simrep.contract.model import Setup
 from simrep.contract.recognition import Recognition
-from simrep.contract.setup import Setup
 from simrep.models.asynchronous.source_replicas import SOURCE, SourceAndReplicas
 
 from .options import SemisyncCosts, SemisyncOptions
@@ -77,8 +76,6 @@ class Semisync(SourceAndReplicas):
     name: ClassVar[str] = "semisync"
     Options: ClassVar[type[SemisyncOptions]] = SemisyncOptions
     Costs: ClassVar[type[SemisyncCosts]] = SemisyncCosts
-    Session: ClassVar[type[SessionTable] | None] = None
-    changes: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = SemisyncRecognition()
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:

@@ -38,10 +38,9 @@ from simpy.events import Event
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
-from simrep.contract.model import SessionTable
+from simrep.contract.model import Model, Setup
 from simrep.contract.recognition import Evidence, Recognition
 from simrep.contract.server_reading import ServerReading
-from simrep.contract.setup import Setup
 from simrep.measure.stations import Station
 from simrep.models.mysql.options import ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
@@ -69,7 +68,7 @@ class StandaloneRecognition(MysqlRecognition):
         return Evidence(why)
 
 
-class Standalone:
+class Standalone(Model):
     """The servers of one replication.
 
     Parameters
@@ -83,8 +82,6 @@ class Standalone:
     name: ClassVar[str] = "standalone"
     Options: ClassVar[type[StandaloneOptions]] = StandaloneOptions
     Costs: ClassVar[type[ServerCosts]] = ServerCosts
-    Session: ClassVar[type[SessionTable] | None] = None
-    changes: ClassVar[bool] = False
     recognition: ClassVar[Recognition] = StandaloneRecognition()
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
@@ -100,11 +97,6 @@ class Standalone:
 
         return ServerForm(setup, log_bin=setup.options.log_bin)  # type: ignore[attr-defined]
 
-    @staticmethod
-    def has_xa(_options: Any) -> bool:
-        """See ``Model.has_xa``."""
-        return False
-
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a connection to one server."""
         return self.servers[node].sessions.connect()
@@ -118,6 +110,10 @@ class Standalone:
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every server (``SHOW GLOBAL STATUS``)."""
         return {server.name: server.counters() for server in self.servers}
+
+    def backlog(self) -> Mapping[str, float]:
+        """None is behind: they know nothing of each other."""
+        return dict.fromkeys((server.name for server in self.servers), 0.0)
 
     def stations(self) -> Iterable[Station]:
         """Logs and disks; machines are the engine's."""

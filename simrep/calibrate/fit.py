@@ -26,7 +26,7 @@ from simrep.calibrate.measured_figures import CalibrationError, MeasuredFigures
 from simrep.calibrate.misfit import Misfit, Progress, Trials
 from simrep.calibrate.parameters import chosen_parameters
 from simrep.contract.card import unit_of
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 from simrep.contract.setup import setup_of
 from simrep.data.cells_expression import cells_expression
 from simrep.data.dataset import Dataset, load_dataset

@@ -14,7 +14,7 @@ from tomlkit.items import Array
 
 from simrep.calibrate.fit_result import FitResult
 from simrep.contract.card import package_of
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 from simrep.contract.setup import setup_of
 from simrep.data.dataset import Dataset
 from simrep.data.definition import SeriesTable

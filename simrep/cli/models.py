@@ -27,7 +27,7 @@ def models(name: Name = None, json: Json = False) -> None:
       simrep models galera --json | jq '.options | keys'
     """
     from simrep.contract.card import model_card, model_cards
-    from simrep.contract.model import find_model
+    from simrep.contract.registry import find_model
 
     if name is not None:
         described = model_card(find_model(name, "models"))

@@ -9,7 +9,8 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from simrep.contract.model import Model, find_model, model_names
+from simrep.contract.model import Model
+from simrep.contract.registry import find_model, model_names
 from simrep.scenario.options import by_spelling, versions
 from simrep.scenario.pack import load_pack, pack_names
 from simrep.scenario.prior import prior_of

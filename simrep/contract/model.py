@@ -1,24 +1,29 @@
-"""What a replication model is, and how the engine finds one."""
+"""What a replication model is: the base class of all of them, and what the engine gives it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 from simpy.events import Event
 
+from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.recognition import Recognition
-from simrep.errors import ScenarioError, nearest
-from simrep.kernel.fifo import Fifo
+from simrep.errors import ScenarioError
+from simrep.kernel.chronicle import MessageText
+from simrep.measure.stations import Station
+from simrep.network.network import Path
+from simrep.scenario.cluster import MachineTable
+from simrep.scenario.pack import Pack
+from simrep.scenario.schema import Scenario
+from simrep.workload.clients import Workload
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Model", "find_model", "model_names"]
-
-GROUP = "simrep.models"
+__all__ = ["Change", "Leader", "Model", "SessionTable", "Setup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,72 +57,148 @@ class SessionTable(BaseModel):
         """Raise ScenarioError, with the name of the variable, for what the server refuses."""
 
 
-class Model(Protocol):
-    """One replication product.
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The first node alone takes writes, all others refuse them; the words that say so.
 
-    A model is built for one replication of one run. Clients drive it through ``transact``.
+    Parameters
+    ----------
+    title : str
+        What the product calls the first node: source, primary, leader.
+    others : str
+        What it calls each of the others.
+    otherwise : str
+        What else a user could do than write on the leader: which option to set.
+    """
 
-    It may also have a static method ``analytic(plan)`` that returns what it knows in closed form
-    (``simrep.contract.closed_form.journey.ClosedForm``), for a second opinion, and a method
-    ``describe(message)`` that tells what a message on its network is
-    (``simrep.kernel.chronicle.MessageText``), for explanations.
+    title: str = "leader"
+    others: str = "follower"
+    otherwise: str = ""
+
+
+class Model(ABC):
+    """One replication product, built for one replication of one run; clients drive it.
+
+    A model of one's own is a subclass. It sets ``name``, ``Options`` and ``Costs``, and has
+    ``connect``, ``transact`` and ``counters``. Everything else has a default that promises
+    nothing: what a model does not tell is refused where it is asked for, and never guessed.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Machines, network and clock.
+    options : BaseModel
+        Of the type ``Options``.
+    costs : BaseModel
+        Of the type ``Costs``.
     """
 
     name: ClassVar[str]
+    """As in ``cluster.model``."""
     Options: ClassVar[type[BaseModel]]
     """Product options in the product's own spelling (field aliases)."""
     Costs: ClassVar[type[BaseModel]]
     """Physical parameters, which a calibrated pack gives values to."""
-    Session: ClassVar[type[SessionTable] | None]
+    Session: ClassVar[type[SessionTable] | None] = None
     """Session variables that a class of transactions may set; None if there are none."""
-    changes: ClassVar[bool]
+    changes: ClassVar[bool] = False
     """Whether its servers may come and go."""
-    recognition: ClassVar[Recognition]
+    recognition: ClassVar[Recognition] = Recognition()
     """What it knows of the files of its servers."""
 
-    def __init__(self, cluster: Cluster, options: Any, costs: Any) -> None: ...
+    def __init__(self, cluster: Cluster, options: Any, costs: Any) -> None:
+        del cluster, options, costs  # a model keeps what it needs
 
-    @staticmethod
-    def has_xa(_options: Any) -> bool:
-        """Whether it knows XA transactions with these options."""
-        ...
+    # -- what clients do -----------------------------------------------------------------------
 
+    @abstractmethod
     def connect(self, node: int) -> Generator[Event, Any, None]:
         """Open a client connection to ``node``."""
-        ...
 
+    @abstractmethod
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction to its end; returns whether it committed."""
-        ...
 
     def change(self, change: Change) -> None:
         """Let a server come or go now; only called if ``changes``."""
-        ...
+        raise ScenarioError("cluster.change", f"model {self.name!r} has no method change()")
 
+    # -- what it counts ------------------------------------------------------------------------
+
+    @abstractmethod
     def counters(self) -> Mapping[str, Mapping[str, float]]:
-        """Counters by node, named as the server's status variables."""
-        ...
+        """Counters by name of the node, named as the server's status variables."""
 
-    def stations(self) -> Iterable[Fifo]:
-        """Stations of the model's own, for utilisation figures."""
-        ...
+    def backlog(self) -> Mapping[str, float] | None:
+        """By how many transactions each node is behind the others now, by its name.
+
+        A transaction counts as long as it is committed somewhere and not yet here, or waits here
+        to be certified or applied. None, the default: the model does not tell, so nobody can say
+        which rate it keeps up.
+        """
+        return None
+
+    def stations(self) -> Iterable[Station]:
+        """Stations of the model's own, for utilisation figures; machines are the engine's."""
+        return ()
+
+    # -- what it tells before a run ------------------------------------------------------------
+
+    @staticmethod
+    def has_xa(options: Any) -> bool:
+        """Whether it knows XA transactions with these options."""
+        return False
+
+    @staticmethod
+    def writers(options: Any) -> Leader | None:
+        """Which nodes take writes with these options: a leader alone; None, the default: all."""
+        return None
+
+    @staticmethod
+    def analytic(setup: Setup) -> ClosedForm | None:
+        """What it knows in closed form, for a second opinion; None, the default: nothing."""
+        return None
+
+    # -- what it tells to explanations ---------------------------------------------------------
+
+    @staticmethod
+    def describe(message: Any) -> MessageText:
+        """What a message on its network is, and which transactions it carries."""
+        return MessageText("message")
 
 
-def model_names() -> list[str]:
-    """Names of all installed models."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """Everything that the replications of a run have in common; it can be sent to a process.
 
-
-def find_model(name: str, path: str = "cluster.model") -> type[Model]:
-    """The model class of a name.
-
-    Raises
-    ------
-    ScenarioError
-        If no installed package provides such a model.
+    Attributes
+    ----------
+    scenario : Scenario
+        With options, costs, machine and round trip filled in: what a later release changes in
+        its pack or version does not change this run.
+    model : type of Model
+    options, costs : pydantic model
+    machines : mapping of str to MachineTable
+        By name of the host; complete.
+    placement : tuple of str
+        Host of each node.
+    paths : mapping of (int, int) to Path
+    workload : Workload
+    changes : tuple of Change
+        Servers that come and go, in the order of time.
+    versions : mapping of str to str
+        What computes it: package, interpreter, libraries, model and pack.
+    pack : Pack or None
     """
-    for entry in entry_points(group=GROUP):
-        if entry.name == name:
-            model: type[Model] = entry.load()
-            return model
-    raise ScenarioError(path, f"no model {name!r}", nearest(name, model_names()))
+
+    scenario: Scenario
+    model: type[Model]
+    options: BaseModel
+    costs: BaseModel
+    machines: Mapping[str, MachineTable]
+    placement: tuple[str, ...]
+    paths: Mapping[tuple[int, int], Path]
+    workload: Workload
+    changes: tuple[Change, ...]
+    versions: Mapping[str, str]
+    pack: Pack | None = None

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from pydantic import BaseModel
 
-from simrep.contract.model import Change, Model, find_model, model_names
+from simrep.contract.model import Change, Leader, Model, Setup
+from simrep.contract.registry import find_model, model_names, models_that
 from simrep.errors import ScenarioError, nearest
-from simrep.network.network import Path
-from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
+from simrep.scenario.cluster import DEFAULT_MACHINE
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
 from simrep.scenario.paths import paths
@@ -26,43 +26,6 @@ __all__ = ["Setup", "setup_of"]
 
 _DEFAULT_RTT_MS = 0.1  # "typical LAN"
 _SHARED = "host"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Setup:
-    """Everything that the replications of a run have in common; it can be sent to a process.
-
-    Attributes
-    ----------
-    scenario : Scenario
-        With options, costs, machine and round trip filled in: what a later release changes in
-        its pack or version does not change this run.
-    model : type of Model
-    options, costs : pydantic model
-    machines : mapping of str to MachineTable
-        By name of the host; complete.
-    placement : tuple of str
-        Host of each node.
-    paths : mapping of (int, int) to Path
-    workload : Workload
-    changes : tuple of Change
-        Servers that come and go, in the order of time.
-    versions : mapping of str to str
-        What computes it: package, interpreter, libraries, model and pack.
-    pack : Pack or None
-    """
-
-    scenario: Scenario
-    model: type[Model]
-    options: BaseModel
-    costs: BaseModel
-    machines: Mapping[str, MachineTable]
-    placement: tuple[str, ...]
-    paths: Mapping[tuple[int, int], Path]
-    workload: Workload
-    changes: tuple[Change, ...]
-    versions: Mapping[str, str]
-    pack: Pack | None = None
 
 
 def setup_of(scenario: Scenario) -> Setup:
@@ -151,7 +114,8 @@ def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Wor
             raise ScenarioError(
                 f"{path}.xa_hold_ms",
                 f"model {model.name!r} has no XA transactions in this version",
-                "galera has, from Galera 4 on",
+                "models that have, in their newest version: "
+                + models_that(lambda other: other.has_xa(other.Options())),
             )
         if one.session is None:
             return one
@@ -168,6 +132,9 @@ def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Wor
             raise ScenarioError(where, error.problem, error.hint) from None
         return replace(one, session=session)
 
+    leader = model.writers(options)
+    if leader is not None:
+        _check_writers(workload, leader, scenario.node_names)
     return replace(
         workload,
         classes=tuple(
@@ -186,11 +153,29 @@ def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Wor
     )
 
 
+def _check_writers(workload: Workload, leader: Leader, names: Sequence[str]) -> None:
+    """Refuse clients that write where only the leader takes writes."""
+    first, *_ = names
+    submitted = [(one, node) for node in dict.fromkeys(workload.nodes) for one in workload.classes]
+    submitted += [(one, own.node) for own in workload.arrivals for one in workload.classes]
+    submitted += [(own.transaction_class, own.node) for own in workload.scheduled]
+    for one, node in submitted:
+        if node and one.statements * one.rows:
+            otherwise = f", or {leader.otherwise}" if leader.otherwise else ""
+            raise ScenarioError(
+                "workload.nodes",
+                f"class {one.name!r} writes on {names[node]!r}, a {leader.others}: it is read-only",
+                f"let it write on the {leader.title}, {first!r}{otherwise}",
+            )
+
+
 def _changes(scenario: Scenario, model: type[Model]) -> tuple[Change, ...]:
     tables = scenario.cluster.changes
     if tables and not model.changes:
         raise ScenarioError(
-            "cluster.change", f"servers of model {model.name!r} cannot come and go", "galera's can"
+            "cluster.change",
+            f"servers of model {model.name!r} cannot come and go",
+            f"models whose servers can: {models_that(lambda other: other.changes)}",
         )
     names = scenario.node_names
     changes = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simrep.contract.card import package_of
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 from simrep.contract.setup import Setup, setup_of
 from simrep.data.cells import Cell, cells_of
 from simrep.data.cells_expression import cells_expression

@@ -15,7 +15,7 @@ import tomlkit
 
 from simrep.calibrate.fit import fit
 from simrep.calibrate.misfit import Progress
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 from simrep.errors import ScenarioError
 from simrep.intake.sysbench import Sysbench
 from simrep.runs.run import run

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simrep.contract.card import package_of
-from simrep.contract.model import find_model, model_names
 from simrep.contract.recognition import Recognition
+from simrep.contract.registry import find_model, model_names
 from simrep.contract.server_reading import ServerReading
 from simrep.errors import ScenarioError
 from simrep.intake.findings import Findings

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args, get_origin
 
 from simrep.contract.card import package_of
-from simrep.contract.model import find_model
 from simrep.contract.recognition import Recognition
+from simrep.contract.registry import find_model
 from simrep.contract.server_reading import Entry, ServerReading
 from simrep.errors import ScenarioError
 from simrep.intake.findings import Findings

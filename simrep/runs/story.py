@@ -8,6 +8,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
+from simrep.contract.model import Model
 from simrep.kernel.chronicle import Chronicle, MessageText, Sent, Span
 from simrep.kernel.watch import Waited
 from simrep.measure.meter import Meter
@@ -85,8 +86,8 @@ class Story:
         return found
 
     @classmethod
-    def of(cls, journeys: Journeys, model: Any, measured_from_s: float) -> Story:
-        """The story of a run that has ended; a model without ``describe`` sends just messages."""
+    def of(cls, journeys: Journeys, model: Model, measured_from_s: float) -> Story:
+        """The story of a run that has ended."""
         chronicle = journeys.chronicle
         return cls(
             [one for one in journeys.ended if one.ended_s >= measured_from_s],
@@ -94,13 +95,9 @@ class Story:
             chronicle.spans,
             chronicle.waited,
             chronicle.sent,
-            getattr(model, "describe", _message),
+            model.describe,
             chronicle.names,
         )
-
-
-def _message(_: Any) -> MessageText:
-    return MessageText("message")
 
 
 def followed(

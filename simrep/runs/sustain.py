@@ -13,6 +13,7 @@ from math import inf, sqrt
 from pathlib import Path
 from typing import Any
 
+from simrep.contract.model import Model
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError
 from simrep.kernel.clock import Clock
@@ -23,18 +24,13 @@ from simrep.runs.run import run
 from simrep.scenario import Scenario, load, with_values
 from simrep.workload.clients import Clients
 
-__all__ = ["CLIENTS", "Counters", "Probe", "SustainedRate", "behind", "probe", "sustainable_rate"]
+__all__ = ["CLIENTS", "Counters", "Probe", "SustainedRate", "probe", "sustainable_rate"]
 
 Counters = Mapping[str, Mapping[str, float]]
 
 CLIENTS = "clients"
 """What limits the rate when transactions queue up before they commit, and not after it."""
 
-_QUEUES = ("COUNT_TRANSACTIONS_IN_QUEUE", "COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE")
-_POSITIONS = (  # and what shows that a node follows others by that position
-    ("wsrep_last_committed", "wsrep_last_committed"),
-    ("Handler_commit", "Executed_Gtid_Set"),
-)
 _LONE = 20  # transactions of one client that tell where to start
 _LATENCIES = 20  # a probe lasts at least so many times as long as a lone transaction
 _FEWEST = 500  # arrivals of a probe
@@ -100,28 +96,6 @@ class SustainedRate:
     probes: tuple[Probe, ...]
 
 
-def behind(counters: Counters) -> dict[str, float]:
-    """By how many transactions each node is behind, from the counters of a model.
-
-    Parameters
-    ----------
-    counters : mapping of node name to mapping of status variable to value
-        Recognised are the queues of ``performance_schema.replication_group_member_stats``, the
-        positions ``wsrep_last_committed``, and replicas, which have an ``Executed_Gtid_Set``:
-        their ``Handler_commit`` is compared with that of their source. A node with other
-        counters is not behind.
-    """
-    late = dict.fromkeys(counters, 0.0)
-    for position, mark in _POSITIONS:
-        first = max((own.get(position, 0.0) for own in counters.values()), default=0.0)
-        for node, own in counters.items():
-            if mark in own and position in own:
-                late[node] = first - own[position]
-    for node, own in counters.items():
-        late[node] += sum(own.get(name, 0.0) for name in _QUEUES)
-    return late
-
-
 def sustainable_rate(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
@@ -129,7 +103,7 @@ def sustainable_rate(
     replication: int = 0,
     precision: float = 0.05,
     start_tps: float | None = None,
-    backlog: Callable[[Counters], Mapping[str, float]] = behind,
+    backlog: Callable[[Counters], Mapping[str, float]] | None = None,
 ) -> SustainedRate:
     """Find the highest rate of arrivals that a cluster keeps up in the long run.
 
@@ -154,10 +128,10 @@ def sustainable_rate(
         four times as long.
     start_tps : float, optional
         Rate to try first; default: what one client alone gets.
-    backlog : callable
-        From the counters of a model to the transactions that each node is behind; for models
-        whose counters :func:`behind` does not know. It must hold for a moment while transactions
-        are under way, so counters of both ends of a comparison have to be there.
+    backlog : callable, optional
+        From the counters of a model to the transactions that each node is behind, instead of what
+        the model tells (``Model.backlog``). It must hold for a moment while transactions are
+        under way, so counters of both ends of a comparison have to be there.
 
     Returns
     -------
@@ -166,7 +140,7 @@ def sustainable_rate(
     Raises
     ------
     ScenarioError
-        If the scenario or an argument is not valid.
+        If the scenario or an argument is not valid, or the model does not tell its backlog.
     SimrepError
         If every rate is sustained, or none.
 
@@ -196,7 +170,7 @@ def probe(
 ) -> Probe:
     """Try one rate, as finely as the end of a search does; see :func:`sustainable_rate`."""
     lone_s = _lone_latency_s(scenario, seed)
-    search = _Search(scenario, seed, replication, precision, lone_s, behind)
+    search = _Search(scenario, seed, replication, precision, lone_s, None)
     return search.probe(rate_tps, precision / 2.0)
 
 
@@ -210,7 +184,7 @@ class _Search:
         replication: int,
         precision: float,
         lone_s: float,
-        backlog: Callable[[Counters], Mapping[str, float]],
+        backlog: Callable[[Counters], Mapping[str, float]] | None,
     ) -> None:
         self._scenario = scenario
         self._seed = seed
@@ -284,14 +258,27 @@ class _Search:
         stream = _stream(setup_of(_open(self._scenario, rate)), self._seed, self._replication)
         looks = [(0, {CLIENTS: 0.0})]
         for part in (0.125, 0.25, 0.5, 1.0):
-            arrivals, in_flight, counters = stream(part * wanted / rate)
-            looks.append((arrivals, {CLIENTS: in_flight, **self._backlog(counters)}))
+            arrivals, in_flight, model = stream(part * wanted / rate)
+            looks.append((arrivals, {CLIENTS: in_flight, **self._behind(model)}))
             if part > 0.125:
                 probe = _judged(rate, allowed, looks[-2], looks[-1])
                 doubt = _STRICT / sqrt(max(1, looks[-1][0] - looks[-2][0]))
                 if probe.drift > allowed + doubt and self._long_enough(part * wanted / rate):
                     break
         return probe
+
+    def _behind(self, model: Model) -> Mapping[str, float]:
+        """By how many transactions each node is behind now."""
+        if self._backlog is not None:
+            return self._backlog(model.counters())
+        told = model.backlog()
+        if told is None:
+            raise ScenarioError(
+                "cluster.model",
+                f"model {model.name!r} does not tell how far its nodes are behind",
+                "it needs a method backlog(); sustainable_rate() also takes backlog=",
+            )
+        return {node: float(late) for node, late in told.items()}
 
     def _long_enough(self, elapsed_s: float) -> bool:
         return elapsed_s >= _LATENCIES * self._lone_s
@@ -317,9 +304,7 @@ def _judged(rate: float, allowed: float, before: Look, after: Look) -> Probe:
     )
 
 
-def _stream(
-    setup: Setup, seed: int, replication: int
-) -> Callable[[float], tuple[int, int, Counters]]:
+def _stream(setup: Setup, seed: int, replication: int) -> Callable[[float], tuple[int, int, Model]]:
     """An open stream of arrivals; called with a time, it goes on until then and says how it is."""
     clock = Clock()
     streams = Streams(seed, replication)
@@ -328,13 +313,10 @@ def _stream(
     clients = Clients(clock, streams, setup.workload, model, Meter(clock))
     clients.start()
 
-    def until(when: float) -> tuple[int, int, Counters]:
+    def until(when: float) -> tuple[int, int, Model]:
         clock.run(when)
-        return (
-            clients.committed + clients.aborted + clients.in_flight,
-            clients.in_flight,
-            (model.counters()),
-        )
+        in_flight = clients.in_flight
+        return clients.committed + clients.aborted + in_flight, in_flight, model
 
     return until
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import simrep
 from simrep.cli.app import app
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 
 SMALL = {"cluster": {"model": "galera"}, "workload": {"threads": 2}, "run": {"duration_s": 1}}
 
@@ -63,7 +63,6 @@ def test_what_has_no_closed_form_in_galera(values, why):
 @pytest.mark.parametrize(
     ("model", "values", "why"),
     [
-        ("semisync", {"workload__nodes": ["n2"]}, "read-only"),
         (
             "semisync",
             {"network__rtt_ms": 50.0, "cluster__options": {"rpl_semi_sync_source_timeout": 10}},

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from simrep.cli import app
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 from simrep.kernel.clock import Clock
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.meter import Meter

@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 import simrep.runs.sustain as sustain_module
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError, SimrepError
-from simrep.runs.sustain import CLIENTS, SustainedRate, behind, sustainable_rate
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.measure.meter import Meter
+from simrep.runs.build import build_cluster
+from simrep.runs.sustain import CLIENTS, SustainedRate, sustainable_rate
+from simrep.scenario import load
+from simrep.workload.clients import Clients
 from tests.server_runs import scenario
 
 # A replica applies a change in 1 ms of a core of its own; receiving takes next to nothing.
@@ -142,33 +149,51 @@ def test_a_rate_that_is_never_too_much_is_an_error(monkeypatch):
         sustainable_rate(scenario("standalone", 1, options=NO_LOGS, **how), precision=0.5)
 
 
-# ----------------------------------------------------------------- counters --
+# ------------------------------------------------------------------ backlog --
+
+
+def at_rest_and_busy(model, nodes, options, **costs):
+    """A model whose appliers are slow, before anything happens and in the middle of it."""
+    content = {
+        "cluster": {"model": model, "nodes": nodes, "options": options, "costs": costs},
+        "workload": {"rate_tps": 2000.0, "nodes": ["n1"]},
+        "run": {"duration_s": 1.0},
+    }
+    setup = setup_of(load(content))
+    clock, streams = Clock(), Streams(1)
+    built = setup.model(build_cluster(setup, clock, streams), setup.options, setup.costs)
+    yield built
+    Clients(clock, streams, setup.workload, built, Meter(clock)).start()
+    clock.run(0.5)
+    yield built
 
 
 def test_queues_of_group_replication_are_added_up():
-    member = {
-        "COUNT_TRANSACTIONS_IN_QUEUE": 3.0,
-        "COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE": 4.0,
-        "Handler_commit": 100.0,
-    }
-    assert behind({"n1": member, "n2": {**member, "COUNT_TRANSACTIONS_IN_QUEUE": 0.0}}) == {
-        "n1": 7.0,
-        "n2": 4.0,
-    }
+    for group in at_rest_and_busy("group_replication", 3, {}, apply_us=4000.0):
+        counters = group.counters()
+        assert group.backlog() == {
+            name: own["COUNT_TRANSACTIONS_IN_QUEUE"]
+            + own["COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE"]
+            for name, own in counters.items()
+        }
+    assert group.backlog()["n1"] < 20 < group.backlog()["n2"]
 
 
-def test_positions_are_compared_with_the_first():
-    name = "wsrep_last_committed"
-    counters = {"n1": {name: 10.0}, "n2": {name: 7.0}, "n3": {name: 10.0}}
-    assert behind(counters) == {"n1": 0.0, "n2": 3.0, "n3": 0.0}
+def test_positions_of_galera_are_compared_with_the_first():
+    for cluster in at_rest_and_busy("galera", 3, {"gcs.fc_limit": 10_000}, apply_us=4000.0):
+        position = {n: own["wsrep_last_committed"] for n, own in cluster.counters().items()}
+        assert cluster.backlog() == {name: position["n1"] - own for name, own in position.items()}
+    assert cluster.backlog()["n2"] > 20 > cluster.backlog()["n1"] == 0
 
 
-def test_replicas_are_compared_with_their_source_and_servers_without_one_with_nobody():
-    source, replica = {"Handler_commit": 10.0}, {"Handler_commit": 7.0, "Executed_Gtid_Set": 7.0}
-    assert behind({"n1": source, "n2": replica}) == {"n1": 0.0, "n2": 3.0}
-    assert behind({"n1": source, "n2": {"Handler_commit": 1.0}}) == {"n1": 0.0, "n2": 0.0}
+@pytest.mark.parametrize("model", ["asynchronous", "semisync"])
+def test_replicas_are_compared_with_their_source(model):
+    for servers in at_rest_and_busy(model, 2, {}, apply_us=4000.0):
+        commits = {n: own["Handler_commit"] for n, own in servers.counters().items()}
+        assert servers.backlog() == {"n1": 0.0, "n2": commits["n1"] - commits["n2"]}
+    assert servers.backlog()["n2"] > 20
 
 
-def test_a_node_with_other_counters_is_not_behind():
-    assert behind({"n1": {"Handler_commit": 5.0}}) == {"n1": 0.0}
-    assert behind({"n1": {"other": 5.0}, "n2": {"other": 1.0}}) == {"n1": 0.0, "n2": 0.0}
+def test_servers_without_a_source_are_compared_with_nobody():
+    for servers in at_rest_and_busy("standalone", 2, {}):
+        assert servers.backlog() == {"n1": 0.0, "n2": 0.0}

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from simrep.contract.card import package_of
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 from simrep.errors import ScenarioError
 from simrep.rig.engine import Option
 from simrep.scenario.options import resolve, version_defaults, versions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, nearest
 from simrep.models.galera.questions.fragment_size_result import Criteria, size_text

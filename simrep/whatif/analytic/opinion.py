@@ -8,7 +8,6 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.setup import Setup, setup_of
 from simrep.runs.report import Report
 from simrep.scenario import Scenario, load
@@ -117,12 +116,11 @@ def analytic(scenario: str | Path | Mapping[str, Any] | Scenario) -> Analytic:
     """
     loaded = load(scenario)
     setup = setup_of(loaded)
-    hook = getattr(setup.model, "analytic", None)
+    form = setup.model.analytic(setup)
     reasons = list(doubts(setup))
-    if hook is None:
+    if form is None:
         reasons.insert(0, f"model {setup.model.name!r} has no closed form")
         return Analytic(title=loaded.name, reasons=tuple(reasons))
-    form: ClosedForm = hook(setup)
     reasons += form.doubts()
     if reasons:
         return Analytic(title=loaded.name, reasons=tuple(reasons))

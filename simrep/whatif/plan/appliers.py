@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from simrep.contract.model import find_model
+from simrep.contract.registry import find_model
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.runs.executor import in_order

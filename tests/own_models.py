@@ -1,0 +1,92 @@
+"""Models of one's own, as another package would bring them, and how they get installed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+from simpy.events import Event
+
+from simrep.contract import registry
+from simrep.contract.cluster import Cluster
+from simrep.contract.model import Model
+from simrep.workload.transaction import Transaction
+
+__all__ = ["Complete", "Costs", "NoModel", "Options", "Silent", "WithoutCounters", "install"]
+
+
+class Options(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    copies: int = Field(1, ge=0, description="servers that have it")
+
+
+class Costs(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    commit_us: float = Field(1000.0, ge=0, description="time per commit")
+
+
+class Complete:
+    """All that the contract asks for, and not a subclass of ``Model``."""
+
+    name = "complete"
+    Options = Options
+    Costs = Costs
+
+    def __init__(self, cluster: Cluster, options: Options, costs: Costs) -> None:
+        self.cluster = cluster
+        self.host = cluster.hosts[0]
+        self.commit_s = costs.commit_us * 1e-6
+        self.commits = 0
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        yield self.cluster.clock.timeout(1e-6)
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        done = Event(self.cluster.clock)
+        self.host.run(self.commit_s, self.cluster.clock.fire, done)
+        yield done
+        self.commits += 1
+        return True
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]:
+        return {self.cluster.names[0]: {"commits": self.commits}}
+
+
+class Silent(Complete, Model):
+    """A model that tells nothing it need not tell."""
+
+    name = "silent"
+
+
+class WithoutCounters(Model):
+    name = "without-counters"
+    Options = Options
+    Costs = Costs
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        yield from ()
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        yield from ()
+        return True
+
+
+class NoModel:
+    name = "no-model"
+    Options = dict
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        yield from ()
+
+
+def install(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    """Make models known; ``values`` are those of their entry points, by name."""
+    own = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
+
+    def all_of(*, group: str) -> list[EntryPoint]:
+        return [*entry_points(group=group), *own]
+
+    monkeypatch.setattr(registry, "entry_points", all_of)

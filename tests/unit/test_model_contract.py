@@ -1,0 +1,205 @@
+"""The contract between engine and model: what is a model, and what is refused."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+
+import simrep
+from simrep.contract.card import model_card, package_of
+from simrep.contract.model import Leader, Model, SessionTable
+from simrep.contract.registry import find_model, models_that
+from simrep.errors import ScenarioError
+from tests.own_models import Complete, Silent, install
+
+HOME = "tests.own_models"
+SHIPPED = ("asynchronous", "galera", "group_replication", "semisync", "standalone")
+
+
+def scenario(model, **tables):
+    content = {"cluster": {"model": model}, "workload": {"queries": 20}, **tables}
+    content["cluster"] = {"model": model, **tables.get("cluster", {})}
+    return content
+
+
+# ----------------------------------------------------------- shipped models --
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_models_inherit_and_are_complete(name):
+    model = find_model(name)
+    assert issubclass(model, Model)
+    assert not inspect.isabstract(model)
+    assert model.name == name
+    assert model.Session is None or issubclass(model.Session, SessionTable)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize(
+    "member", [name for name, value in vars(Model).items() if inspect.isroutine(value)]
+)
+def test_shipped_models_override_with_the_same_arguments(name, member):
+    own, base = (inspect.getattr_static(kind, member) for kind in (find_model(name), Model))
+    assert isinstance(own, staticmethod) == isinstance(base, staticmethod)
+    parameters = [
+        list(inspect.signature(getattr(kind, member)).parameters)
+        for kind in (find_model(name), Model)
+    ]
+    assert parameters[0] == parameters[1]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_models_tell_their_backlog_and_a_closed_form(name):
+    model = find_model(name)
+    assert model.backlog is not Model.backlog
+    assert model.analytic is not Model.analytic
+
+
+def test_leaders_alone_take_writes():
+    def leader(name, **options):
+        model = find_model(name)
+        return model.writers(model.Options(**options))
+
+    assert leader("galera") is None
+    assert leader("standalone") is None
+    assert leader("asynchronous") == leader("semisync") == Leader("source", "replica")
+    assert leader("group_replication").title == "primary"
+    many = {"group_replication_single_primary_mode": False}
+    assert leader("group_replication", **many) is None
+
+
+@pytest.mark.parametrize("model", ["asynchronous", "semisync"])
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"nodes": ["n1", "n2"], "threads": 2, "queries": 10},
+        {"rate_tps": 10.0, "nodes": ["n2"]},
+        {"group": [{"node": "n2", "threads": 1}]},
+        {"scheduled": [{"name": "big", "node": "n2", "rows": 10, "at_s": 0.1}]},
+        {
+            "nodes": ["n2"],
+            "class": [{"name": "r", "statements": 0, "reads": 1}, {"name": "w"}],
+        },
+    ],
+)
+def test_who_writes_on_a_replica_is_refused_before_anything_runs(model, workload):
+    timed = {} if "queries" in workload else {"run": {"duration_s": 1.0}}
+    content = {"cluster": {"model": model, "nodes": 2}, "workload": workload, **timed}
+    with pytest.raises(ScenarioError, match="'n2', a replica: it is read-only") as refused:
+        simrep.analytic(content)
+    assert refused.value.path == "workload.nodes"
+    assert refused.value.hint == "let it write on the source, 'n1'"
+
+
+def test_who_reads_on_a_replica_is_welcome():
+    reading = {"nodes": ["n2"], "queries": 10, "class": [{"statements": 0, "reads": 1}]}
+    content = {"cluster": {"model": "semisync", "nodes": 2}, "workload": reading}
+    assert simrep.run(content).committed == 10
+
+
+# -------------------------------------------------------- models of others --
+
+
+def test_a_subclass_gets_defaults(monkeypatch):
+    install(monkeypatch, silent=f"{HOME}:Silent")
+    model = find_model("silent")
+    assert model is Silent
+    assert model.Session is None
+    assert not model.changes
+    assert not model.has_xa(model.Options())
+    assert model.writers(model.Options()) is None
+    assert model.describe(object()).label == "message"
+    assert simrep.run(scenario("silent")).committed == 20
+
+
+def test_a_complete_class_that_does_not_inherit_works_and_warns(monkeypatch):
+    install(monkeypatch, complete=f"{HOME}:Complete")
+    with pytest.warns(DeprecationWarning, match=r"'complete' \(tests.own_models:Complete\) does"):
+        model = find_model("complete")
+    assert issubclass(model, Model)
+    assert issubclass(model, Complete)
+    assert package_of(model) == "tests"
+    assert model_card(model)["summary"].startswith("Models of one's own")
+    assert pickle.loads(pickle.dumps(model)) is model
+    with pytest.warns(DeprecationWarning, match="refuse it"):
+        assert simrep.run(scenario("complete")).committed == 20
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("WithoutCounters", r"is not complete: it has no counters\(\)"),
+        (
+            "NoModel",
+            r"is not complete: its Options is no pydantic model, it has no Costs, .*transact\(\)",
+        ),
+        ("install", "is no class"),
+        ("Nothing", "cannot be loaded: .*Nothing"),
+    ],
+)
+def test_what_is_no_model_is_refused(monkeypatch, value, said):
+    install(monkeypatch, acme=f"{HOME}:{value}")
+    with pytest.raises(ScenarioError, match=rf"model 'acme' \({HOME}:{value}\) {said}") as refused:
+        find_model("acme")
+    assert refused.value.path == "cluster.model"
+
+
+def test_a_package_that_is_not_there_is_an_error_and_no_traceback(monkeypatch):
+    install(monkeypatch, acme="acme_replication:Acme")
+    with pytest.raises(ScenarioError, match="cannot be loaded: No module named"):
+        find_model("acme")
+
+
+def test_hints_name_those_installed_models_that_can(monkeypatch):
+    install(monkeypatch, silent=f"{HOME}:Silent", broken=f"{HOME}:NoModel")
+    assert models_that(lambda model: model.changes) == "galera"
+    assert models_that(lambda model: model.writers(model.Options())) == (
+        "asynchronous, group_replication and semisync"
+    )
+    assert models_that(lambda _: False) == "none that is installed"
+
+
+@pytest.mark.parametrize(
+    ("tables", "path", "said"),
+    [
+        (
+            {"cluster": {"change": [{"at_s": 1.0, "node": "n2", "what": "leave"}]}},
+            "cluster.change",
+            "models whose servers can: galera",
+        ),
+        (
+            {"workload": {"queries": 1, "class": [{"session": {"x": 1}}]}},
+            "workload.class.0.session",
+            "knows no session variables",
+        ),
+        (
+            {"workload": {"queries": 1, "class": [{"xa_hold_ms": 1.0, "autocommit": False}]}},
+            "workload.class.0.xa_hold_ms",
+            "models that have, in their newest version: galera",
+        ),
+    ],
+)
+def test_what_a_model_does_not_tell_is_refused(monkeypatch, tables, path, said):
+    install(monkeypatch, silent=f"{HOME}:Silent")
+    with pytest.raises(ScenarioError, match=said) as refused:
+        simrep.run(scenario("silent", **tables))
+    assert refused.value.path == path
+
+
+def test_a_model_that_does_not_tell_its_backlog_has_no_sustainable_rate(monkeypatch):
+    install(monkeypatch, silent=f"{HOME}:Silent")
+    with pytest.raises(ScenarioError, match=r"'silent' does not tell .* method backlog\(\)"):
+        simrep.sustainable_rate(scenario("silent"))
+    one_core = scenario("silent", cluster={"machine": {"cores": 1}})
+    found = simrep.sustainable_rate(one_core, backlog=lambda _: {}, precision=0.1)
+    assert 900 < found.rate_tps < 1100  # a commit takes 1 ms
+    with pytest.raises(ScenarioError, match="'silent' does not tell"):
+        simrep.plan(scenario("silent"), "rate", replications=2)
+
+
+def test_a_model_without_a_closed_form_has_no_second_opinion(monkeypatch):
+    install(monkeypatch, silent=f"{HOME}:Silent")
+    opinion = simrep.analytic(scenario("silent"))
+    assert opinion.reasons[0] == "model 'silent' has no closed form"
