@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from simrep.cli.arguments import Jobs, Json, workers
 from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
 from simrep.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import Group
-    from rich.table import Table
-
-    from simrep.intake.description import ServerDescription
-    from simrep.intake.findings import Finding
 
 __all__ = ["from_server", "with_new_names"]
 
@@ -137,64 +129,5 @@ def from_server(
     if json:
         print_json({**described.to_dict(), "files": written})
     else:
-        show(_tables(described))
+        show(described.tables())
     print(f"Written: {', '.join(written)}", file=sys.stderr)
-
-
-def _tables(described: ServerDescription) -> Group:
-    from rich.console import Group
-
-    parts: list[Any] = [
-        _table(
-            "Read",
-            ("setting", "value", "where", "how"),
-            ((one.setting, _text(one.value), one.origin, one.note) for one in described.read),
-        )
-    ]
-    parts.append(
-        _table(
-            "Not found: defaults",
-            ("setting", "default", "why"),
-            ((one.setting, _text(one.value), one.note) for one in described.defaults),
-        )
-    )
-    if described.not_simulated:
-        parts.append(_table("Not simulated", ("option", "value", "where", "why"), _rows(described)))
-    parts += described.remarks
-    if (fit := described.fit) is not None and fit.percentile_simulated_s is not None:
-        assert fit.percentile_measured_s is not None
-        error = fit.percentile_simulated_s / fit.percentile_measured_s - 1.0
-        parts.append(
-            f"Check, not fitted: {fit.percentile}th percentile "
-            f"{1e3 * fit.percentile_simulated_s:.3g} ms, "
-            f"measured {1e3 * fit.percentile_measured_s:.3g} ms ({error:+.0%})."
-        )
-    return Group(*parts)
-
-
-def _rows(described: ServerDescription) -> Iterable[tuple[str, ...]]:
-    def row(one: Finding) -> tuple[str, ...]:
-        return one.setting, _text(one.value), one.origin, one.note
-
-    return map(row, described.not_simulated)
-
-
-def _table(title: str, headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(heading, overflow="fold", no_wrap=heading == headings[0])
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {inner}" for key, inner in value.items())
-    return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

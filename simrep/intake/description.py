@@ -7,14 +7,13 @@ flush: one benchmark gives one of them, and the others stay at the defaults of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import tomlkit
-from tomlkit.container import Container
-from tomlkit.items import Item, Table
+from tomlkit.items import InlineTable, Item
 
 from simrep.calibrate.misfit import Progress
 from simrep.contract.server_reading import ServerReading
@@ -27,6 +26,7 @@ from simrep.intake.row_sizes import with_sizes
 from simrep.intake.server_files import ServerFiles, read_server
 from simrep.intake.settings import options_for
 from simrep.intake.sysbench import Sysbench, counters_cover, load_of_sysbench, read_sysbench
+from simrep.runs.report import Report
 from simrep.scenario import load
 from simrep.scenario.cluster import DEFAULT_MACHINE
 
@@ -61,7 +61,7 @@ class Overrides:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerDescription:
+class ServerDescription(Report):
     """A server as a scenario.
 
     Attributes
@@ -108,6 +108,9 @@ class ServerDescription:
             "fit": None if self.fit is None else asdict(self.fit),
         }
 
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return [asdict(one) for one in (*self.settings, *self.not_simulated)]
+
     def scenario_text(self) -> str:
         """The scenario file, every value with where it was read."""
         return self._text(self.scenario, "")
@@ -117,38 +120,31 @@ class ServerDescription:
         return self._text(self.pack, "pack.")
 
     def _text(self, content: Mapping[str, Any], prefix: str) -> str:
-        document = tomlkit.document()
-        document.add(tomlkit.comment(_HEAD))
-        document.add(tomlkit.nl())
-        self._fill(document, content, prefix)
-        return tomlkit.dumps(document)
+        lines = "\n".join(self._lines(content, prefix, "")).lstrip()
+        return f"# {_HEAD}\n\n{lines}\n"
 
-    def _fill(self, table: Container | Table, content: Mapping[str, Any], prefix: str) -> None:
+    def _lines(self, content: Mapping[str, Any], prefix: str, heading: str) -> Iterator[str]:
         """Keys of a table; those that are tables themselves come last, as TOML wants it."""
-        for key, value in sorted(content.items(), key=lambda pair: _is_table(pair[1])):
-            path = prefix + key
+        for key, value in content.items():
             if not _is_table(value):
-                item = _in_one_line(value) if isinstance(value, Mapping) else tomlkit.item(value)
-                if path in self.origins:
-                    item.comment(self.origins[path])
-                table.add(key, item)
-            elif isinstance(value, Mapping):
-                inner = tomlkit.table()
-                self._fill(inner, value, f"{path}.")
-                table.add(key, inner)
-            else:
-                entries = tomlkit.aot()
-                for position, entry in enumerate(value):
-                    inner = tomlkit.table()
-                    self._fill(inner, entry, f"{path}.{position}.")
-                    entries.append(inner)
-                table.add(key, entries)
+                origin = self.origins.get(prefix + key)
+                comment = f" # {origin}" if origin is not None else ""
+                yield f"{tomlkit.key(key).as_string()} = {_in_one_line(value)}{comment}"
+        for key, value in content.items():
+            if not _is_table(value):
+                continue
+            one = isinstance(value, Mapping)
+            for place, inner in enumerate([value] if one else value):
+                path = f"{prefix}{key}." if one else f"{prefix}{key}.{place}."
+                yield from ("", f"[{heading}{key}]" if one else f"[[{heading}{key}]]")
+                yield from self._lines(inner, path, f"{heading}{key}.")
 
 
-def _in_one_line(content: Mapping[str, Any]) -> Item:
-    table = tomlkit.inline_table()
-    table.update(content)
-    return table
+def _in_one_line(value: Any) -> str:
+    item: Item = tomlkit.inline_table() if isinstance(value, Mapping) else tomlkit.item(value)
+    if isinstance(item, InlineTable):
+        item.update(value)
+    return item.as_string()
 
 
 def _is_table(value: Any) -> bool:

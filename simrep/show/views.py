@@ -78,6 +78,7 @@ tables = View(
         "Rate": "text.plan",
         "Result": "text.run",
         "Sensitivity": "text.sensitivity",
+        "ServerDescription": "text.server",
         "StallExplanation": "text.why",
         "Sweep": "text.sweep",
         "TailExplanation": "text.why",

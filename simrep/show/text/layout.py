@@ -16,7 +16,7 @@ __all__ = ["closing", "sentences", "table", "title"]
 def table(
     heads: Sequence[str],
     columns: str = "lr",
-    rows: Iterable[Sequence[str]] = (),
+    rows: Iterable[Sequence[str | Text]] = (),
     *,
     name: str | None = None,
     edges: bool = False,
@@ -29,7 +29,7 @@ def table(
     columns : str
         A letter for each column, the last one for all that follow: ``l`` and ``r`` are words at
         the left and numbers at the right; in capitals they are never folded.
-    rows : iterable of sequence of str
+    rows : iterable of sequence of str or Text
     name : str, optional
         Stands above it, folded to its width.
     edges : bool
