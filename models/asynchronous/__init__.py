@@ -39,6 +39,9 @@ from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Setup
 from simrep.contract.recognition import Recognition
+from simrep.contract.watching import parts_of
+from simrep.models.mysql.server import Parts
+from simrep.models.mysql.watch import WatchedParts
 
 from .options import AsynchronousCosts, AsynchronousOptions
 from .recognition import SourceRecognition
@@ -69,7 +72,7 @@ class Asynchronous(SourceAndReplicas):
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts
     ) -> None:
         source = BinlogSource(cluster, SOURCE, options, costs)
-        super().__init__(cluster, options, costs, source)
+        super().__init__(parts_of(cluster, Parts, WatchedParts), options, costs, source)
         for server in self.servers[1:]:
             replica = Replica(server, options, costs)
             cluster.network.on_receive(server.index, replica.receive)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from simrep.measure.stations import Station
-from simrep.models.mysql.channel import Change, Channel
+from simrep.models.mysql.channel import Channel, RelayedTransaction
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
-from simrep.models.watched import watch_stage
-from simrep.server.stage import Stage
 
 from .options import AsynchronousCosts, AsynchronousOptions
 
@@ -41,10 +39,8 @@ class Replica:
         )
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
-        self._io_thread = Stage(server.clock, self._write, f"{server.name}/io thread", largest=1)
-        if server.watch is not None:
-            doing = "being written to the relay log"
-            watch_stage(server.watch, server.name, self._io_thread, doing)
+        doing = "being written to the relay log"
+        self._io_thread = server.parts.stage(self._write, "io thread", doing=doing, largest=1)
 
     def receive(self, change: BinlogTransaction) -> None:
         """The events of a transaction have arrived."""
@@ -58,7 +54,7 @@ class Replica:
     def _received(self, change: BinlogTransaction) -> None:
         self.channel.write(change, self._written)
 
-    def _written(self, change: Change) -> None:
+    def _written(self, change: RelayedTransaction) -> None:
         """A transaction is in the relay log: the IO thread is free for the next."""
         self._io_thread.leave()
 

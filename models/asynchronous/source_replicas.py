@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract.cluster import Cluster
 from simrep.contract.model import Leader, Model
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
-from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
+from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, Parts
 from simrep.workload.transaction import Transaction
 
 from .options import AsynchronousCosts, AsynchronousOptions
@@ -28,8 +27,8 @@ class SourceAndReplicas(Model):
 
     Parameters
     ----------
-    cluster : Cluster
-        Machines, network and clock.
+    parts : sequence of Parts
+        Of every node, by position.
     options : AsynchronousOptions
     costs : AsynchronousCosts
     source : BinlogHooks
@@ -45,15 +44,14 @@ class SourceAndReplicas(Model):
 
     def __init__(
         self,
-        cluster: Cluster,
+        parts: Sequence[Parts],
         options: AsynchronousOptions,
         costs: AsynchronousCosts,
         source: BinlogHooks,
     ) -> None:
-        self.servers = [MysqlServer(cluster, SOURCE, options, costs, log_bin=True, hooks=source)]
+        self.servers = [parts[SOURCE].server(options, costs, log_bin=True, hooks=source)]
         self.servers += [
-            MysqlServer(cluster, index, options, costs, log_bin=options.log_replica_updates)
-            for index in range(1, cluster.size)
+            one.server(options, costs, log_bin=options.log_replica_updates) for one in parts[1:]
         ]
         self.replicas: list[Replica] = []
 

@@ -54,12 +54,12 @@ from simrep.workload.transaction import Transaction
 
 from .changes import Changes
 from .group import GroupMember
-from .node import GaleraNode
+from .node import GaleraNode, Parts
 from .options import GaleraCosts, GaleraOptions
 from .recognition import GaleraRecognition
 from .server import GaleraServer
 from .session import GaleraSession
-from .watched import WatchedNode, describe_payload
+from .watch import WatchedParts, describe_payload
 
 __all__ = ["Galera"]
 
@@ -91,8 +91,9 @@ class Galera(Model):
         uniform = cluster.streams.uniform("galera/keepalive")
         phase = uniform() * options.keepalive_period_s
         spread = costs.keepalive_spread_ms * 1e-3
+        self._parts = Parts if cluster.watch is None else WatchedParts
         self._members = [
-            GroupMember(cluster, index, options, costs, phase + spread * uniform())
+            GroupMember(self._parts(cluster, index), options, costs, phase + spread * uniform())
             for index in range(cluster.size)
         ]
         self._stream_numbers = count()
@@ -152,6 +153,5 @@ class Galera(Model):
     def _server(self, index: int) -> GaleraServer:
         """Start the server of a node."""
         cluster, options, costs = self._cluster, self._options, self._costs
-        make = GaleraNode if cluster.watch is None else WatchedNode
-        node = make(cluster, index, options, costs, self._members[index])
+        node = self._parts(cluster, index).node(options, costs, self._members[index])
         return GaleraServer(cluster, node, options, costs, self._stream_numbers)

@@ -86,7 +86,7 @@ class Changes:
 
     def _arrive(self, state: NodeState, server: GaleraServer) -> None:
         if server.node.waits_for_state:
-            server.node.views.adopt(state, partial(self._synced, server))
+            server.node.adopt(state, partial(self._synced, server))
 
     def _synced(self, server: GaleraServer) -> None:
         server.synced = True

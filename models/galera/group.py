@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from simrep.contract.cluster import Cluster
+from simrep.contract.watching import Parts
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
-from simrep.network.mesh import Mesh, MessageWork
+from simrep.network.mesh import MessageWork
 from simrep.server.thread import Thread
 
 from .options import GaleraCosts, GaleraOptions
@@ -19,9 +19,8 @@ class GroupMember:
 
     Parameters
     ----------
-    cluster : Cluster
-    index : int
-        Position of the node.
+    parts : Parts
+        Of the node.
     options : GaleraOptions
     costs : GaleraCosts
     keepalive_at_s : float
@@ -30,12 +29,12 @@ class GroupMember:
 
     def __init__(
         self,
-        cluster: Cluster,
-        index: int,
+        parts: Parts,
         options: GaleraOptions,
         costs: GaleraCosts,
         keepalive_at_s: float,
     ) -> None:
+        cluster, index = parts.cluster, parts.index
         clock, host = cluster.clock, cluster.hosts[index]
         self.options = EvsOptions(
             send_window=options.send_window,
@@ -50,5 +49,5 @@ class GroupMember:
             host.routine(costs.receive_us * _US),
             costs.byte_ns * 1e-9,
         )
-        self.mesh = Mesh(clock, cluster.network, index, cluster.segments, Thread(host), work)
+        self.mesh = parts.mesh(cluster.segments, Thread(host), work)
         self.evs = Evs(clock, self.mesh, cluster.size, self.options, keepalive_at_s)

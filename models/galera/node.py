@@ -7,13 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from simrep.contract.cluster import Cluster
+from simrep.contract import watching
 from simrep.kernel.order import OrderedGate
 from simrep.measure.moments import Moments
+from simrep.models.galera.gcomm.evs import EvsOptions
 from simrep.models.galera.gcomm.view import View
-from simrep.server.locks import LockTable
+from simrep.server.host import Host
 from simrep.server.stage import Stage
-from simrep.server.storage import Disk, RedoLog
+from simrep.server.storage import Disk
 from simrep.server.thread import Thread
 from simrep.workload.laps import Lap
 
@@ -36,7 +37,7 @@ from .writeset import (
     is_whole,
 )
 
-__all__ = ["GaleraNode"]
+__all__ = ["GaleraNode", "Parts"]
 
 _SHORT_CERTIFICATION_S = 50e-6
 _CACHED_KEYS = 10_000  # their table takes about a megabyte, as the second-level cache of a core
@@ -47,14 +48,54 @@ _ORDER, _CERTIFICATION = Lap.ORDER, Lap.CERTIFICATION
 _COMMIT_ORDER, _COMMIT = Lap.COMMIT_ORDER, Lap.COMMIT
 
 
+class Parts(watching.Parts):
+    """The parts of a node, from when its server is started."""
+
+    def node(self, options: GaleraOptions, costs: GaleraCosts, member: GroupMember) -> GaleraNode:
+        """The node itself."""
+        return GaleraNode(self, options, costs, member)
+
+    def sender(self, host: Host, switch_s: float, options: EvsOptions) -> Sender:
+        """Its way into the group."""
+        return Sender(self.clock, host, switch_s, options)
+
+    def flow_control(self, options: GaleraOptions, sender: Sender) -> FlowControl:
+        """Its stops and those of others."""
+        return FlowControl(options, self.cluster.size, sender.monitor, sender.control)
+
+    def certifier(self, streams: StreamAppliers) -> Certifier:
+        """Its certification."""
+        return Certifier(self.index, self.cluster.size, streams, self.cluster.trace)
+
+    def local_monitor(self) -> OrderedGate:
+        """Where writesets are certified one after the other."""
+        return OrderedGate()
+
+    def commit_monitor(self, mode: int) -> OrderedGate:
+        """Where they commit, in the mode of ``repl.commit_order``."""
+        return commit_monitor(mode)
+
+    def apply_monitor(
+        self, wake: Callable[[Ordered], object], report: Callable[[int], object]
+    ) -> ApplyMonitor:
+        """Where they wait for what they depend on."""
+        return ApplyMonitor(wake, report)
+
+    def receive_queue(self) -> deque[Ordered]:
+        """Where they wait for an applier."""
+        return deque()
+
+    def writer(self, *how: Any) -> RowWriter:
+        """What writes their rows; ``how`` as in ``RowWriter``."""
+        return RowWriter(*how)
+
+
 class GaleraNode:
     """What one node does with local transactions and with the ordered stream of writesets.
 
     Parameters
     ----------
-    cluster : Cluster
-    index : int
-        Position of the node.
+    parts : Parts
     options : GaleraOptions
     costs : GaleraCosts
     member : GroupMember
@@ -63,19 +104,19 @@ class GaleraNode:
 
     def __init__(
         self,
-        cluster: Cluster,
-        index: int,
+        parts: Parts,
         options: GaleraOptions,
         costs: GaleraCosts,
         member: GroupMember,
     ) -> None:
+        cluster, index = parts.cluster, parts.index
         clock, host = cluster.clock, cluster.hosts[index]
         self.index = index
-        self.name = cluster.names[index]
+        self.name = parts.name
         self.clock = clock
         self.host = host
         self.trace = cluster.trace
-        self.locks = LockTable(clock)
+        self.locks = parts.locks()
 
         routine = host.routine
         self._replication = routine(costs.replicate_us * _US)
@@ -95,30 +136,33 @@ class GaleraNode:
         self.evs = member.evs
         self.evs.on_deliver(self._deliver)
         self.evs.on_view(self._deliver_view)
-        self.sender = sender = Sender(clock, host, self.switch_s, member.options)
+        self.sender = sender = parts.sender(host, self.switch_s, member.options)
         sender.connect(self.evs)
-        self.flow_control = FlowControl(options, cluster.size, sender.monitor, sender.control)
+        self.flow_control = parts.flow_control(options, sender)
 
         self.streams = StreamAppliers()
-        self.writer = RowWriter(
-            host, self.locks, self.streams, costs, self._few_keys, self._applied
+        self.writer = parts.writer(
+            host, self.locks, self.streams, costs, self._few_keys, self._applied, self._rolled_back
         )
-        self.certifier = Certifier(index, cluster.size, self.streams, self.trace)
-        self._local_monitor = OrderedGate()
-        self._commit_monitor = commit_monitor(options.commit_order)
+        self.certifier = parts.certifier(self.streams)
+        self._local_monitor = parts.local_monitor()
+        self._commit_monitor = parts.commit_monitor(options.commit_order)
         self._early_release = not options.commit_monitor_through_flush
         self._redo = None
         if options.flush_log_at_trx_commit == 1:
             disk = Disk(clock, costs.fsync_us * _US, flusher=host.flusher, name=f"{self.name}/disk")
-            self._redo = RedoLog(clock, disk, name=f"{self.name}/redo")
+            self._redo = parts.redo_log(disk)
 
-        self._recv_q: deque[Ordered] = deque()
+        self._recv_q = parts.receive_queue()
         self._appliers = self._idle_appliers = options.applier_threads
         self._appliers_started = True
-        self.apply_monitor = ApplyMonitor(
+        self.apply_monitor = parts.apply_monitor(
             self._wake_dependent, partial(sender.report_committed, index)
         )
-        self.views = NodeViews(self)
+        self.views = NodeViews(
+            index, cluster.size, self.certifier, self.apply_monitor, self.flow_control, self.writer
+        )
+        self._take: Callable[[Any], object] = self._receive
         self.alive = True
         self.started_s = clock.now
         self.died_s: float | None = None
@@ -171,10 +215,10 @@ class GaleraNode:
     # -- every node: the ordered stream -------------------------------------------------------
 
     def _deliver(self, sender: int, message: Any) -> None:
-        self._receiver.do(self._action.cost(), self._receive, message)
+        self._receiver.do(self._action.cost(), self._take, message)
 
     def _deliver_view(self, view: View) -> None:
-        self._receiver.do(self._action.cost(), self._receive, ViewChange(view))
+        self._receiver.do(self._action.cost(), self._take, ViewChange(view))
 
     def _receive(self, message: Any) -> None:
         kind = message.kind
@@ -275,6 +319,10 @@ class GaleraNode:
     def _applied(self, ordered: Ordered) -> None:
         self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
 
+    def _rolled_back(self, stream: tuple[int, int]) -> None:
+        if self.trace is not None:
+            self.trace.record(self.index, "orphan", 0, stream)
+
     # -- commit, in order ----------------------------------------------------------------------
 
     def _commit(self, ordered: Ordered) -> None:
@@ -351,13 +399,14 @@ class GaleraNode:
         self.alive = False
         self.died_s = self.clock.now
         self.trace = None
+        self.views.donated = None
         self.sender.disconnect()
 
     def wait_for_state(self) -> None:
         """A node that joins keeps what is ordered until it has the state before it."""
         self._idle_appliers = 0
         self._appliers_started = False
-        self._receive = self._keep  # type: ignore[method-assign]
+        self._take = self._keep
 
     def _keep(self, message: Any) -> None:
         self._early.append(message)
@@ -369,8 +418,14 @@ class GaleraNode:
         """Whether it has joined, and nothing to begin from."""
         return self.alive and not self._appliers_started
 
-    def start(self, state: NodeState, seconds: float, started: Callable[[], object]) -> None:
-        """Go on from a state, after so many seconds of work on it, with all that has come since."""
+    def adopt(self, state: NodeState, started: Callable[[], object]) -> None:
+        """Begin from the state of another node: apply stored fragments, then all that has come.
+
+        ``started()`` when it has caught up with what is ordered.
+        """
+        self.views.adopt(state)
+        self.streams.barrier = state.barrier
+        seconds = self.writer.recover(state.streams)
         self._appliers_started = True
         self.certifier.adopt(state)
         self._local_monitor.next = self._commit_monitor.next = state.position + 1
@@ -386,7 +441,7 @@ class GaleraNode:
         if first is None:  # the view is on its way
             self._ready = work
             return
-        del self._receive  # the method again
+        self._take = self._receive
         early, self._early, self._ready = self._early, [], None
         for message in early[first:]:  # what came before is in the state
             self._receive(message)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
 
 from .options import GaleraCosts
-from .stream_appliers import StreamAppliers
+from .stream_appliers import StreamApplier, StreamAppliers
 from .writeset import Ordered, Part, StreamPart
 
 __all__ = ["RowWriter"]
@@ -29,6 +29,8 @@ class RowWriter:
         So many keys are certified at this time, and not under the local monitor.
     applied : callable
         ``applied(ordered)``: its rows are written.
+    rolled_back : callable
+        ``rolled_back(stream)``: the rows of a stream whose origin has gone are rolled back.
 
     Attributes
     ----------
@@ -44,12 +46,14 @@ class RowWriter:
         costs: GaleraCosts,
         few_keys: float,
         applied: Callable[[Ordered], object],
+        rolled_back: Callable[[tuple[int, int]], object],
     ) -> None:
         self._host = host
         self._locks = locks
         self._streams = streams
         self._few_keys = few_keys
         self._applied = applied
+        self._rolled_back = rolled_back
         self._application = host.routine(costs.apply_us * _US)
         self._key_s = costs.certify_key_us * _US
         self.row_s = costs.apply_row_us * _US
@@ -101,6 +105,29 @@ class RowWriter:
             seconds += self.row_s * self._streams.applier(ordered).rows
         return seconds
 
-    def undo_s(self, rows: int, fragments: int) -> float:
-        """Roll rows back and remove stored fragments: how long that takes, in seconds."""
-        return self.row_s * rows + self.log_row_s * fragments
+    # -- streams whose origin has gone, and streams of a state ----------------------------------
+
+    def close_orphans(self, since: Mapping[int, int], position: int) -> None:
+        """Roll back what is open and whose origin has gone; see ``StreamAppliers.orphans``."""
+        for applier in self._streams.orphans(since, position):
+            applier.closing = True
+            seconds = self.row_s * applier.rows + self.log_row_s * applier.fragments
+            self._host.run(seconds, self._close_orphan, applier)
+
+    def _close_orphan(self, applier: StreamApplier) -> None:
+        self._streams.close(applier.stream)
+        self._locks.release_all(applier)
+        self._rolled_back(applier.stream)
+
+    def recover(self, streams: Mapping[tuple[int, int], Sequence[Ordered]]) -> float:
+        """Apply the stored fragments of open streams; how long that takes, in seconds."""
+        seconds = 0.0
+        for stream, fragments in streams.items():
+            applier = self._streams.recover(stream, fragments)
+            for ordered in fragments:
+                for scan in ordered.writeset.scans:
+                    self._locks.take_range(applier, scan)
+                for row in ordered.writeset.locks:
+                    self._locks.take(applier, row)
+            seconds += self.row_s * applier.rows + self.log_byte_s * applier.size_bytes
+        return seconds

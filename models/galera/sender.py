@@ -62,8 +62,11 @@ class Sender:
         self._host = host
         self._switch_s = switch_s
         self._mtu = evs_options.mtu_bytes
-        self.monitor = PausableMutex(clock, self.hand_over)
+        self.monitor = self._send_monitor()
         self.replicated = self.replicated_bytes = 0
+
+    def _send_monitor(self) -> PausableMutex:
+        return PausableMutex(self._clock, self._hand_over)
 
     def connect(self, evs: Evs) -> None:
         """Where messages are handed to."""
@@ -104,7 +107,7 @@ class Sender:
         if self.monitor.withdraw(writeset):
             self._host.run(self._switch_s, self.fail, writeset.local)
 
-    def hand_over(self, call: Any, argument: Any) -> None:
+    def _hand_over(self, call: Any, argument: Any) -> None:
         """Wake a thread whose turn it is."""
         self._host.run(self._switch_s, call, argument)
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from simrep.models.galera.gcomm.view import View
 
-from .certifier import NodeState
-from .stream_appliers import StreamApplier
+from .apply_monitor import ApplyMonitor
+from .certifier import Certifier, NodeState
+from .flow_control import FlowControl
+from .row_writer import RowWriter
 from .writeset import is_prepare
-
-if TYPE_CHECKING:
-    from .node import GaleraNode
 
 __all__ = ["NodeViews"]
 
@@ -26,7 +24,12 @@ class NodeViews:
 
     Parameters
     ----------
-    node : GaleraNode
+    index, size : int
+        Position of the node, and number of nodes.
+    certifier : Certifier
+    apply_monitor : ApplyMonitor
+    flow_control : FlowControl
+    writer : RowWriter
 
     Attributes
     ----------
@@ -41,10 +44,22 @@ class NodeViews:
     ``recover_streaming_appliers``.
     """
 
-    def __init__(self, node: GaleraNode) -> None:
-        self._node = node
+    def __init__(
+        self,
+        index: int,
+        size: int,
+        certifier: Certifier,
+        apply_monitor: ApplyMonitor,
+        flow_control: FlowControl,
+        writer: RowWriter,
+    ) -> None:
+        self._index = index
+        self._certifier = certifier
+        self._apply_monitor = apply_monitor
+        self._flow_control = flow_control
+        self._writer = writer
         self._came: set[int] = set()  # since the last primary view, in others too
-        self._since: dict[int, int] = dict.fromkeys(range(node.mesh.size), 0)  # in the order
+        self._since: dict[int, int] = dict.fromkeys(range(size), 0)  # in the order
         self._lacking: set[int] = set()  # nodes without the state of the cluster
         self._donors: dict[int, int] = {}
         self.told: Callable[[View], object] | None = None
@@ -52,10 +67,10 @@ class NodeViews:
 
     def change(self, view: View) -> None:
         """A view: streams whose origin has gone are rolled back, when all before it is applied."""
-        node, certifier = self._node, self._node.certifier
+        certifier = self._certifier
         if self.told is not None:
             self.told(view)
-        node.flow_control.reset(view.number, len(view.members))
+        self._flow_control.reset(view.number, len(view.members))
         self._came |= set(view.joined)
         if not view.primary:
             return
@@ -67,31 +82,18 @@ class NodeViews:
             member: position if member in joined else self._since.get(member, 0)
             for member in view.members
         }
-        node.apply_monitor.when_left(position, self._close_orphans, position)
+        self._apply_monitor.when_left(position, self._close_orphans, position)
         self._lacking = (self._lacking | joined) & set(view.members)
         for member in joined:  # whatever it was promised before, another life had it
             self._donors.pop(member, None)
         self._assign_donor(view)
 
+    def _close_orphans(self, position: int) -> None:
+        self._writer.close_orphans(self._since, position)
+
     def synced(self, member: int) -> None:
         """A node that has joined has caught up."""
         self._lacking.discard(member)
-
-    # -- streams whose origin has gone -----------------------------------------------------------
-
-    def _close_orphans(self, position: int) -> None:
-        node = self._node
-        for applier in node.streams.orphans(self._since, position):
-            applier.closing = True
-            seconds = node.writer.undo_s(applier.rows, applier.fragments)
-            node.host.run(seconds, self._close_orphan, applier)
-
-    def _close_orphan(self, applier: StreamApplier) -> None:
-        node = self._node
-        node.streams.close(applier.stream)
-        node.locks.release_all(applier)
-        if node.trace is not None:
-            node.trace.record(node.index, "orphan", 0, applier.stream)
 
     # -- giving the state away, and beginning from one -------------------------------------------
 
@@ -102,9 +104,9 @@ class NodeViews:
             return
         orphaned = [m for m in sorted(self._lacking) if self._donors.get(m) not in able]
         self._donors |= dict.fromkeys(orphaned, able[0])
-        if orphaned and able[0] == self._node.index:
+        if orphaned and able[0] == self._index:
             since, lacking = dict(self._since), frozenset(self._lacking)
-            self._node.certifier.copy(
+            self._certifier.copy(
                 partial(self._donate, tuple(orphaned), since, view.number, lacking)
             )
 
@@ -125,27 +127,12 @@ class NodeViews:
             or any(is_prepare(part.writeset) for part in parts)
         }
         state = replace(state, streams=streams, view=view, lacking=lacking)
-        self._node.apply_monitor.when_left(position, self._give, (state, joined))
+        self._apply_monitor.when_left(position, self._give, (state, joined))
 
     def _give(self, donation: tuple[NodeState, Joined]) -> None:
-        if self.donated is not None and self._node.alive:
+        if self.donated is not None:
             self.donated(*donation)
 
-    def adopt(self, state: NodeState, started: Callable[[], object]) -> None:
-        """Begin from the state of another node: apply stored fragments, then all that has come.
-
-        ``started()`` when it has caught up with what is ordered.
-        """
-        node = self._node
+    def adopt(self, state: NodeState) -> None:
+        """Begin from the state of another node."""
         self._lacking = set(state.lacking)
-        node.streams.barrier = state.barrier
-        seconds, writer = 0.0, node.writer
-        for stream, fragments in state.streams.items():
-            applier = node.streams.recover(stream, fragments)
-            for ordered in fragments:
-                for scan in ordered.writeset.scans:
-                    node.locks.take_range(applier, scan)
-                for row in ordered.writeset.locks:
-                    node.locks.take(applier, row)
-            seconds += writer.row_s * applier.rows + writer.log_byte_s * applier.size_bytes
-        node.start(state, seconds, started)

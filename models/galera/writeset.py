@@ -177,6 +177,11 @@ class Writeset:
         self.journal: Journal | None = transaction.journal
         self.part: StreamPart | None = None
 
+    @property
+    def transaction(self) -> Transaction:
+        """What a client asked for; one that is streamed has many writesets."""
+        return self.local.transaction
+
 
 class Ordered:
     """A writeset at its place in the total order, on one node.
@@ -198,6 +203,11 @@ class Ordered:
         self.seqno = seqno
         self.depends = 0
         self.stream: Any = None
+
+    @property
+    def transaction(self) -> Transaction:
+        """See ``Writeset.transaction``."""
+        return self.writeset.local.transaction
 
     def abort(self) -> None:
         """Required of a lock owner; nothing aborts an ordered writeset."""

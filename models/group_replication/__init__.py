@@ -48,16 +48,17 @@ from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Leader, Model, Setup
 from simrep.contract.recognition import Recognition
+from simrep.contract.watching import parts_of
 from simrep.errors import ScenarioError
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
 from simrep.models.group_replication.xcom import describe_xcom
 from simrep.workload.transaction import Transaction
 
-from .member import LOOP_S, Member
+from .member import LOOP_S, Parts
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .recognition import GroupRecognition
-from .watched import WatchedMember, describe_payload
+from .watch import WatchedParts, describe_payload
 
 __all__ = ["GroupReplication"]
 
@@ -96,10 +97,9 @@ class GroupReplication(Model):
             )
         # Members start one after the other, so their loops of once a second are not in step.
         uniform = cluster.streams.uniform("group_replication/loops")
-        make = Member if cluster.watch is None else WatchedMember
         self.members = [
-            make(cluster, index, options, costs, LOOP_S * uniform())
-            for index in range(cluster.size)
+            parts.member(options, costs, LOOP_S * uniform())
+            for parts in parts_of(cluster, Parts, WatchedParts)
         ]
 
     @staticmethod

@@ -8,6 +8,7 @@ from typing import Any
 from simpy.events import Event
 
 from simrep.kernel.clock import Clock
+from simrep.workload.transaction import Transaction
 
 from .messages import Ordered, Prepared, SyncBefore
 
@@ -120,11 +121,12 @@ class Consistency:
 
     # -- BEFORE, and the begin of every transaction --------------------------------------------
 
-    def begin(self, *, in_order: bool) -> Generator[Event, Any, None]:
+    def begin(self, _transaction: Transaction, *, in_order: bool) -> Generator[Event, Any, None]:
         """Hold up a transaction's begin.
 
         Parameters
         ----------
+        transaction : Transaction
         in_order : bool
             Whether it asks for its own place in the total order.
         """

@@ -7,16 +7,15 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract.cluster import Cluster
 from simrep.kernel.trace import Trace
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
 from simrep.models.group_replication.xcom import Xcom, XcomOptions
+from simrep.models.mysql import server
 from simrep.models.mysql.channel import Channel, Committing
-from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
-from simrep.network.mesh import Mesh, MessageWork
+from simrep.models.mysql.server import BinlogHooks, BinlogTransaction
+from simrep.network.mesh import MessageWork
 from simrep.network.total_order import TotalOrder
-from simrep.server.stage import Stage
 from simrep.server.thread import Thread
 from simrep.workload.laps import Lap
 from simrep.workload.transaction import Transaction
@@ -34,7 +33,7 @@ from .messages import (
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .sending import Sending
 
-__all__ = ["LOOP_S", "PRIMARY", "Member"]
+__all__ = ["LOOP_S", "PRIMARY", "Member", "Parts"]
 
 PRIMARY = 0
 _GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
@@ -59,14 +58,35 @@ class _Commits(BinlogHooks):
         self._member.committed(entry)
 
 
+class Parts(server.Parts):
+    """The parts of a member."""
+
+    def member(
+        self, options: GroupReplicationOptions, costs: GroupReplicationCosts, loop_at_s: float
+    ) -> Member:
+        """The member itself."""
+        return Member(self, options, costs, loop_at_s)
+
+    def consistency(self, *how: Any) -> Consistency:
+        """What transactions wait for; ``how`` as in ``Consistency``."""
+        return Consistency(self.clock, self.index, self.cluster.size, *how)
+
+    def flow_control(self, options: GroupReplicationOptions) -> FlowControl:
+        """Its quota."""
+        return FlowControl(self.clock, options)
+
+    def sending(self, *how: Any) -> Sending:
+        """The way out; ``how`` as in ``Sending``."""
+        return Sending(*how)
+
+
 class Member:
     """A server in the group.
 
     Parameters
     ----------
-    cluster : Cluster
-    index : int
-        Position of its node.
+    parts : Parts
+        Of its node.
     options : GroupReplicationOptions
     costs : GroupReplicationCosts
     loop_at_s : float
@@ -84,12 +104,12 @@ class Member:
 
     def __init__(
         self,
-        cluster: Cluster,
-        index: int,
+        parts: Parts,
         options: GroupReplicationOptions,
         costs: GroupReplicationCosts,
         loop_at_s: float,
     ) -> None:
+        cluster, index = parts.cluster, parts.index
         clock, host = cluster.clock, cluster.hosts[index]
         self.index = index
         self.clock = clock
@@ -106,9 +126,7 @@ class Member:
         self._resumption = host.routine(costs.resume_us * _US)
 
         holds_up = options.waits_before or options.waits_after
-        self.server = MysqlServer(
-            cluster,
-            index,
+        self.server = parts.server(
             options,
             costs,
             log_bin=True,
@@ -117,7 +135,6 @@ class Member:
             before_commit=self._before_commit,
             prepare=self._prepare,
         )
-        name = self.server.name
         self.channel = Channel(
             self.server,
             options,
@@ -127,15 +144,13 @@ class Member:
         single_primary = options.single_primary_mode
         self.certifier = Certifier(detects_conflicts=not single_primary)
         self.executed = Executed()
-        self.consistency = Consistency(
-            clock, index, cluster.size, self._send, self.channel.when_caught_up
-        )
-        self.flow_control = FlowControl(clock, options)
+        self.consistency = parts.consistency(self._send, self.channel.when_caught_up)
+        self.flow_control = parts.flow_control(options)
 
         work = MessageWork(
             host.routine(costs.send_us * _US), host.routine(costs.receive_us * _US), self._byte_s
         )
-        self.mesh = Mesh(clock, cluster.network, index, [0] * cluster.size, Thread(host), work)
+        self.mesh = parts.mesh([0] * cluster.size, Thread(host), work)
         leader = PRIMARY if options.paxos_single_leader and single_primary else None
         self.xcom = Xcom(
             clock,
@@ -144,12 +159,19 @@ class Member:
             XcomOptions(event_horizon=options.write_concurrency, leader=leader),
             host.routine(costs.propose_us * _US),
         )
-        self._sending = Sending(host, self.xcom, options, costs)
+        self._sending = parts.sending(host, self.xcom, options, costs)
         order: TotalOrder = self.xcom
         order.on_deliver(self._deliver)
-        self._delivered: Stage[Any] = Stage(clock, self._hand_over, f"{name}/delivery")
-        self._applier_module: Stage[Any] = Stage(
-            clock, self._handle, f"{name}/applier module", largest=1
+        self._delivered = parts.stage(
+            self._hand_over, "delivery", doing="being passed on", lap=Lap.CERTIFICATION
+        )
+        self._applier_module = parts.stage(
+            self._handle,
+            "applier module",
+            title="applier module (certification)",
+            doing="being certified, or written to the relay log",
+            lap=Lap.CERTIFICATION,
+            largest=1,
         )
 
         self._order = 0  # of the last transaction that has passed certification
@@ -170,7 +192,7 @@ class Member:
         return self._replication.cost(self._byte_s * transaction.size_bytes)
 
     def _before_begin(self, transaction: Transaction) -> Generator[Event, Any, None]:
-        return self.consistency.begin(in_order=self._options.waits_before)
+        return self.consistency.begin(transaction, in_order=self._options.waits_before)
 
     def _before_commit(self, entry: BinlogTransaction) -> Generator[Event, Any, bool]:
         """The hook that replicates: it returns the verdict of certification."""

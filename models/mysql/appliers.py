@@ -9,13 +9,13 @@ from typing import Any, Protocol
 from simrep.kernel.order import OrderedGate
 from simrep.server.host import Host, Spin
 
-__all__ = ["Appliers", "Change", "Work"]
+__all__ = ["Appliers", "RelayEntry", "ReplicaEngine"]
 
 Call = Callable[[Any], object]
 
 
-class Change(Protocol):
-    """A transaction to be applied."""
+class RelayEntry(Protocol):
+    """A transaction in the relay log, to be applied."""
 
     @property
     def seqno(self) -> int:
@@ -26,11 +26,11 @@ class Change(Protocol):
         """It may start when all changes up to this one, which is before it, are committed."""
 
 
-class Work(Protocol):
-    """What a product does for a change; every callable must be called once, now or later."""
+class ReplicaEngine(Protocol):
+    """What applies and commits a change; every callable must be called once, now or later."""
 
     def apply(self, change: Any, applied: Call) -> object:
-        """Change the rows, then ``applied(change)``."""
+        """RelayEntry the rows, then ``applied(change)``."""
 
     def commit(self, change: Any, queued: Call, committed: Call) -> object:
         """Commit, then ``committed(change)``; ``queued(change)`` when the next in order may."""
@@ -47,7 +47,7 @@ class Appliers:
     Parameters
     ----------
     host : Host
-    work : Work
+    engine : ReplicaEngine
     workers : int
         Number of worker threads; 0: a single thread that reads and applies.
     ordered : bool
@@ -82,7 +82,7 @@ class Appliers:
     def __init__(
         self,
         host: Host,
-        work: Work,
+        engine: ReplicaEngine,
         *,
         workers: int,
         ordered: bool,
@@ -96,7 +96,7 @@ class Appliers:
             raise ValueError(f"workers must not be negative, given {workers}")
         self._clock = host.clock
         self._host = host
-        self._work = work
+        self._engine = engine
         self._coordination = host.routine(schedule_s)
         self._switch_s = switch_s
         self._single = workers == 0
@@ -104,14 +104,14 @@ class Appliers:
         self._workers_wait = workers_wait
         self._spins = spins and not self._single
         self._spin: Spin | None = None
-        self._gate = OrderedGate() if ordered else None
-        self._relay: deque[tuple[float, Change]] = deque()
+        self._gate = self._commit_order() if ordered else None
+        self._relay: deque[tuple[float, RelayEntry]] = deque()
         self._reading = False
         self._scheduling = False
-        self._held: Change | None = None  # what the coordinator has in hand
+        self._held: RelayEntry | None = None  # what the coordinator has in hand
         self._waits = False  # it has read that, and waits until it may go
         self._arrived_s = 0.0
-        self._dependent: dict[int, list[Change]] = {}
+        self._dependent: dict[int, list[RelayEntry]] = {}
         self._started_s: dict[int, float] = {}
         self._done: set[int] = set()
         self.low_water = 0
@@ -121,7 +121,10 @@ class Appliers:
         self.wait_s = 0.0
         self.wait_max_s = 0.0
 
-    def submit(self, change: Change) -> None:
+    def _commit_order(self) -> OrderedGate:
+        return OrderedGate()
+
+    def submit(self, change: RelayEntry) -> None:
         """The relay log has one more change."""
         self._relay.append((self._clock.now, change))
         if not self._reading:
@@ -160,15 +163,15 @@ class Appliers:
         if self._held is not None:
             self._wait_busily(self._held)
 
-    def _may_go(self, change: Change) -> bool:
+    def _may_go(self, change: RelayEntry) -> bool:
         return self._idle > 0 and (self._workers_wait or change.parent <= self.low_water)
 
-    def _wait_busily(self, change: Change) -> None:
+    def _wait_busily(self, change: RelayEntry) -> None:
         """Of the two waits of the coordinator, the second, that for a worker, is busy."""
         if self._spins and self._spin is None and change.parent <= self.low_water:
             self._spin = self._host.spin()
 
-    def _hand_over(self, change: Change) -> None:
+    def _hand_over(self, change: RelayEntry) -> None:
         now = self._clock.now
         wait = now - self._arrived_s
         self.visits += 1
@@ -183,13 +186,13 @@ class Appliers:
 
     # -- the workers -----------------------------------------------------------------------------
 
-    def _start(self, change: Change) -> None:
+    def _start(self, change: RelayEntry) -> None:
         if change.parent <= self.low_water:
-            self._work.apply(change, self._applied)
+            self._engine.apply(change, self._applied)
         else:
             self._dependent.setdefault(change.parent, []).append(change)
 
-    def _applied(self, change: Change) -> None:
+    def _applied(self, change: RelayEntry) -> None:
         gate = self._gate
         if gate is None:
             self._commit(change)
@@ -198,17 +201,17 @@ class Appliers:
         else:  # it sleeps until the worker before it wakes it
             gate.enter(change.seqno, self._wake_to_commit, change)
 
-    def _wake_to_commit(self, change: Change) -> None:
+    def _wake_to_commit(self, change: RelayEntry) -> None:
         self._host.run(self._switch_s, self._commit, change)
 
-    def _commit(self, change: Change) -> None:
-        self._work.commit(change, self._queued, self._committed)
+    def _commit(self, change: RelayEntry) -> None:
+        self._engine.commit(change, self._queued, self._committed)
 
-    def _queued(self, _: Change) -> None:
+    def _queued(self, _: RelayEntry) -> None:
         if self._gate is not None:
             self._gate.leave()
 
-    def _committed(self, change: Change) -> None:
+    def _committed(self, change: RelayEntry) -> None:
         self.busy_s += self._clock.now - self._started_s.pop(change.seqno)
         self._idle += 1
         self._advance(change.seqno)
@@ -240,5 +243,5 @@ class Appliers:
             for change in self._dependent.pop(following, ()):
                 self._host.run(self._switch_s, self._work_on, change)
 
-    def _work_on(self, change: Change) -> None:
-        self._work.apply(change, self._applied)
+    def _work_on(self, change: RelayEntry) -> None:
+        self._engine.apply(change, self._applied)

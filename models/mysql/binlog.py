@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from simrep.kernel.clock import Clock
+from simrep.contract.watching import Parts
 from simrep.models.mysql.commit import Call, Commit, CommitHooks, Engine, Group, total_bytes
 from simrep.server.stage import Stage
 from simrep.server.storage import Binlog
+from simrep.workload.laps import Lap
 
 __all__ = ["GroupCommit", "MariadbCommit", "RedoCommit", "SerialCommit"]
+
+_COMMITTING = "committing in the engine"
 
 
 class RedoCommit:
@@ -104,7 +107,8 @@ class SerialCommit(_Pipeline):
 
     Parameters
     ----------
-    clock : Clock
+    parts : Parts
+        Of the server.
     engine : Engine
     binlog : Binlog
     whole : bool
@@ -119,7 +123,7 @@ class SerialCommit(_Pipeline):
 
     def __init__(
         self,
-        clock: Clock,
+        parts: Parts,
         engine: Engine,
         binlog: Binlog,
         *,
@@ -128,7 +132,14 @@ class SerialCommit(_Pipeline):
     ) -> None:
         super().__init__(engine, binlog, hooks, redo_at_prepare=not whole)
         self._whole = whole
-        self.mutex = Stage(clock, self._enter, "prepare_commit_mutex", largest=1, wake=engine.wake)
+        self.mutex = parts.stage(
+            self._enter,
+            "prepare_commit_mutex",
+            doing="writing and syncing the binary log, and committing",
+            lap=Lap.FLUSH,
+            largest=1,
+            wake=engine.wake,
+        )
         self._first = self._last = self.mutex
         self.stages = (engine.redo.stage, self.mutex)
 
@@ -153,7 +164,8 @@ class GroupCommit(_Pipeline):
 
     Parameters
     ----------
-    clock : Clock
+    parts : Parts
+        Of the server.
     engine : Engine
     binlog : Binlog
     redo_at_prepare : bool
@@ -180,7 +192,7 @@ class GroupCommit(_Pipeline):
 
     def __init__(
         self,
-        clock: Clock,
+        parts: Parts,
         engine: Engine,
         binlog: Binlog,
         *,
@@ -192,17 +204,28 @@ class GroupCommit(_Pipeline):
     ) -> None:
         super().__init__(engine, binlog, hooks, redo_at_prepare=redo_at_prepare)
         self._ordered = order_commits
-        self.flush_stage = self._first = Stage(clock, self._enter, "binlog flush", wake=engine.wake)
-        self.sync_stage = Stage(
-            clock,
+        self.flush_stage = self._first = parts.stage(
+            self._enter,
+            "binlog flush",
+            doing="writing the logs",
+            lap=Lap.FLUSH,
+            wake=engine.wake,
+        )
+        self.sync_stage = parts.stage(
             self._sync,
             "binlog sync",
+            doing="syncing the binary log",
+            lap=Lap.FLUSH,
             gather_s=lambda: sync_delay_s if binlog.sync_due else 0.0,
             gather_count=sync_no_delay_count,
             wake=engine.wake,
         )
-        self.commit_stage = self._last = Stage(
-            clock, self._commit, "binlog commit", wake=engine.wake
+        self.commit_stage = self._last = parts.stage(
+            self._commit,
+            "binlog commit",
+            doing=_COMMITTING,
+            lap=Lap.COMMIT_ORDER,
+            wake=engine.wake,
         )
         self.stages = (engine.redo.stage, self.flush_stage, self.sync_stage, self.commit_stage)
 
@@ -244,7 +267,8 @@ class MariadbCommit(_Pipeline):
 
     Parameters
     ----------
-    clock : Clock
+    parts : Parts
+        Of the server.
     engine : Engine
     binlog : Binlog
     wait_s : float
@@ -261,7 +285,7 @@ class MariadbCommit(_Pipeline):
 
     def __init__(
         self,
-        clock: Clock,
+        parts: Parts,
         engine: Engine,
         binlog: Binlog,
         *,
@@ -271,16 +295,29 @@ class MariadbCommit(_Pipeline):
     ) -> None:
         super().__init__(engine, binlog, hooks, redo_at_prepare=True)
         gather_s = (lambda: wait_s) if wait_count else None
-        self.log_stage = self._first = Stage(
-            clock,
+        self.log_stage = self._first = parts.stage(
             self._enter,
             "LOCK_log",
+            doing="writing and syncing the binary log",
+            lap=Lap.FLUSH,
             gather_s=gather_s,
             gather_count=wait_count,
             wake=engine.wake,
         )
-        self.after_sync_lock = Stage(clock, self._after_sync, "LOCK_after_binlog_sync", largest=1)
-        self.commit_lock = self._last = Stage(clock, self._commit, "LOCK_commit_ordered", largest=1)
+        self.after_sync_lock = parts.stage(
+            self._after_sync,
+            "LOCK_after_binlog_sync",
+            doing="between its binary log and its commit",
+            lap=Lap.FLUSH,
+            largest=1,
+        )
+        self.commit_lock = self._last = parts.stage(
+            self._commit,
+            "LOCK_commit_ordered",
+            doing=_COMMITTING,
+            lap=Lap.COMMIT_ORDER,
+            largest=1,
+        )
         self.stages = (engine.redo.stage, self.log_stage, self.after_sync_lock, self.commit_lock)
 
     def _synced(self, group: Group) -> None:

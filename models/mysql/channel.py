@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from functools import partial
 from typing import Any, Protocol
 
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
-from simrep.models.mysql import appliers
-from simrep.models.mysql.appliers import Appliers
-from simrep.models.mysql.watched_appliers import WatchedAppliers
-from simrep.models.watched import describe, who
+from simrep.models.mysql.appliers import RelayEntry
 from simrep.workload.transaction import Transaction
 
 from .applier_options import ApplierCosts, ApplierOptions
 from .server import MysqlServer
 
-__all__ = ["Change", "Channel", "Committing"]
+__all__ = ["Channel", "Committing", "RelayedTransaction"]
 
 Call = Callable[[Any], object]
 
 _US = 1e-6
 
 
-class Change(appliers.Change, Protocol):
+class RelayedTransaction(RelayEntry, Protocol):
     """A transaction from elsewhere; it owns the locks of its rows while it is applied.
 
     Attributes
@@ -61,11 +57,16 @@ class Committing:
 
     __slots__ = ("change", "done", "queued", "seqno")
 
-    def __init__(self, change: Change, queued: Call, done: Call) -> None:
+    def __init__(self, change: RelayedTransaction, queued: Call, done: Call) -> None:
         self.change = change
         self.queued = queued
         self.done = done
         self.seqno = 0  # in the server's own binary log
+
+    @property
+    def transaction(self) -> Transaction:
+        """What is applied."""
+        return self.change.transaction
 
 
 class Channel:
@@ -108,8 +109,7 @@ class Channel:
         self._sync_relay_log = options.sync_relay_log
         self._unsynced_events = 0
         self._unsynced_bytes = 0
-        make = Appliers if server.watch is None else WatchedAppliers
-        self._appliers = make(
+        self._appliers = server.parts.appliers(
             host,
             self,
             workers=options.workers,
@@ -121,9 +121,7 @@ class Channel:
             switch_s=costs.switch_us * _US,
             name=f"{name}/appliers",
         )
-        if server.watch is not None and isinstance(self._appliers, WatchedAppliers):
-            self._appliers.watch(server.watch, name, partial(describe, name), who)
-        self._pending: deque[Change] = deque()
+        self._pending: deque[RelayedTransaction] = deque()
         self._waiters: deque[tuple[int, Call, Any]] = deque()
         self.relay_log_bytes = 0
         self.received = 0
@@ -133,13 +131,13 @@ class Channel:
 
     # -- the relay log -------------------------------------------------------------------------
 
-    def write(self, change: Change, written: Call) -> None:
+    def write(self, change: RelayedTransaction, written: Call) -> None:
         """Append a change to the relay log for the appliers, then ``written(change)``."""
         self._unsynced_events += change.events
         self._unsynced_bytes += change.size_bytes
         self._sync((change, written))
 
-    def _sync(self, work: tuple[Change, Call]) -> None:
+    def _sync(self, work: tuple[RelayedTransaction, Call]) -> None:
         """One fsync for every full period of events: a short period costs a transaction several."""
         period = self._sync_relay_log
         if period and self._unsynced_events >= period:
@@ -174,7 +172,7 @@ class Channel:
 
     # -- the appliers --------------------------------------------------------------------------
 
-    def apply(self, change: Change, applied: Call) -> None:
+    def apply(self, change: RelayedTransaction, applied: Call) -> None:
         """Change the rows; those that other workers change at the same time are different ones."""
         if self.server.trace is not None:
             self.server.trace.record(self.server.index, "apply", change.seqno)
@@ -186,7 +184,7 @@ class Channel:
         else:
             self._write_rows((change, applied))
 
-    def _force_scans(self, step: tuple[tuple[Change, Call], tuple[range, ...]]) -> None:
+    def _force_scans(self, step: tuple[tuple[RelayedTransaction, Call], tuple[range, ...]]) -> None:
         work, scans = step
         change = work[0]
         locks = self.server.locks
@@ -195,7 +193,7 @@ class Channel:
         else:
             locks.force_all(change, change.locks, self._write_rows, work)
 
-    def _write_rows(self, work: tuple[Change, Call]) -> None:
+    def _write_rows(self, work: tuple[RelayedTransaction, Call]) -> None:
         change, applied = work
         seconds = self._application.cost(self._apply_row_s * change.transaction.rows)
         if self._after_apply is None:
@@ -203,11 +201,11 @@ class Channel:
         else:
             self.server.host.go_on(seconds, self._hold, work)
 
-    def _hold(self, work: tuple[Change, Call]) -> None:
+    def _hold(self, work: tuple[RelayedTransaction, Call]) -> None:
         assert self._after_apply is not None
         self._after_apply(*work)
 
-    def commit(self, change: Change, queued: Call, committed: Call) -> None:
+    def commit(self, change: RelayedTransaction, queued: Call, committed: Call) -> None:
         """Commit as the server does.
 
         The next in order may follow when this one has its place in the queue of the binary log;

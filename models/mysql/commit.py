@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from simrep.server.host import Host
 from simrep.server.stage import Stage
 from simrep.server.storage import RedoLog
+from simrep.workload.transaction import Transaction
 
 __all__ = [
     "Call",
@@ -32,6 +33,12 @@ class Commit:
     committed: Call
     done: Call
     argument: Any
+
+    @property
+    def transaction(self) -> Transaction:
+        """What is committed."""
+        transaction: Transaction = self.argument.transaction
+        return transaction
 
 
 Group = list[Commit]

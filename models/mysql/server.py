@@ -9,13 +9,13 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract.cluster import Cluster
+from simrep.contract import watching
 from simrep.measure.stations import Station
+from simrep.models.mysql.appliers import Appliers, ReplicaEngine
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
 from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, Group
-from simrep.models.watched import watch_pipeline_stage, watched_locks
-from simrep.server.locks import LockTable
-from simrep.server.storage import Binlog, Disk, RedoLog
+from simrep.server.host import Host
+from simrep.server.storage import Binlog, Disk
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import Sessions
@@ -26,7 +26,7 @@ from .laps import MarkingBinlog, MarkingEngine
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions
 from .rollback_counters import rollback_counters
 
-__all__ = ["ENVELOPE_BYTES", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
+__all__ = ["ENVELOPE_BYTES", "BinlogHooks", "BinlogTransaction", "MysqlServer", "Parts"]
 
 BeforeBegin = Callable[[Transaction], Generator[Event, Any, None]]
 BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
@@ -114,14 +114,25 @@ class BinlogHooks(CommitHooks):
             entry.argument.seqno = self.commits
 
 
+class Parts(watching.Parts):
+    """The parts of a server."""
+
+    def server(self, options: ServerOptions, costs: ServerCosts, **how: Any) -> MysqlServer:
+        """The server itself; ``how`` as in ``MysqlServer``."""
+        return MysqlServer(self, options, costs, **how)
+
+    def appliers(self, host: Host, engine: ReplicaEngine, **how: Any) -> Appliers:
+        """What applies the changes of its source; ``how`` as in ``Appliers``."""
+        return Appliers(host, engine, **how)
+
+
 class MysqlServer:
     """One server.
 
     Parameters
     ----------
-    cluster : Cluster
-    index : int
-        Position of its node.
+    parts : Parts
+        Of its node.
     options : ServerOptions
     costs : ServerCosts
     log_bin : bool
@@ -145,8 +156,7 @@ class MysqlServer:
 
     def __init__(
         self,
-        cluster: Cluster,
-        index: int,
+        parts: Parts,
         options: ServerOptions,
         costs: ServerCosts,
         *,
@@ -156,21 +166,21 @@ class MysqlServer:
         before_commit: BeforeCommit | None = None,
         prepare: Callable[[Transaction], float] | None = None,
     ) -> None:
-        clock, host, name = cluster.clock, cluster.hosts[index], cluster.names[index]
+        cluster, index = parts.cluster, parts.index
+        clock, host, name = cluster.clock, cluster.hosts[index], parts.name
+        self.parts = parts
         self.index = index
         self.name = name
         self.clock = clock
         self.host = host
         self.trace = cluster.trace
-        self.watch = cluster.watch
         self.log_bin = log_bin
-        self.locks = LockTable(clock) if self.watch is None else watched_locks(self.watch, name)
+        self.locks = parts.locks()
         self.switch_s = costs.switch_us * _US
         self.disk = Disk(
             clock, costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, flusher=host.flusher, name=name
         )
-        self._redo = RedoLog(
-            clock,
+        self._redo = parts.redo_log(
             self.disk,
             flush_at_commit=options.innodb_flush_log_at_trx_commit,
             write_s=costs.log_write_us * _US,
@@ -188,17 +198,13 @@ class MysqlServer:
             host, self._redo, commit_s=costs.commit_us * _US, switch_s=self.switch_s
         )
         self.pipeline: CommitPipeline = (
-            _with_binlog(cluster, options, engine, self._binlog, self.hooks)
+            _with_binlog(parts, options, engine, self._binlog, self.hooks)
             if log_bin
             else RedoCommit(engine)
         )
         # What is left when the engine has committed: an fsync of the redo log, or to be woken.
         flushes_last = isinstance(self.pipeline, (RedoCommit, SerialCommit))
         self._last_lap = Lap.FLUSH if flushes_last else Lap.COMMIT
-        for stage in self.pipeline.stages:
-            stage.name = f"{name}/{stage.name}"
-            if self.watch is not None:
-                watch_pipeline_stage(self.watch, name, stage)
         self.sessions = Sessions(
             clock,
             host,
@@ -255,8 +261,6 @@ class MysqlServer:
         """The client's thread goes on."""
         entry.owner.mark(self._last_lap)
         self.hooks.answered(entry)
-        if self.watch is not None:
-            self.watch.forget(self.name, entry.transaction)
         self.clock.fire(entry.owner.done)
 
     def stations(self) -> Iterable[Station]:
@@ -294,17 +298,17 @@ def _cache_of(
 
 
 def _with_binlog(
-    cluster: Cluster,
+    parts: Parts,
     options: ServerOptions,
     engine: Engine,
     binlog: Binlog,
     hooks: CommitHooks,
 ) -> CommitPipeline:
     """The pipeline of the server's generation."""
-    clock, generation = cluster.clock, options.commit_pipeline
+    generation = options.commit_pipeline
     if generation == "mariadb":
         return MariadbCommit(
-            clock,
+            parts,
             engine,
             binlog,
             wait_s=options.binlog_commit_wait_usec * _US,
@@ -312,9 +316,9 @@ def _with_binlog(
             hooks=hooks,
         )
     if generation in {"mysql-5.1", "mysql-5.5"}:
-        return SerialCommit(clock, engine, binlog, whole=generation == "mysql-5.1", hooks=hooks)
+        return SerialCommit(parts, engine, binlog, whole=generation == "mysql-5.1", hooks=hooks)
     return GroupCommit(
-        clock,
+        parts,
         engine,
         binlog,
         redo_at_prepare=generation == "mysql-5.6",

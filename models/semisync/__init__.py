@@ -52,12 +52,14 @@ from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Setup
 from simrep.contract.recognition import Recognition
+from simrep.contract.watching import parts_of
 from simrep.models.asynchronous.source_replicas import SOURCE, SourceAndReplicas
 
 from .options import SemisyncCosts, SemisyncOptions
 from .recognition import SemisyncRecognition
 from .replica import SemisyncReplica
-from .source import SemisyncSource
+from .source import Parts, SemisyncSource
+from .watch import WatchedParts
 
 __all__ = ["Semisync"]
 
@@ -79,8 +81,9 @@ class Semisync(SourceAndReplicas):
     recognition: ClassVar[Recognition] = SemisyncRecognition()
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:
-        self.source = SemisyncSource(cluster, SOURCE, options, costs)
-        super().__init__(cluster, options, costs, self.source)
+        parts = parts_of(cluster, Parts, WatchedParts)
+        self.source = SemisyncSource(parts[SOURCE], options, costs)
+        super().__init__(parts, options, costs, self.source)
         cluster.network.on_receive(SOURCE, self.source.receive)
         for server in self.servers[1:]:
             replica = SemisyncReplica(cluster, server, options, costs)

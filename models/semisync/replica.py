@@ -5,7 +5,7 @@ from __future__ import annotations
 from simrep.contract.cluster import Cluster
 from simrep.models.asynchronous.replica import Replica
 from simrep.models.asynchronous.source_replicas import SOURCE
-from simrep.models.mysql.channel import Change
+from simrep.models.mysql.channel import RelayedTransaction
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
 from .options import SemisyncCosts, SemisyncOptions
@@ -49,7 +49,7 @@ class SemisyncReplica(Replica):
             self._wanted.add(change.seqno)
         self.receive(change)
 
-    def _written(self, change: Change) -> None:
+    def _written(self, change: RelayedTransaction) -> None:
         """It is in the relay log, synchronised if it was its turn."""
         trace = self._cluster.trace
         if trace is not None:
@@ -60,7 +60,7 @@ class SemisyncReplica(Replica):
         else:
             super()._written(change)
 
-    def _acknowledge(self, change: Change) -> None:
+    def _acknowledge(self, change: RelayedTransaction) -> None:
         cluster = self._cluster
         reply = (self.server.index, change.seqno)
         cluster.network.send(self.server.index, SOURCE, _REPLY_BYTES, reply, cluster.clock.now)

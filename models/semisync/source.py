@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from simrep.contract.cluster import Cluster
 from simrep.models.asynchronous.source import BinlogSource
+from simrep.models.mysql import server
 from simrep.models.mysql.commit import GoOn, Group
 from simrep.models.mysql.dump import Dump, StopAndWaitDump
 from simrep.models.mysql.laps import mark
@@ -17,15 +15,22 @@ from simrep.workload.laps import Lap
 
 from .acknowledgements import Acknowledgements
 from .options import SemisyncCosts, SemisyncOptions
-from .watched import WatchedAcknowledgements
 
-__all__ = ["SemisyncSource"]
+__all__ = ["Parts", "SemisyncSource"]
 
 _US = 1e-6
 _MS = 1e-3
 
 Wait = tuple[Group, int, GoOn]
 """A group, the first in it that has not been waited for, and where it goes then."""
+
+
+class Parts(server.Parts):
+    """The parts of a server; the first is the source."""
+
+    def acknowledgements(self, **how: Any) -> Acknowledgements:
+        """What the source knows of its replicas; ``how`` as in ``Acknowledgements``."""
+        return Acknowledgements(self.clock, **how)
 
 
 class SemisyncSource(BinlogSource):
@@ -43,9 +48,8 @@ class SemisyncSource(BinlogSource):
 
     Parameters
     ----------
-    cluster : Cluster
-    index : int
-        Position of the source.
+    parts : Parts
+        Of its node.
     options : SemisyncOptions
     costs : SemisyncCosts
 
@@ -56,9 +60,8 @@ class SemisyncSource(BinlogSource):
         Transactions whose clients were answered although too few replicas had acknowledged them.
     """
 
-    def __init__(
-        self, cluster: Cluster, index: int, options: SemisyncOptions, costs: SemisyncCosts
-    ) -> None:
+    def __init__(self, parts: Parts, options: SemisyncOptions, costs: SemisyncCosts) -> None:
+        cluster, index = parts.cluster, parts.index
         mariadb = options.commit_pipeline == "mariadb"
         self._after_sync = options.wait_point == "AFTER_SYNC"
         self._last_only = self._after_sync and not mariadb
@@ -78,10 +81,7 @@ class SemisyncSource(BinlogSource):
             replica: number
             for number, replica in enumerate(one for one in range(cluster.size) if one != index)
         }
-        make: Callable[..., Acknowledgements] = partial(Acknowledgements, cluster.clock)
-        if cluster.watch is not None:
-            make = partial(WatchedAcknowledgements, cluster.watch, cluster, index)
-        self.acknowledgements = make(
+        self.acknowledgements = parts.acknowledgements(
             replicas=len(self._numbers),
             enabled=options.enabled,
             count=options.wait_for_replica_count,

@@ -41,10 +41,12 @@ from simrep.contract.cluster import Cluster
 from simrep.contract.model import Model, Setup
 from simrep.contract.recognition import Evidence, Recognition
 from simrep.contract.server_reading import ServerReading
+from simrep.contract.watching import parts_of
 from simrep.measure.stations import Station
 from simrep.models.mysql.options import ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
-from simrep.models.mysql.server import MysqlServer
+from simrep.models.mysql.server import Parts
+from simrep.models.mysql.watch import WatchedParts
 from simrep.workload.transaction import Transaction
 
 __all__ = ["Standalone", "StandaloneOptions"]
@@ -86,8 +88,8 @@ class Standalone(Model):
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
         self.servers = [
-            MysqlServer(cluster, index, options, costs, log_bin=options.log_bin)
-            for index in range(cluster.size)
+            parts.server(options, costs, log_bin=options.log_bin)
+            for parts in parts_of(cluster, Parts, WatchedParts)
         ]
 
     @staticmethod

@@ -13,12 +13,15 @@ from typing import Any
 
 from simrep.kernel.clock import Clock
 
-__all__ = ["Holder", "Key", "Line", "Waited", "Watch"]
+__all__ = ["NO_LAP", "Holder", "Key", "Line", "NoLine", "Waited", "Watch"]
 
 Key = tuple[str, Hashable]
 """A node, and somebody or something on it."""
 
 Who = Callable[[Any], tuple[Hashable, ...]]
+
+NO_LAP = -1
+"""Of a station whose waits are no stage of a latency of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class Waited:
     waiting : int
         How many they are.
     ended : bool
+    lap : int
+        Which stage of a latency it is to wait there.
     """
 
     node: str
@@ -73,6 +78,7 @@ class Waited:
     waiters: frozenset[Key]
     waiting: int
     ended: bool
+    lap: int = NO_LAP
 
 
 class Watch:
@@ -167,6 +173,8 @@ class Line:
     detail : str
     doing : str
         What whoever is in service here does.
+    lap : int
+        Which stage of a latency it is to wait here (``simrep.workload.laps.Lap``).
 
     Attributes
     ----------
@@ -178,7 +186,7 @@ class Line:
 
     __slots__ = (
         "_behind", "_holder", "_holds_up", "_waiting", "_watch", "_who", "detail",
-        "doing", "node", "serving", "since_s", "station",
+        "doing", "lap", "node", "serving", "since_s", "station",
     )  # fmt: skip
 
     def __init__(
@@ -193,6 +201,7 @@ class Line:
         holds_up: Hashable = None,
         detail: str = "",
         doing: str = "",
+        lap: int = NO_LAP,
     ) -> None:
         self._watch = watch
         self._holder = holder
@@ -205,6 +214,7 @@ class Line:
         self.station = station
         self.detail = detail
         self.doing = doing
+        self.lap = lap
         self.serving: tuple[Hashable, ...] = ()
 
     def wait(self, item: Any) -> None:
@@ -277,5 +287,24 @@ class Line:
                 frozenset(waiters),
                 len(self._waiting) if self._behind is None else self._behind(),
                 ended,
+                self.lap,
             )
         )
+
+
+class NoLine(Line):
+    """The line of a station that nobody watches."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.since_s = 0.0
+
+    def wait(self, item: Any) -> None:
+        """See ``Line.wait``."""
+
+    def go(self, item: Any) -> None:
+        """See ``Line.go``."""
+
+    def cut(self, *, ended: bool = True) -> None:
+        """See ``Line.cut``."""

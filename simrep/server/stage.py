@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from simrep.kernel.clock import Clock
 from simrep.kernel.watch import Line
 
-__all__ = ["Stage"]
+__all__ = ["Stage", "WatchedStage"]
 
 Call = Callable[[Any], object]
 Item = TypeVar("Item")
@@ -51,7 +51,6 @@ class Stage(Generic[Item]):
     """
 
     servers = 1
-    _line: Line | None = None
 
     def __init__(
         self,
@@ -95,8 +94,6 @@ class Stage(Generic[Item]):
             return
         for item in items:
             self._queue.append((now, item))
-            if self._line is not None:
-                self._line.wait(item)
         if not self._taken:
             if items:
                 self._open()
@@ -106,8 +103,6 @@ class Stage(Generic[Item]):
     def leave(self) -> None:
         """The group in service leaves; the next one starts."""
         self.busy_s += self._clock._now - self._since
-        if self._line is not None:
-            self._line.leave()
         if not self._queue:
             self._taken = False
             return
@@ -115,17 +110,6 @@ class Stage(Generic[Item]):
             self._open()
         else:
             self._wake(self._open, None)
-
-    def watch(self, line: Line) -> None:
-        """Tell a line who waits, and which group is in service."""
-        serve = self._serve
-
-        def told(group: list[Item]) -> None:
-            line.serve(group)
-            serve(group)
-
-        self._serve = told
-        self._line = line
 
     @property
     def mean_group(self) -> float:
@@ -143,8 +127,6 @@ class Stage(Generic[Item]):
             self._start()
         else:
             self._gathering = self.groups + 1
-            if self._line is not None:
-                self._line.leave()
             self._clock.at(self._clock.now + gather, self._close, self._gathering)
 
     def _full(self) -> bool:
@@ -175,3 +157,50 @@ class Stage(Generic[Item]):
             group.append(item)
         self.visits += size
         self._serve(group)
+
+
+class WatchedStage(Stage[Item]):
+    """A stage that tells a line who waits, and which group is in service.
+
+    Parameters
+    ----------
+    line : Line
+    clock : Clock
+    serve : callable
+    name : str
+    **how
+        Of ``Stage``.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        clock: Clock,
+        serve: Callable[[list[Item]], object],
+        name: str = "",
+        **how: Any,
+    ) -> None:
+        super().__init__(clock, self._begin, name, **how)
+        self._line = line
+        self._begin_service = serve
+
+    def _begin(self, group: list[Item]) -> None:
+        self._line.serve(group)
+        self._begin_service(group)
+
+    def join(self, *items: Item) -> None:
+        """See ``Stage.join``."""
+        if self._taken or self._gather_s is not None or len(items) > 1:
+            for item in items:
+                self._line.wait(item)
+        super().join(*items)
+
+    def leave(self) -> None:
+        """See ``Stage.leave``."""
+        self._line.leave()
+        super().leave()
+
+    def _open(self, _: None = None) -> None:
+        super()._open()
+        if self._gathering:
+            self._line.leave()

@@ -95,6 +95,8 @@ class RedoLog:
         One write() to the operating system, in seconds, including the hand-over to the log
         threads of MySQL 8.0.11 and later.
     name : str
+    stage : callable, optional
+        ``stage(write)`` makes its stage, if that shall be another than a plain one.
     buffer_bytes : int
         The log buffer (``innodb_log_buffer_size``: 16 MiB; 64 MiB from MySQL 8.4 on). A flush has
         no more than that to write: what a large transaction has filled it with before was written
@@ -127,6 +129,7 @@ class RedoLog:
         flush_at_commit: int = 1,
         write_s: float = 0.0,
         name: str = "redo",
+        stage: Callable[[Callable[[list[Any]], object]], Stage[Any]] | None = None,
         buffer_bytes: int = _LOG_BUFFER_BYTES,
     ) -> None:
         if flush_at_commit not in (0, 1, 2):
@@ -136,7 +139,9 @@ class RedoLog:
         self._level = flush_at_commit
         self._write_s = write_s
         self._buffer_bytes = buffer_bytes
-        self.stage: Stage[tuple[int, Call, Any]] = Stage(clock, self._write, name)
+        self.stage: Stage[tuple[int, Call, Any]] = (
+            Stage(clock, self._write, name) if stage is None else stage(self._write)
+        )
         self.syncs = 0
 
     def flush(self, size_bytes: int, call: Call, argument: Any = None) -> None:

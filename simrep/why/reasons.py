@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from math import inf
 
 from simrep.kernel.chronicle import Span
-from simrep.kernel.watch import Key, Waited
+from simrep.kernel.watch import NO_LAP, Key, Waited
 from simrep.measure.units import duration
 from simrep.runs.story import Story
 from simrep.workload.laps import LAPS
@@ -18,22 +18,6 @@ _WORTH = 0.05
 """Share of a stage: whom it waited for a shorter time is not worth a word."""
 _MOST = 0.8
 """Share of a stage: whom it waited for a shorter time is not all that there is to say."""
-
-_STATIONS = {
-    "queue": ("send monitor", "flow control quota"),
-    "certification": (
-        "local monitor (certification)", "applier module (certification)", "delivery",
-    ),
-    "commit order": ("commit order", "binlog commit", "LOCK_commit_ordered"),
-    "lock wait": ("row locks",),
-    "order": ("total order", "total order (XCom)"),
-    "consistency": ("consistency AFTER", "consistency at begin"),
-    "flush": (
-        "redo log", "binlog flush", "binlog sync", "LOCK_log", "LOCK_after_binlog_sync",
-        "prepare_commit_mutex",
-    ),
-}  # fmt: skip
-"""Stations in front of which a stage waits; for the others the message that ended it says more."""
 
 
 class Reasons:
@@ -62,10 +46,10 @@ class Reasons:
         self, node: str, who: Hashable, stage: str, began_s: float, ended_s: float
     ) -> list[tuple[float, Waited]]:
         """What somebody waited for in a stage, and for how long, the longest first."""
-        stations = _STATIONS.get(stage, ())
         found = []
         for one in self._by_node.get((node, who), ()):
-            if one.station in stations and (stage != "order" or self._is_long(one)):
+            lap = "" if one.lap == NO_LAP else LAPS[one.lap]
+            if lap == stage and (stage != "order" or self._is_long(one)):
                 seconds = min(one.ended_s, ended_s) - max(one.began_s, began_s)
                 if seconds > 0.0:
                     found.append((seconds, one))

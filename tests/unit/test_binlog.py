@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from simrep.contract.watching import Parts
 from simrep.kernel.clock import Clock
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
 from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, GoOn, Group
@@ -24,6 +26,8 @@ class Server:
         self, *, cores: int = 64, redo_s: float = REDO, engine_commit_s: float = 0.0, **binlog: Any
     ) -> None:
         self.clock = Clock()
+        cluster: Any = SimpleNamespace(clock=self.clock, names=["n1"])
+        self.parts = Parts(cluster, 0)
         self.host = Host(self.clock, cores)
         self.redo = RedoLog(self.clock, Disk(self.clock, redo_s))
         self.engine = Engine(self.host, self.redo, commit_s=engine_commit_s)
@@ -54,23 +58,23 @@ def redo_only(server: Server) -> CommitPipeline:
 
 
 def mysql_50(server: Server, **how: Any) -> CommitPipeline:
-    return SerialCommit(server.clock, server.engine, server.binlog, whole=True, **how)
+    return SerialCommit(server.parts, server.engine, server.binlog, whole=True, **how)
 
 
 def mysql_55(server: Server, **how: Any) -> CommitPipeline:
-    return SerialCommit(server.clock, server.engine, server.binlog, **how)
+    return SerialCommit(server.parts, server.engine, server.binlog, **how)
 
 
 def mysql_56(server: Server, **how: Any) -> CommitPipeline:
-    return GroupCommit(server.clock, server.engine, server.binlog, redo_at_prepare=True, **how)
+    return GroupCommit(server.parts, server.engine, server.binlog, redo_at_prepare=True, **how)
 
 
 def mysql_57(server: Server, **how: Any) -> CommitPipeline:
-    return GroupCommit(server.clock, server.engine, server.binlog, **how)
+    return GroupCommit(server.parts, server.engine, server.binlog, **how)
 
 
 def mariadb(server: Server, **how: Any) -> CommitPipeline:
-    return MariadbCommit(server.clock, server.engine, server.binlog, **how)
+    return MariadbCommit(server.parts, server.engine, server.binlog, **how)
 
 
 ALL = [redo_only, mysql_50, mysql_55, mysql_56, mysql_57, mariadb]

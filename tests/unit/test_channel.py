@@ -11,7 +11,7 @@ from simpy.events import Event
 from simrep.contract.cluster import Cluster
 from simrep.models.mysql.applier_options import ApplierCosts, ApplierOptions
 from simrep.models.mysql.channel import Channel
-from simrep.models.mysql.server import MysqlServer
+from simrep.models.mysql.server import Parts
 from simrep.workload.transaction import Statement, Transaction
 from tests.wired import Wired, free, updates
 
@@ -65,7 +65,7 @@ class Replica(Wired):
         super().__init__([[0.0]], cores=64)
 
     def _build(self, cluster: Cluster) -> Any:
-        self.server = MysqlServer(cluster, 0, self._options, self._costs, log_bin=True)
+        self.server = Parts(cluster, 0).server(self._options, self._costs, log_bin=True)
         self.channel = Channel(
             self.server, self._options, self._costs, after_apply=self._after_apply
         )

@@ -10,8 +10,8 @@ from simrep.kernel.order import WatchedGate
 from simrep.kernel.watch import Holder, Line, Waited, Watch
 from simrep.measure.blockage import blockages, causes
 from simrep.measure.series import Stall
-from simrep.server.stage import Stage
-from simrep.server.watched import WatchedLocks
+from simrep.server.locks import WatchedLocks
+from simrep.server.stage import WatchedStage
 
 
 @pytest.fixture
@@ -140,9 +140,8 @@ def stage_of(clock, watch, seconds, **how):
     def serve(group):
         clock.at(clock.now + seconds, lambda _: stage.leave())
 
-    stage = Stage(clock, serve, "sync", **how)
     line = Line(watch, "n1", "sync", lambda: Holder(" ".join(map(str, line.serving)) or "others"))
-    stage.watch(line)
+    stage = WatchedStage(line, clock, serve, "sync", **how)
     return stage
 
 

@@ -1,45 +1,39 @@
-"""Acknowledgements that tell a watch who waits for them."""
+"""A source that tells a watch who waits for which acknowledgement."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from simrep.contract.cluster import Cluster
-from simrep.kernel.watch import Holder, Line, Watch
-from simrep.models.watched import who
+from simrep.contract.watching import who
+from simrep.kernel.watch import Holder
+from simrep.models.mysql import watch
 
 from .acknowledgements import Acknowledgements, Call
+from .source import Parts
 
-__all__ = ["WatchedAcknowledgements"]
+__all__ = ["WatchedParts"]
 
 
-class WatchedAcknowledgements(Acknowledgements):
-    """See ``Acknowledgements``; a line for all who wait.
+class WatchedParts(watch.WatchedParts, Parts):
+    """See ``Parts``."""
 
-    Parameters
-    ----------
-    watch : Watch
-    cluster : Cluster
-    source : int
-        Position of the source.
-    **how
-        Of ``Acknowledgements``.
-    """
+    def acknowledgements(self, **how: Any) -> Acknowledgements:
+        """See ``Parts.acknowledgements``."""
+        return _WatchedAcknowledgements(self, **how)
 
-    def __init__(self, watch: Watch, cluster: Cluster, source: int, **how: Any) -> None:
-        super().__init__(watch.clock, **how)
-        self._watch = watch
-        self._source = cluster.names[source]
-        self._replicas = [node for node in range(cluster.size) if node != source]
-        self._names = [cluster.names[node] for node in self._replicas]
+
+class _WatchedAcknowledgements(Acknowledgements):
+    """Has a line for all who wait."""
+
+    def __init__(self, parts: WatchedParts, **how: Any) -> None:
+        super().__init__(parts.clock, **how)
+        self._watch = parts.watch
+        self._source = parts.name
+        names = parts.cluster.names
+        self._replicas = [node for node in range(len(names)) if node != parts.index]
+        self._names = [names[node] for node in self._replicas]
         self._waited_for: dict[int, Any] = {}
-        self._line = Line(
-            watch,
-            cluster.names[source],
-            "acknowledgement",
-            self._holder,
-            who=lambda wait: who(wait[0]),
-        )
+        self._line = parts.line("acknowledgement", self._holder, who=lambda wait: who(wait[0]))
 
     def _holder(self) -> Holder:
         """Whom the oldest waits for: each of those who may not have it yet."""

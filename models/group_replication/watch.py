@@ -1,0 +1,198 @@
+"""A member of a group whose parts tell a watch who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.contract.watching import named, who
+from simrep.kernel.chronicle import MessageText
+from simrep.kernel.watch import Holder
+from simrep.measure.units import amount
+from simrep.models.mysql import watch
+from simrep.models.mysql.watch import RELAY_LOG
+from simrep.network.mesh import Mesh
+from simrep.workload.laps import Lap
+from simrep.workload.transaction import Transaction
+
+from .consistency import Call, Consistency
+from .flow_control import FlowControl
+from .member import Member, Parts
+from .messages import Kind, Ordered, Prepared
+from .options import GroupReplicationCosts, GroupReplicationOptions
+from .sending import Sending
+
+__all__ = ["WatchedParts", "describe_payload"]
+
+_PAYLOADS = {
+    Kind.FRAGMENT: "part of a transaction",
+    Kind.STATISTICS: "statistics",
+    Kind.GTID_EXECUTED: "executed transactions",
+    Kind.SYNC_BEFORE: "begin in order",
+    Kind.PREPARED: "prepared",
+}
+
+
+def describe_payload(payload: Any) -> MessageText:
+    """What a member hands to its group."""
+    if payload.kind == Kind.TRANSACTION:
+        return MessageText("transaction", who(payload))
+    return MessageText(_PAYLOADS[payload.kind])
+
+
+class WatchedParts(watch.WatchedParts, Parts):
+    """See ``Parts``."""
+
+    def member(
+        self, options: GroupReplicationOptions, costs: GroupReplicationCosts, loop_at_s: float
+    ) -> Member:
+        """See ``Parts.member``."""
+        return _WatchedMember(self, options, costs, loop_at_s)
+
+    def mesh(self, *how: Any) -> Mesh:
+        """See ``Parts.mesh``."""
+        mesh = super().mesh(*how)
+        self.order = self.order_line("total order (XCom)", mesh)
+        return mesh
+
+    def consistency(self, *how: Any) -> Consistency:
+        """See ``Parts.consistency``."""
+        return _WatchedConsistency(self, *how)
+
+    def flow_control(self, options: GroupReplicationOptions) -> FlowControl:
+        """See ``Parts.flow_control``."""
+        return _WatchedFlowControl(self, options)
+
+    def sending(self, *how: Any) -> Sending:
+        """See ``Parts.sending``."""
+        return _WatchedSending(self, *how)
+
+
+class _WatchedFlowControl(FlowControl):
+    """Has a line for transactions that wait for a new period."""
+
+    def __init__(self, parts: WatchedParts, options: GroupReplicationOptions) -> None:
+        super().__init__(parts.clock, options)
+        self._names = parts.cluster.names
+        self._line = parts.line("flow control quota", self._period, lap=Lap.QUEUE)
+
+    def wait(self, call: Call, argument: Any = None) -> None:
+        self._line.wait(argument)
+        super().wait(self._released, (call, argument))
+
+    def _released(self, wait: tuple[Call, Any]) -> None:
+        call, argument = wait
+        self._line.cut()
+        self._line.go(argument)
+        call(argument)
+
+    def _period(self) -> Holder:
+        text = f"a new period (quota {amount(self.quota)})"
+        late = self._late()
+        if late:
+            text += " because of " + " and ".join(f"{name} ({why})" for name, why in late)
+        return Holder(text, tuple((name, RELAY_LOG) for name, _ in late))
+
+    def _late(self) -> list[tuple[str, str]]:
+        """Members whose queues are too long, and why."""
+        found = []
+        for member, of in sorted(self._members.items()):
+            certifier, applier = self._over(of)
+            if certifier:
+                found.append(
+                    (self._names[member], f"{amount(of.waiting_certification)} to certify")
+                )
+            elif applier:
+                found.append((self._names[member], f"{amount(of.waiting_apply)} to apply"))
+        return found
+
+
+class _WatchedConsistency(Consistency):
+    """Has lines for what waits for other members, or for what was before it."""
+
+    def __init__(self, parts: WatchedParts, *how: Any) -> None:
+        super().__init__(parts.clock, parts.index, parts.cluster.size, *how)
+        self._name = parts.name
+        self._names = parts.cluster.names
+        self._last = -1  # the member that tells now that it has prepared something
+        self._going: Any = None  # what goes on now
+        lap = Lap.CONSISTENCY
+        self._prepares = parts.line("consistency AFTER", self._unprepared, lap=lap)
+        self._begins = parts.line("consistency at begin", self._uncommitted_here, lap=lap)
+
+    def _unprepared(self) -> Holder:
+        if self._last < 0:
+            return Holder("the others to prepare it")
+        node, (one,) = self._names[self._last], who(self._going)
+        text = f"{node} to prepare {named(one)}"
+        return Holder(text, ((node, one), (node, RELAY_LOG)))
+
+    def _uncommitted_here(self) -> Holder:
+        return Holder("what was before it to commit", ((self._name, RELAY_LOG),))
+
+    def certified(self, order: int, call: Call, argument: Any) -> None:
+        message, _ = argument
+        self._prepares.wait(message)
+        super().certified(order, self._go_on, (message, call, argument))
+
+    def hold(self, change: Ordered, applied: Call) -> None:
+        self._prepares.wait(change)
+        super().hold(change, lambda held: self._go_on((held, applied, held)))
+
+    def prepared(self, message: Prepared) -> None:
+        self._last = message.member
+        super().prepared(message)
+        self._last = -1
+
+    def _go_on(self, wait: tuple[Any, Call, Any]) -> None:
+        item, call, argument = wait
+        self._going = item
+        self._prepares.cut()
+        self._prepares.go(item)
+        call(argument)
+
+    def begin(self, transaction: Transaction, *, in_order: bool) -> Generator[Event, Any, None]:
+        self._begins.wait(transaction)
+        yield from super().begin(transaction, in_order=in_order)
+        self._begins.cut()
+        self._begins.go(transaction)
+
+
+class _WatchedSending(Sending):
+    """Tells what waits for its place in the order from now on."""
+
+    def __init__(self, parts: WatchedParts, *how: Any) -> None:
+        super().__init__(*how)
+        self._parts = parts
+
+    def send(self, message: Any) -> None:
+        if message.kind == Kind.TRANSACTION:
+            self._parts.order.wait(message)
+        super().send(message)
+
+
+class _WatchedMember(Member):
+    """What its applier module finds is owed to the message that delivered it."""
+
+    def __init__(self, parts: WatchedParts, *how: Any) -> None:
+        self._parts = parts
+        self._delivered_by: dict[int, tuple[Any, Any]] = {}  # by identity, until handled
+        super().__init__(parts, *how)
+
+    def _deliver(self, sender: int, message: Any) -> None:
+        order, watch = self._parts.order, self._parts.watch
+        order.cut()
+        if sender == self.index and message.kind == Kind.TRANSACTION:
+            order.go(message)
+        self._delivered_by[id(message)] = (message, watch.handled_by(self._parts.name))
+        super()._deliver(sender, message)
+
+    def _handle(self, messages: list[Any]) -> None:
+        node, watch = self._parts.name, self._parts.watch
+        (message,) = messages
+        _, cause = self._delivered_by.pop(id(message), (message, None))
+        watch.owes(node, cause)
+        super()._handle(messages)
+        watch.owes(node, None)

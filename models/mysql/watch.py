@@ -1,0 +1,115 @@
+"""A server whose parts tell a watch who waits for whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simrep.contract import watching
+from simrep.contract.watching import describe, who
+from simrep.kernel.order import OrderedGate, WatchedGate
+from simrep.kernel.watch import Holder
+from simrep.server.host import Host
+from simrep.workload.laps import Lap
+
+from .appliers import Appliers, RelayEntry, ReplicaEngine
+from .options import ServerCosts, ServerOptions
+from .server import BinlogTransaction, MysqlServer, Parts
+
+__all__ = ["RELAY_LOG", "WatchedParts"]
+
+RELAY_LOG = "relay log"
+
+
+class WatchedParts(watching.WatchedParts, Parts):
+    """See ``Parts``."""
+
+    def server(self, options: ServerOptions, costs: ServerCosts, **how: Any) -> MysqlServer:
+        """See ``Parts.server``."""
+        return _WatchedServer(self, options, costs, **how)
+
+    def appliers(self, host: Host, engine: ReplicaEngine, **how: Any) -> Appliers:
+        """See ``Parts.appliers``."""
+        return _WatchedAppliers(self, host, engine, **how)
+
+
+class _WatchedServer(MysqlServer):
+    parts: WatchedParts
+
+    def _durable(self, entry: BinlogTransaction) -> None:
+        self.parts.watch.forget(self.name, entry.transaction)
+        super()._durable(entry)
+
+
+class _WatchedAppliers(Appliers):
+    """Has lines for the relay log, for dependencies and for the commit order."""
+
+    def __init__(self, parts: WatchedParts, host: Host, engine: ReplicaEngine, **how: Any) -> None:
+        self._parts = parts
+        self._watch = parts.watch
+        self._node = parts.name
+        self._changes: dict[int, RelayEntry] = {}  # handed over, and not committed
+        self._relay_line = parts.line(
+            RELAY_LOG, self._blocks_relay, behind=self.__len__, holds_up=RELAY_LOG
+        )
+        self._parent_line = parts.line("dependencies", lambda: self._at(self.low_water + 1))
+        super().__init__(host, engine, **how)
+
+    def _commit_order(self) -> OrderedGate:
+        line = self._parts.line(
+            "commit order",
+            lambda: self._at(gate.next),
+            who=lambda seqno: who(self._changes[seqno]),
+            lap=Lap.COMMIT_ORDER,
+        )
+        gate = WatchedGate(line)
+        return gate
+
+    def _at(self, seqno: int) -> Holder:
+        change = self._changes.get(seqno, self._held)
+        return Holder("the coordinator") if change is None else describe(self._node, change)
+
+    def _blocks_relay(self) -> Holder:
+        """What the coordinator waits for: what its change depends on, or a worker."""
+        if self._idle > 0 or len(self._changes) == 1:
+            return self._at(self.low_water + 1)
+        holders = [describe(self._node, change) for change in self._changes.values()]
+        keys = tuple(key for holder in holders for key in holder.keys)
+        return Holder(f"one of {len(holders)} busy appliers", keys)
+
+    def submit(self, change: RelayEntry) -> None:
+        """See ``Appliers.submit``."""
+        super().submit(change)
+        if self._single and not self._idle:  # the single thread applies another
+            self._relay_line.wait(change)
+
+    def _schedule(self, _: None = None) -> None:
+        super()._schedule()
+        if self._held is not None and self._waits:
+            self._relay_line.wait(self._held)
+
+    def _hand_over(self, change: RelayEntry) -> None:
+        self._relay_line.go(change)
+        self._changes[change.seqno] = change
+        for one in who(change):
+            self._watch.doing(self._node, one, "being applied", "applier")
+        super()._hand_over(change)
+
+    def _start(self, change: RelayEntry) -> None:
+        if change.parent > self.low_water:
+            self._parent_line.wait(change)
+        super()._start(change)
+
+    def _work_on(self, change: RelayEntry) -> None:
+        self._parent_line.go(change)
+        super()._work_on(change)
+
+    def _committed(self, change: RelayEntry) -> None:
+        oldest = change.seqno == self.low_water + 1
+        if oldest:
+            self._parent_line.cut()
+        if oldest or not self._idle:
+            self._relay_line.cut()
+        super()._committed(change)
+        del self._changes[change.seqno]
+        for one in who(change):
+            self._watch.forget(self._node, one)
