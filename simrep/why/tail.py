@@ -236,11 +236,13 @@ def _blamed(
             for stage, part_s in stages.items():
                 yield _name(key), f"stage {stage}", part_s
             return
-    who = _name(one.holder.keys[0]) if one.holder.keys else one.holder.text
-    yield who, one.doing, until_s - since_s
+    who = _name(one.holder.keys[0]) if one.holder.keys else ""
+    yield who or one.holder.text, one.doing, until_s - since_s
 
 
 def _name(key: Key) -> str:
-    """Who that is, without what differs between two of a kind."""
+    """Who that is, without what differs between two of a kind; empty if it has no name."""
     node, who = key
-    return f"{who.kind} on {node}" if isinstance(who, Transaction) else f"{who} of {node}"
+    if isinstance(who, Transaction):
+        return f"{who.kind} on {node}"
+    return f"{who} of {node}" if isinstance(who, str) else ""
