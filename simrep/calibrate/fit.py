@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.calibrate.discrepancy import covariance_of, discrepancy_of
-from simrep.calibrate.fit_result import Estimate, FitResult
-from simrep.calibrate.identify import informed, knowledge
+from simrep.calibrate.fit_result import FitResult
+from simrep.calibrate.identify import Estimate, informed, knowledge
 from simrep.calibrate.measured_figures import CalibrationError, MeasuredFigures
 from simrep.calibrate.misfit import Misfit, Progress, Trials
 from simrep.calibrate.parameters import chosen_parameters

@@ -5,48 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import nan
-from typing import Any, Literal
+from typing import Any
 
+from simrep.calibrate.identify import Estimate, in_words
 from simrep.data.measurements import written
+from simrep.runs.report import Report
 
-__all__ = ["Discrepancy", "Estimate", "FitResult", "Known", "Residual"]
-
-Known = Literal["data", "together", "prior"]
-"""Who tells a cost: the cells, the cells only together with other costs, or the prior alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A fitted cost.
-
-    Attributes
-    ----------
-    name : str
-    unit : str
-    prior : float
-        What it was expected to be.
-    sigma : float
-        Standard deviation of the logarithm of the prior.
-    value : float
-        Best value, in the unit of its name.
-    standard_error : float
-        Standard error of its logarithm, prior and cells together; close to ``sigma`` when the
-        cells say nothing about it.
-    known : {"data", "together", "prior"}
-        ``data``: the cells at least halve what the prior leaves open. ``together``: they would,
-        if other costs were known. ``prior``: not even then.
-    partners : tuple of str
-        The costs that it can be traded for, if it is known only together with them.
-    """
-
-    name: str
-    unit: str
-    prior: float
-    sigma: float
-    value: float
-    standard_error: float
-    known: Known
-    partners: tuple[str, ...] = ()
+__all__ = ["Discrepancy", "FitResult", "Residual"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +56,7 @@ class Discrepancy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FitResult:
+class FitResult(Report):
     """Fitted costs and how well they explain the cells.
 
     Attributes
@@ -120,6 +85,8 @@ class FitResult:
         Sets of costs that were simulated.
     converged : bool
     """
+
+    width = 120
 
     dataset: str
     series: str
@@ -150,9 +117,11 @@ class FitResult:
 
     def remarks(self) -> list[str]:
         """What the cells do not tell, in words."""
-        from simrep.calibrate.identify import in_words
-
         return in_words(self.estimates, self.correlation)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per cost."""
+        return [asdict(estimate) for estimate in self.estimates]
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""

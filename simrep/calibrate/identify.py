@@ -10,20 +10,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simrep.calibrate.fit_result import Estimate, Known
-
-__all__ = ["Knowledge", "in_words", "informed", "knowledge"]
+__all__ = ["Estimate", "Knowledge", "Known", "in_words", "informed", "knowledge"]
 
 Floats = NDArray[np.float64]
+Known = Literal["data", "together", "prior"]
+"""Who tells a cost: the cells, the cells only together with other costs, or the prior alone."""
 
 _HALVED = 0.25
 """Variance, in that of the prior, of a cost whose standard deviation the cells have halved."""
 _TRADED = 0.3
 """Correlation from which on two costs are traded for each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A fitted cost.
+
+    Attributes
+    ----------
+    name : str
+    unit : str
+    prior : float
+        What it was expected to be.
+    sigma : float
+        Standard deviation of the logarithm of the prior.
+    value : float
+        Best value, in the unit of its name.
+    standard_error : float
+        Standard error of its logarithm, prior and cells together; close to ``sigma`` when the
+        cells say nothing about it.
+    known : {"data", "together", "prior"}
+        ``data``: the cells at least halve what the prior leaves open. ``together``: they would,
+        if other costs were known. ``prior``: not even then.
+    partners : tuple of str
+        The costs that it can be traded for, if it is known only together with them.
+    """
+
+    name: str
+    unit: str
+    prior: float
+    sigma: float
+    value: float
+    standard_error: float
+    known: Known
+    partners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,7 @@ from simrep.cli.output import (
 from simrep.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
-
-    from simrep.calibrate.fit_result import Estimate, FitResult
+    from simrep.calibrate.fit_result import FitResult
     from simrep.data.dataset import Dataset
 
 __all__ = ["calibrate"]
@@ -124,7 +121,7 @@ def calibrate(
     if json:
         print_json(result.to_dict())
     else:
-        show(_tables(result))
+        show(result.tables())
     _write(dataset, result, out=out, write=write)
 
 
@@ -144,70 +141,3 @@ def _write(dataset: Dataset, result: FitResult, *, out: Path | None, write: bool
 
 def _write_text(path: Path, text: str) -> None:
     write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def _tables(result: FitResult) -> Group:
-    from rich.console import Group
-
-    found = result.discrepancy
-    known = f"The cells tell {result.informed} of {len(result.estimates)} combinations of costs."
-    error = (
-        f"Beyond noise of {result.noise:.0%} the model is off by {found.relative:.0%}, as far as "
-        f"{found.freedom:.1f} cells can tell."
-    )
-    state = "converged" if result.converged else "stopped before it converged"
-    emulated = []
-    if result.emulator_error is not None:
-        emulated = [f"The emulator is off by {result.emulator_error:.2f} of the noise."]
-    return Group(
-        _costs(result),
-        *(f"{remark}." for remark in result.remarks()),
-        known,
-        _cells(result),
-        error,
-        *emulated,
-        f"{result.evaluations} sets of costs simulated; {state}.",
-    )
-
-
-def _costs(result: FitResult) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, title=f"Costs of {result.series}", title_justify="left")
-    for heading in ("cost", "unit", "prior", "fitted", "standard error", "known"):
-        left = heading in {"cost", "unit", "known"}
-        table.add_column(heading, justify="left" if left else "right")
-    for estimate in result.estimates:
-        table.add_row(
-            estimate.name,
-            estimate.unit,
-            f"{estimate.prior:.4g}",
-            f"{estimate.value:.4g}",
-            f"{estimate.standard_error:.0%}",
-            _known(estimate),
-        )
-    return table
-
-
-def _known(estimate: Estimate) -> str:
-    if estimate.known == "together":
-        return f"only together with {', '.join(estimate.partners)}"
-    return {"data": "from the cells", "prior": "prior only"}[estimate.known]
-
-
-def _cells(result: FitResult) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, title="Fitted to", title_justify="left")
-    for heading in ("figure", "measured", "fitted", "error"):
-        table.add_column(heading, justify="left" if heading == "figure" else "right")
-    for residual in result.residuals:
-        table.add_row(
-            residual.label,
-            f"{residual.measured:.4g}",
-            f"{residual.fitted:.4g}",
-            f"{residual.relative_error:+.1%}" if residual.measured else "-",
-        )
-    return table

@@ -7,9 +7,8 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import nan
-from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.data.curve_quantities import Line
@@ -21,10 +20,6 @@ from simrep.data.reproduce import Progress, series_versions, simulate_cells
 from simrep.errors import ScenarioError, SimrepError
 from simrep.runs.sustain import sustainable_rate
 from simrep.scenario import Scenario, load, with_values
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from rich.console import Group
 
 __all__ = ["CurveDatasetResult", "Point", "Sustained", "simulate_curves"]
 
@@ -119,29 +114,6 @@ class CurveDatasetResult(Reproduced):
         """A row per quantity, its factors in columns of their own."""
         rows = [asdict(row) for row in self.rows]
         return [{**row.pop("factors"), **row} for row in rows]
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Throughput by size of the group, throughput and latency by clients."""
-        from simrep.show.plot.curves import plot_curves
-
-        definition = self.dataset.definition
-        return plot_curves(
-            [asdict(point) for point in self.points],
-            [asdict(one) for one in self.sustained],
-            path,
-            axis=definition.axis.name,
-            facet=definition.show.facet,
-            across=definition.show.across,
-            by=definition.show.by,
-            baseline=definition.baseline,
-            title=definition.title,
-        )
-
-    def tables(self) -> Group:
-        """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""
-        from simrep.show.text.curves import tables
-
-        return tables(self)
 
     def __repr__(self) -> str:
         summary = self.summary

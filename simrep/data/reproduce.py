@@ -25,9 +25,6 @@ from simrep.runs.result import Result
 from simrep.scenario import Scenario, load, with_values
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from rich.console import Group
-
     from simrep.data.curve_dataset import CurveDatasetResult
 
 __all__ = [
@@ -136,26 +133,6 @@ class DatasetResult(Reproduced):
         """A row per cell, its factors in columns of their own."""
         cells = [asdict(cell) for cell in (*self.cells, *self.what_if)]
         return [{**cell.pop("factors"), **cell} for cell in cells]
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The first metric over a factor, or commits over time; saved when a path is given.
-
-        Measured as points, simulated as lines with intervals; in a dataset with timelines a panel
-        for each cell, measured levels as bands.
-        """
-        if self.timelines:
-            from simrep.show.plot.timeline import plot_timelines
-
-            return plot_timelines(self, path)
-        from simrep.show.plot.dataset import plot_cells
-
-        return plot_cells(self.dataset.definition, self.cells, path)
-
-    def tables(self) -> Group:
-        """Tables for a terminal; ``rich.print(result.tables())`` or ``print(result)``."""
-        from simrep.show.text.dataset import tables
-
-        return tables(self)
 
     def __repr__(self) -> str:
         summary = self.summary

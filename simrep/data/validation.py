@@ -39,7 +39,6 @@ from simrep.scenario import load, with_values
 from simrep.scenario.pack import load_pack
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from rich.console import Group
 
 __all__ = ["DatasetValidation", "Validation", "validate"]
@@ -135,15 +134,8 @@ class Validation(Report):
         cells : bool, optional
             Default: if there is one dataset.
         """
-        from simrep.show.text.validation import tables
-
-        return tables(self, cells=len(self.parts) == 1 if cells is None else cells)
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The relative error of every figure, a row for each dataset; saved if a path is given."""
-        from simrep.show.plot.validation import plot_errors
-
-        return plot_errors(self, path)
+        tables: Group = self._view("tables", cells)
+        return tables
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per measured figure, with the name of its dataset."""

@@ -73,7 +73,10 @@ tables = View(
     {
         "Analytic": "text.analytic",
         "Comparison": "text.comparison",
+        "CurveDatasetResult": "text.curves",
+        "DatasetResult": "text.dataset",
         "Explanation": "text.why",
+        "FitResult": "text.fit",
         "Product": "text.plan",
         "Rate": "text.plan",
         "Result": "text.run",
@@ -83,12 +86,15 @@ tables = View(
         "Sweep": "text.sweep",
         "TailExplanation": "text.why",
         "Threshold": "text.plan",
+        "Validation": "text.validation",
     },
 )
 plot = View(
     "figure",
     {
         "Comparison": "plot.comparison",
+        "CurveDatasetResult": "plot.curves",
+        "DatasetResult": "plot.dataset",
         "Explanation": "plot.why.spacetime",
         "Product": "plot.plan",
         "Rate": "plot.plan",
@@ -98,6 +104,7 @@ plot = View(
         "Sweep": "plot.sweep",
         "TailExplanation": "plot.why.tail",
         "Threshold": "plot.plan",
+        "Validation": "plot.validation",
     },
 )
 animate = View("film", {"Explanation": "plot.why.animation"})

@@ -10,8 +10,7 @@ from simrep.calibrate.discrepancy import (
     discrepancy_of,
     leverages,
 )
-from simrep.calibrate.fit_result import Estimate
-from simrep.calibrate.identify import in_words, informed, knowledge
+from simrep.calibrate.identify import Estimate, in_words, informed, knowledge
 
 NAMES = ("send_us", "receive_us", "statement_us", "rollback_us")
 SIGMAS = np.full(4, 0.5)

@@ -1,10 +1,14 @@
 """What a notebook shows, and how a scenario is changed there."""
 
+import sys
+from importlib import import_module
+
 import pytest
 
 import simrep
-from simrep.errors import ScenarioError
+from simrep.errors import ScenarioError, SimrepError
 from simrep.runs.report import Report
+from simrep.show.views import plot, tables
 from tests.small_dataset import write_dataset
 from tests.whatif_scenarios import TOML, wan
 
@@ -86,3 +90,55 @@ def test_datasets_and_validations_show_themselves(tmp_path):
     assert {"threads", "measured", "predicted"} <= set(frame.columns)
     found = simrep.validate([folder], replications=2)
     assert len(shown(found)) == len(found.parts[0].result.cells)
+
+
+def test_a_fit_shows_itself(tmp_path):
+    folder = write_dataset(tmp_path / "small")
+    found = simrep.fit(folder, replications=1, max_steps=1)
+    assert list(found.to_frame().name) == ["statement_us"]
+    assert "Costs of galera" in str(found)
+    assert "statement_us" in found._repr_html_()
+    with pytest.raises(SimrepError, match="FitResult has no figure"):
+        found.plot()
+
+
+# -- views ---------------------------------------------------------------------------------------
+
+
+class Rows(Report):
+    """A result of somebody else."""
+
+    def _rows(self):
+        return [{"row": 1}]
+
+
+class MoreRows(Rows):
+    """One that looks the same."""
+
+
+def test_a_result_of_ones_own_registers_its_views():
+    with pytest.raises(SimrepError, match="Rows has no tables"):
+        Rows().tables()
+
+    @tables.register(Rows)
+    def _(result: Rows):
+        return f"{len(result.to_frame())} row"
+
+    assert str(Rows()) == str(MoreRows()) == "1 row"
+
+
+def test_a_view_lies_in_a_module_that_is_loaded_when_it_is_shown(tmp_path, monkeypatch):
+    class Drawn(Rows):
+        pass
+
+    (tmp_path / "drawn_kind.py").write_text("kind = None\n")
+    (tmp_path / "drawn_view.py").write_text(
+        "import drawn_kind\n"
+        "from simrep.show.views import plot\n"
+        "plot.register(drawn_kind.kind)(lambda result, path: path)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import_module("drawn_kind").kind = Drawn
+    plot.register_module(Drawn, "drawn_view")
+    assert "drawn_view" not in sys.modules
+    assert Drawn().plot("here") == "here"

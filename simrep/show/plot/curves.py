@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from simrep.data.curve_dataset import CurveDatasetResult
 from simrep.measure.units import describe
 from simrep.show.plot.style import GREY, MARKERS, Sheet, colour, save, styled, value_ticks
+from simrep.show.views import plot
 
 __all__ = ["plot_curves"]
 
@@ -184,3 +187,19 @@ def _legends(
     if has_sustained:
         handles.append(Line2D([], [], color=GREY, linestyle="--", label="sustained"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8))
+
+
+@plot.register(CurveDatasetResult)
+def _plot_result(result: CurveDatasetResult, path: str | Path | None = None) -> Sheet:
+    definition = result.dataset.definition
+    return plot_curves(
+        [asdict(point) for point in result.points],
+        [asdict(one) for one in result.sustained],
+        path,
+        axis=definition.axis.name,
+        facet=definition.show.facet,
+        across=definition.show.across,
+        by=definition.show.by,
+        baseline=definition.baseline,
+        title=definition.title,
+    )

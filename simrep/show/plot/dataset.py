@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from simrep.data.cells import Cell
 from simrep.data.definition import Definition
+from simrep.data.reproduce import DatasetResult
 from simrep.measure.units import describe
 from simrep.show.plot.style import (
     GREY,
@@ -26,6 +27,8 @@ from simrep.show.plot.style import (
     styled,
     value_ticks,
 )
+from simrep.show.plot.timeline import plot_timelines
+from simrep.show.views import plot
 
 __all__ = ["plot_cells", "plot_dataset"]
 
@@ -116,6 +119,18 @@ def plot_dataset(
             figure.suptitle(title, x=0.012, ha="left")
         save(figure, path)
     return figure
+
+
+@plot.register(DatasetResult)
+def plot_reproduction(result: DatasetResult, path: str | Path | None = None) -> Sheet:
+    """Draw the first metric over a factor, or commits over time if the dataset shows them.
+
+    Measured as points, simulated as lines with intervals; in a dataset with timelines a panel for
+    each cell, measured levels as bands.
+    """
+    if result.timelines:
+        return plot_timelines(result, path)
+    return plot_cells(result.dataset.definition, result.cells, path)
 
 
 def plot_cells(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,13 +13,11 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
+from simrep.data.reproduce import DatasetResult
+from simrep.data.timeline import Timeline
 from simrep.measure.units import describe, duration, number
 from simrep.show.plot.marks import draw_marks, marks_of
 from simrep.show.plot.style import INK, PALETTE, Sheet, save, styled
-
-if TYPE_CHECKING:
-    from simrep.data.reproduce import DatasetResult
-    from simrep.data.timeline import Timeline
 
 __all__ = ["plot_timelines"]
 

@@ -15,6 +15,7 @@ from simrep.data.cells import Cell
 from simrep.data.scores import NEAR
 from simrep.data.validation import Validation
 from simrep.show.plot.style import GREY, Sheet, colour, save, styled
+from simrep.show.views import plot
 
 __all__ = ["plot_errors"]
 
@@ -23,6 +24,7 @@ _TICKS = (-80, -40, -15, -5, 0, 5, 15, 40, 80, 200, 500)
 _HIGH = 0.3  # how far points of a row lie from its middle, in rows
 
 
+@plot.register(Validation)
 def plot_errors(validation: Validation, path: str | Path | None = None) -> Sheet:
     """Draw the relative error of every figure: rows are datasets, or of one dataset its systems.
 

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from simrep.data.curve_dataset import CurveDatasetResult
+from simrep.data.curve_rows import Row
+from simrep.data.definition import Value
 from simrep.measure.units import describe, number
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    from simrep.data.curve_dataset import CurveDatasetResult
-    from simrep.data.curve_rows import Row
-    from simrep.data.definition import Value
-
-__all__ = ["tables"]
+from simrep.show.text.layout import table
+from simrep.show.views import tables
 
 _FAR = {"points": 5.0, "ms": 0.3}
 """A distance beyond this is shown in red."""
 
 
-def tables(result: CurveDatasetResult) -> Group:
+@tables.register(CurveDatasetResult)
+def curve_tables(result: CurveDatasetResult) -> Group:
     """Every stated row, the maxima of the curves and the sustained rates, and the summary."""
-    from rich.console import Group
-    from rich.text import Text
-
     definition = result.dataset.definition
     parts: list[Table | Text] = [
         Text(definition.title, style="bold"),
@@ -41,19 +36,11 @@ def tables(result: CurveDatasetResult) -> Group:
 
 
 def _table(*left: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in left:
-        table.add_column(describe(name))
-    return table
+    return table([describe(name) for name in left], "l")
 
 
 def _stated(result: CurveDatasetResult) -> list[Table | Text]:
     """A block per system and per value of the factor that has a row of charts."""
-    from rich.text import Text
-
     shown = result.dataset.definition.show
     blocks: dict[tuple[Value, Value], list[Row]] = {}
     for row in result.rows:
@@ -70,13 +57,13 @@ def _block(result: CurveDatasetResult, rows: Sequence[Row]) -> Table:
     factors = [
         name for name in result.dataset.definition.factors if name not in {shown.facet, shown.by}
     ]
-    table = _table("quantity", *factors)
+    content = _table("quantity", *factors)
     intervals = any(row.interval is not None for row in result.rows)
     for heading in ("stated", "simulated", *(["95 % of runs"] if intervals else []), "distance"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
+        content.add_column(heading, justify="right", no_wrap=True)
+    content.add_column("")
     for row in rows:
-        table.add_row(
+        content.add_row(
             describe(row.quantity),
             *(str(row.factors[name]) for name in factors),
             _span(row.low, row.high, row.unit),
@@ -85,19 +72,19 @@ def _block(result: CurveDatasetResult, rows: Sequence[Row]) -> Table:
             _distance(row),
             "fit" if row.used_in_fit else "",
         )
-    return table
+    return content
 
 
 def _simulated(result: CurveDatasetResult) -> Table:
     definition = result.dataset.definition
-    table = _table(*definition.factors)
+    content = _table(*definition.factors)
     for heading in (
         "highest (transactions/s)",
         f"at {describe(definition.axis.name)}",
         "sustained (transactions/s)",
     ):
-        table.add_column(heading, justify="right")
-    table.add_column("limited by")
+        content.add_column(heading, justify="right")
+    content.add_column("limited by")
     sustained = {tuple(one.factors.values()): one for one in result.sustained}
     curves: dict[tuple[Value, ...], tuple[float, float]] = {}
     for point in result.points:
@@ -105,14 +92,14 @@ def _simulated(result: CurveDatasetResult) -> Table:
         curves[key] = max(curves.get(key, (0.0, 0.0)), (point.throughput_tps, point.x))
     for key in dict.fromkeys([*curves, *sustained]):
         best, rate = curves.get(key), sustained.get(key)
-        table.add_row(
+        content.add_row(
             *(str(value) for value in key),
             number(best[0]) if best else "-",
             f"{best[1]:g}" if best else "-",
             number(rate.rate_tps) if rate else "",
             rate.limited_by if rate else "",
         )
-    return table
+    return content
 
 
 def _text(value: float, unit: str) -> str:

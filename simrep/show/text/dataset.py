@@ -4,56 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
 
-from simrep.data.reproduce import breakdowns
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from simrep.data.cells import Cell, Summary
+from simrep.data.dataset import Dataset
+from simrep.data.definition import MetricTable, SeriesTable
+from simrep.data.reproduce import DatasetResult, breakdowns
+from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import describe, duration, number
+from simrep.show.text.layout import closing, table, title
+from simrep.show.views import tables
 
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    from simrep.data.cells import Cell, Summary
-    from simrep.data.dataset import Dataset
-    from simrep.data.definition import MetricTable, SeriesTable
-    from simrep.data.reproduce import DatasetResult
-    from simrep.measure.breakdown import Breakdown
-
-__all__ = ["cell_tables", "tables"]
+__all__ = ["cell_tables"]
 
 _FAR = 0.20
 """An error beyond this is shown in red."""
 
 
-def tables(result: DatasetResult) -> Group:
+@tables.register(DatasetResult)
+def dataset_tables(result: DatasetResult) -> Group:
     """One block per value of the factor that the dataset shows by, and the summary."""
-    from rich.console import Group
-    from rich.text import Text
-
-    parts = cell_tables(result)
+    parts: list[RenderableType] = [*cell_tables(result)]
     if result.dataset.definition.show.breakdown and result.complete:
         parts += [Text(), _breakdown_table(breakdowns(result.dataset, result.seed))]
-    parts.append(Text(_closing(result)))
-    return Group(*parts)
+    missing = "" if result.complete else "cells are missing"
+    return Group(*parts, closing(["", *_notes(result)], missing=missing))
 
 
 def cell_tables(result: DatasetResult) -> list[Table | Text]:
     """The blocks alone, with the title of the dataset."""
-    from rich.text import Text
-
     dataset = result.dataset
     definition = dataset.definition
     metrics = definition.metrics
     measured = f"{_heading(metrics[0])}; " if len(metrics) == 1 else ""
     parts: list[Table | Text] = [
-        Text(definition.title, style="bold"),
+        title(definition.title),
         Text(f"{measured}source: {definition.source}"),
     ]
     for series in definition.series:
         own = [cell for cell in result.cells if cell.series == series.name]
         if own:
-            parts += [Text(), Text(series.title, style="bold")]
+            parts += [Text(), title(series.title)]
         for metric in metrics:
             of_metric = [cell for cell in own if cell.metric == metric.column]
             for titles, block in _blocks(definition.show.by, of_metric):
@@ -82,9 +76,6 @@ def _blocks(by: str | None, cells: Sequence[Cell]) -> Iterator[tuple[list[str], 
 def _block(
     dataset: Dataset, series: SeriesTable, cells: Sequence[Cell], what_if: Sequence[Cell]
 ) -> Table:
-    from rich import box
-    from rich.table import Table
-
     shown = dataset.definition.show
     variants = [
         variant.name
@@ -96,17 +87,15 @@ def _block(
         for name in dataset.definition.factors
         if name not in {shown.x, shown.by} and len({cell.factors[name] for cell in cells}) > 1
     ]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in (shown.x, *others):
-        table.add_column(describe(name), justify="right")
-    for heading in ("measured", "simulated", "95 % of runs", "error"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
-    for name in variants:
-        table.add_column(f"what if: {name}", justify="right")
-    for cell in cells:
-        table.add_row(
-            *(str(cell.factors[name]) for name in (shown.x, *others)),
+    names = (shown.x, *others)
+    heads = (
+        *map(describe, names),
+        *("measured", "simulated", "95 % of runs", "error", ""),
+        *(f"what if: {name}" for name in variants),
+    )
+    rows = (
+        (
+            *(str(cell.factors[name]) for name in names),
             number(cell.measured, 4),
             number(cell.predicted, 4),
             _span(cell),
@@ -114,7 +103,9 @@ def _block(
             "fit" if cell.used_in_fit else "",
             *(_variant(cell, name, what_if) for name in variants),
         )
-    return table
+        for cell in cells
+    )
+    return table(heads, "r" * len(names) + "RRRRlr", rows)
 
 
 def _span(cell: Cell) -> str:
@@ -147,22 +138,18 @@ def _variant(cell: Cell, variant: str, what_if: Sequence[Cell]) -> str:
 
 def _breakdown_table(found: dict[str, Breakdown]) -> Table:
     """Stages down, systems across."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title="Where the time of a transaction goes", title_justify="left")
-    table.box, table.pad_edge = box.SIMPLE_HEAD, False
-    table.add_column("stage")
-    for name in found:
-        table.add_column(name, justify="right")
     stages = [stage for each in found.values() for stage in each.stages]
     order = sorted(dict.fromkeys(stages), key=lambda stage: _place(stage, found))
-    for stage in order:
-        times = (each.stages.get(stage) for each in found.values())
-        table.add_row(stage, *("" if time is None else duration(time) for time in times))
-    table.add_section()
-    table.add_row("latency", *(duration(each.latency_s) for each in found.values()))
-    return table
+    times = {stage: [each.stages.get(stage) for each in found.values()] for stage in order}
+    rows = (
+        (stage, *("" if time is None else duration(time) for time in own))
+        for stage, own in times.items()
+    )
+    name = "Where the time of a transaction goes"
+    content = table(("stage", *found), rows=rows, name=name)
+    content.add_section()
+    content.add_row("latency", *(duration(each.latency_s) for each in found.values()))
+    return content
 
 
 def _place(stage: str, found: dict[str, Breakdown]) -> int:
@@ -170,7 +157,7 @@ def _place(stage: str, found: dict[str, Breakdown]) -> int:
     return max(list(each.stages).index(stage) for each in found.values() if stage in each.stages)
 
 
-def _closing(result: DatasetResult) -> str:
+def _notes(result: DatasetResult) -> list[str]:
     metrics = result.dataset.definition.metrics
     lines = []
     for metric in metrics:
@@ -187,9 +174,7 @@ def _closing(result: DatasetResult) -> str:
     if any(cell.used_in_fit for cell in result.cells):
         lines.append("Cells marked 'fit' set the local costs and are not counted.")
     lines.append(f"{result.replications} replications each, seed {result.seed}.")
-    if not result.complete:
-        lines.append("Interrupted: cells are missing.")
-    return "\n" + "\n".join(lines)
+    return lines
 
 
 def _errors(summary: Summary) -> str:

@@ -3,63 +3,56 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING
 
-from simrep.data.latencies import QUANTILES
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from simrep.data.latencies import QUANTILES, Latencies
 from simrep.data.scores import NEAR, Scores
+from simrep.data.validation import DatasetValidation, Validation
 from simrep.measure.units import describe, duration
 from simrep.show.text.dataset import cell_tables
-
-if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
-    from rich.table import Table
-
-    from simrep.data.latencies import Latencies
-    from simrep.data.validation import DatasetValidation, Validation
-
-__all__ = ["tables"]
+from simrep.show.text.layout import closing, table
+from simrep.show.views import tables
 
 _SHOWN = tuple(f"p{q}" for q in QUANTILES if q >= 50)
 """Quantiles of the table; all of them are in the result."""
 
 
-def tables(validation: Validation, *, cells: bool) -> Group:
+@tables.register(Validation)
+def validation_tables(validation: Validation, cells: bool | None = None) -> Group:
     """Every cell and distribution, if they are asked for, and a row of scores per dataset."""
-    from rich.console import Group
-    from rich.text import Text
-
+    if cells is None:
+        cells = len(validation.parts) == 1
     parts: list[RenderableType] = []
     for part in validation.parts if cells else ():
         parts += [*cell_tables(part.result), Text()]
         if part.latencies:
             parts.append(_latencies(part))
-    parts.append(_scores(validation))
-    if not validation.complete:
-        parts.append(Text("Interrupted: cells are missing."))
-    return Group(*parts)
+    missing = "" if validation.complete else "cells are missing"
+    return Group(*parts, _scores(validation), closing((), missing=missing))
 
 
 def _latencies(part: DatasetValidation) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-    table.title = "Recorded latencies, measured | simulated"
     names = [name for name in part.result.dataset.definition.factors if _varies(part, name)]
-    for heading in ("system", *map(describe, names)):
-        table.add_column(heading)
-    for heading in ("mean", *_SHOWN, "distance"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
-    for one in part.latencies:
-        table.add_row(
+    figures = ("mean", *_SHOWN)
+    rows = (
+        (
             one.series,
             *(str(one.factors[name]) for name in names),
-            *(_both(one, name) for name in ("mean", *_SHOWN)),
+            *(_both(one, name) for name in figures),
             f"{one.distance:.1%}",
             "fit" if one.used_in_fit else "",
         )
-    return table
+        for one in part.latencies
+    )
+    return table(
+        ("system", *map(describe, names), *figures, "distance", ""),
+        "l" * (1 + len(names)) + "R" * (1 + len(figures)) + "l",
+        rows,
+        name="Recorded latencies, measured | simulated",
+    )
 
 
 def _varies(part: DatasetValidation, name: str) -> bool:
@@ -71,22 +64,15 @@ def _both(one: Latencies, name: str) -> str:
 
 
 def _scores(validation: Validation) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("dataset", no_wrap=True)
-    for heading in (
-        *("fitted", "predicted", "median error", "largest", f"within {NEAR:.0%}"),
+    heads = (
+        *("dataset", "fitted", "predicted", "median error", "largest", f"within {NEAR:.0%}"),
         *("in interval", "order right", "tolerated"),
-    ):
-        table.add_column(heading, justify="right")
-    for part in validation.parts:
-        table.add_row(part.name, *_row(part.scores))
+    )
+    scores = table(heads, "Lr", ((part.name, *_row(part.scores)) for part in validation.parts))
     if len(validation.parts) > 1:
-        table.add_section()
-        table.add_row("all", *_row(validation.scores))
-    return table
+        scores.add_section()
+        scores.add_row("all", *_row(validation.scores))
+    return scores
 
 
 def _row(scores: Scores) -> list[str]:
