@@ -28,8 +28,8 @@ from simrep.whatif.analytic.opinion import analytic as analytic
 from simrep.whatif.compare import compare as compare
 from simrep.whatif.plan.ask import plan as plan
 from simrep.whatif.sensitivity.ask import sensitivity as sensitivity
+from simrep.whatif.sweep import Sweep as Sweep
 from simrep.whatif.sweep import sweep as sweep
-from simrep.whatif.swept import Sweep as Sweep
 from simrep.why.commit import explain as explain
 from simrep.why.explanation import Explanation as Explanation
 from simrep.why.stall import StallExplanation as StallExplanation

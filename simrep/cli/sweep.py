@@ -121,9 +121,9 @@ def sweep(
         raise ScenarioError("--jobs", "is for this machine", "leave it out beside --scheduler")
 
     from simrep.scenario import load, with_values
-    from simrep.whatif.factors import parse
+    from simrep.whatif.design import parse
+    from simrep.whatif.sweep import check_ending
     from simrep.whatif.sweep import sweep as simulate
-    from simrep.whatif.swept import check_ending
 
     if out is not None:
         check_ending(out)

@@ -10,8 +10,8 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.scenario import Scenario, with_values
 from simrep.scenario.options import by_spelling
-from simrep.whatif.factors import Given as GivenLevels
-from simrep.whatif.factors import Level, factors
+from simrep.whatif.design import Given as GivenLevels
+from simrep.whatif.design import Level, factors
 from simrep.whatif.sensitivity.inputs import given_input
 
 __all__ = ["Given", "Slider", "sliders_of"]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite, nan
+from statistics import fmean
 from typing import Any, Self
 
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, SimrepError
+from simrep.measure.confidence import Interval, mean_interval
 from simrep.runs.batch import figures_of
+from simrep.runs.notices import percentile_notice, precision_notice
 from simrep.runs.replication import simulate, with_warmup
 from simrep.runs.result import Result
 from simrep.runs.sampler import Sampler
 
-__all__ = ["FIGURES", "How", "Outcome", "measure"]
+__all__ = ["FIGURES", "How", "SweepPoint", "measure"]
 
 FIGURES = (
     "throughput_tps",
@@ -68,37 +71,29 @@ class How:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a point.
+class SweepPoint:
+    """One point.
 
     Attributes
     ----------
     values : mapping of str to tuple of float
-        Every figure, by replication; NaN where a replication has none.
+        Figures by their paths, one value per replication, NaN where one has none; empty if the
+        point failed.
     warmup_s : float
-        What was left out at the beginning.
+        Simulated time that was left out at the beginning.
     notices : tuple of str
-        Warnings of the simulation.
+        What is to be said of the figures.
     error : str
-        Why it could not be simulated; then there are no values.
+        Why it could not be simulated; empty if it was.
+    labels : mapping of str to value
+        The level of every factor.
     """
 
     values: Mapping[str, tuple[float, ...]]
     warmup_s: float = 0.0
     notices: tuple[str, ...] = ()
     error: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it; what is not a number becomes None."""
-        return {
-            "values": {
-                name: [value if isfinite(value) else None for value in values]
-                for name, values in self.values.items()
-            },
-            "warmup_s": self.warmup_s,
-            "notices": list(self.notices),
-            "error": self.error,
-        }
+    labels: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -109,8 +104,59 @@ class Outcome:
         }
         return cls(values, content["warmup_s"], tuple(content["notices"]), content["error"])
 
+    def to_dict(self) -> dict[str, Any]:
+        """All but the labels, as JSON can hold it; what is not a number becomes None."""
+        return {
+            "values": {
+                name: [value if isfinite(value) else None for value in values]
+                for name, values in self.values.items()
+            },
+            "warmup_s": self.warmup_s,
+            "notices": list(self.notices),
+            "error": self.error,
+        }
 
-def measure(setup: Setup, how: How) -> Outcome:
+    def at(self, labels: Mapping[str, Any], how: How) -> SweepPoint:
+        """The point in its place in a sweep, with what is wrong with the figure of that."""
+        notices = dict.fromkeys(self.notices) | dict.fromkeys(_notices(self, how))
+        return replace(self, labels=labels, notices=tuple(notices))
+
+    @property
+    def replications(self) -> int:
+        """How many there were."""
+        return len(next(iter(self.values.values()), ()))
+
+    def mean(self, figure: str) -> float:
+        """The mean over the replications; NaN if one of them does not have the figure."""
+        values = self.values.get(figure, ())
+        return fmean(values) if values else nan
+
+    def interval(self, figure: str) -> Interval | None:
+        """The 95 % interval of the mean; None for a single replication."""
+        values = self.values.get(figure, ())
+        if len(values) < 2 or not all(map(isfinite, values)):
+            return None
+        return mean_interval(values)
+
+
+def _notices(point: SweepPoint, how: How) -> Iterator[str]:
+    """What is wrong with the figure that the sweep is about."""
+    if point.error:
+        return
+    about, values = how.about, point.values[how.about]
+    fewest = min(point.values["committed"])
+    if not fewest:
+        yield "no transaction committed in the measured time of a replication"
+    elif not all(map(isfinite, values)):
+        yield f"a replication has no {about}"
+    else:
+        if notice := percentile_notice(about, fewest):
+            yield notice
+        if how.precision is not None and (notice := precision_notice(about, values, how.precision)):
+            yield notice
+
+
+def measure(setup: Setup, how: How) -> SweepPoint:
     """Simulate the replications of a point.
 
     Raises
@@ -139,7 +185,7 @@ def measure(setup: Setup, how: How) -> Outcome:
         except ScenarioError:
             raise
         except SimrepError as error:
-            return Outcome({}, error=str(error))
+            return SweepPoint({}, error=str(error))
     values = dict(zip(how.figures, zip(*rows, strict=True), strict=True))
     notices = dict.fromkeys(str(warning.message) for warning in caught)
-    return Outcome(values, setup.scenario.run.warmup_s, tuple(notices))
+    return SweepPoint(values, setup.scenario.run.warmup_s, tuple(notices))

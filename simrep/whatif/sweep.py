@@ -2,27 +2,172 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
+from simrep.measure.json_values import plain
 from simrep.measure.stopping import MOST
 from simrep.runs.executor import as_finished, collected
 from simrep.runs.replication import with_warmup_found
+from simrep.runs.report import Report
 from simrep.runs.sampler import Progress, check_precision
 from simrep.scenario import Scenario, load, with_values
 from simrep.whatif.cache import Cache, key_of, standard_folder
-from simrep.whatif.design import Setting, grid, latin_hypercube
-from simrep.whatif.factors import Given, factors
-from simrep.whatif.point import FIGURES, How, Outcome, measure
-from simrep.whatif.swept import Sweep, SweepPoint
+from simrep.whatif.design import Given, Setting, factors, grid, latin_hypercube
+from simrep.whatif.point import FIGURES, How, SweepPoint, measure
 
-__all__ = ["sweep"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
+__all__ = ["Kind", "Sweep", "check_ending", "sweep"]
+
+Kind = Literal["lines", "heat"]
+
+_ENDINGS = (".csv", ".parquet")
 _OF_ALL = {"run.seed", "run.replications"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Sweep(Report):
+    """A scenario at many points.
+
+    Attributes
+    ----------
+    name : str
+        Title of the scenario.
+    factors : tuple of str
+        What was varied.
+    figures : tuple of str
+        What every point has, by their paths in a result.
+    about : str
+        The figure of plots, and of the precision that was asked for.
+    points : tuple of SweepPoint
+        In the order of the design.
+    seed : int
+    computed : int
+        How many of them were simulated now; the others were known already.
+    complete : bool
+        False when it was interrupted and points are missing.
+    versions : mapping of str to str
+        What computed the first point.
+    """
+
+    width = 120
+
+    name: str
+    factors: tuple[str, ...]
+    figures: tuple[str, ...]
+    about: str
+    points: tuple[SweepPoint, ...]
+    seed: int
+    computed: int
+    complete: bool
+    versions: Mapping[str, str]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for every point: its levels, then the figures with their 95 % intervals.
+
+        The interval of FIGURE is in ``FIGURE.low`` and ``FIGURE.high``.
+        """
+        return [self._row(point) for point in self.points]
+
+    _rows = rows
+
+    def _row(self, point: SweepPoint) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            **point.labels,
+            "seed": self.seed,
+            "replications": point.replications,
+            "warmup_s": point.warmup_s,
+        }
+        for figure in self.figures:
+            found = point.interval(figure)
+            row[figure] = point.mean(figure)
+            row[f"{figure}.low"] = None if found is None else found.low
+            row[f"{figure}.high"] = None if found is None else found.high
+        row["error"] = point.error
+        return row
+
+    def save(self, path: str | Path) -> None:
+        """Write the rows as ``.csv`` or ``.parquet``, which needs pandas and pyarrow.
+
+        Numbers of a CSV file are those of the simulation, digit by digit.
+        """
+        path = Path(path)
+        check_ending(path)
+        if path.suffix.lower() == ".parquet":
+            self.to_frame().to_parquet(path, index=False)
+            return
+        rows = self.rows()
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]) if rows else list(self.factors))
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({name: _written(value) for name, value in row.items()})
+
+    def plot(
+        self, path: str | Path | None = None, *, of: str | None = None, kind: Kind | None = None
+    ) -> Figure:
+        """Lines with bands over the first numeric factor, or a heat map of two.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save it.
+        of : str, optional
+            Which figure; default: the one that the sweep is about.
+        kind : {"lines", "heat"}, optional
+            Default: lines; of the points of a Latin hypercube, points over every factor.
+        """
+        figure: Figure = self._view("plot", path, of=of, kind=kind)
+        return figure
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it; what is not a number becomes None."""
+        return plain(
+            {
+                "name": self.name,
+                "factors": list(self.factors),
+                "figures": list(self.figures),
+                "about": self.about,
+                "points": [
+                    {
+                        "labels": dict(point.labels),
+                        "replications": point.replications,
+                        "warmup_s": point.warmup_s,
+                        "values": {name: list(own) for name, own in point.values.items()},
+                        "intervals": {
+                            name: [found.low, found.high]
+                            for name in self.figures
+                            if (found := point.interval(name)) is not None
+                        },
+                        "notices": list(point.notices),
+                        "error": point.error,
+                    }
+                    for point in self.points
+                ],
+                "seed": self.seed,
+                "computed": self.computed,
+                "complete": self.complete,
+                "versions": dict(self.versions),
+            }
+        )
+
+    def __repr__(self) -> str:
+        factors = ", ".join(self.factors)
+        return f"<Sweep {len(self.points)} points over {factors}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        page: str = self._view("html")
+        return page
 
 
 def sweep(
@@ -114,30 +259,29 @@ def sweep(
     known = dict(_known(store, keys))
     missing = {number: (setup, how) for number, setup in enumerate(plans) if number not in known}
 
-    def simulated() -> Iterator[tuple[int, Outcome]]:
+    def simulated() -> Iterator[tuple[int, SweepPoint]]:
         # Each point is a task: it takes a hundred times as long as sending it, and what is
         # finished is stored at once.
         if progress is not None:
             progress(len(known), len(plans))
-        for number, outcome in as_finished(measure, missing, executor):
+        for number, point in as_finished(measure, missing, executor):
             if store is not None:
-                store.put(keys[number], outcome.to_dict())
-            yield number, outcome
+                store.put(keys[number], point.to_dict())
+            yield number, point
 
     def tell(computed: int) -> None:
         if progress is not None:
             progress(len(known) + computed, len(plans))
 
     computed, complete = collected(simulated(), least=0, progress=tell)
-    outcomes = known | dict(computed)
+    points = known | dict(computed)
     return Sweep(
         name=loaded.name,
         factors=tuple(factor.name for factor in varied),
         figures=how.figures,
         about=how.figures[0],
         points=tuple(
-            SweepPoint.of(settings[number].labels, outcome, how)
-            for number, outcome in sorted(outcomes.items())
+            point.at(settings[number].labels, how) for number, point in sorted(points.items())
         ),
         seed=seed,
         computed=len(computed),
@@ -158,7 +302,7 @@ def _planned(scenario: Scenario, setting: Setting) -> Setup:
         raise ScenarioError(error.path, f"{error.problem}, at {where}", error.hint) from error
 
 
-def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
+def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, SweepPoint]]:
     if store is None:
         return
     for number, key in enumerate(keys):
@@ -166,6 +310,28 @@ def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, Outc
         if content is None:
             continue
         try:
-            yield number, Outcome.from_dict(content)
+            yield number, SweepPoint.from_dict(content)
         except (AttributeError, KeyError, TypeError, ValueError):  # a file of somebody else
             continue
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file of a kind that cannot be written here, before the work and not after it.
+
+    Raises
+    ------
+    ScenarioError
+        If it is neither CSV nor Parquet, or what writes Parquet is not installed.
+    """
+    if path.suffix.lower() not in _ENDINGS:
+        raise ScenarioError("--out", f"cannot write {path.name!r}", "endings: .csv, .parquet")
+    if path.suffix.lower() == ".parquet":
+        for package in ("pandas", "pyarrow"):
+            if find_spec(package) is None:
+                raise ScenarioError(
+                    "--out", f"Parquet needs {package}", "pip install 'simrep[parquet]'"
+                )
+
+
+def _written(value: Any) -> Any:
+    return "" if isinstance(value, float) and not isfinite(value) else value

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.whatif.design import grid, latin_hypercube
-from simrep.whatif.factors import factors, parse
+from simrep.whatif.design import factors, grid, latin_hypercube, parse
 
 
 def levels(given: Any, name: str = "network.rtt_ms") -> list[Any]:

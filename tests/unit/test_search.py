@@ -5,8 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from simrep.measure.range import Range
 from simrep.whatif.objective import Condition
-from simrep.whatif.plan.search import MOST_VALUES, Grid, search
+from simrep.whatif.plan.search import MOST_VALUES, search
 
 AT_MOST_1 = (Condition("latency_s.mean", at_most=True, limit=1.0),)
 
@@ -31,7 +32,7 @@ HOW = {"largest": True, "precision": 0.05, "replications": 16, "confidence": 0.9
 
 
 def test_without_noise_the_limit_is_encircled():
-    found = search(noisy(lambda x: x / 37.0, 0.0, 1), AT_MOST_1, Grid(0.1, 500.0), **HOW)
+    found = search(noisy(lambda x: x / 37.0, 0.0, 1), AT_MOST_1, Range(0.1, 500.0), **HOW)
     assert found.status == "found"
     assert found.start <= 37.0 < found.end <= 1.05 * found.start
     assert all(one.replications == 4 for one in found.tried)  # the first look is enough
@@ -46,7 +47,7 @@ def test_the_interval_holds_the_truth(kind):
     """
     wrong = 0
     for seed in range(100):
-        found = search(kind(lambda x: x / 37.0, 0.2, seed), AT_MOST_1, Grid(1.0, 500.0), **HOW)
+        found = search(kind(lambda x: x / 37.0, 0.2, seed), AT_MOST_1, Range(1.0, 500.0), **HOW)
         wrong += not (found.start <= 37.0 <= found.end)
     assert wrong < 13
 
@@ -54,7 +55,7 @@ def test_the_interval_holds_the_truth(kind):
 def test_a_careless_confidence_is_wrong_more_often():
     """The test above can fail: with looks at 50 % many intervals miss the truth."""
     how = HOW | {"confidence": 0.5}
-    grid = Grid(1.0, 500.0)
+    grid = Range(1.0, 500.0)
     narrow = wide = 0.0
     for seed in range(20):
         sample = partial(independent, lambda x: x / 37.0, 0.2)
@@ -66,7 +67,7 @@ def test_a_careless_confidence_is_wrong_more_often():
 
 
 def test_values_in_doubt_stay_open_and_both_sides_are_narrowed():
-    found = search(independent(lambda x: x / 37.0, 0.2, 3), AT_MOST_1, Grid(1.0, 500.0), **HOW)
+    found = search(independent(lambda x: x / 37.0, 0.2, 3), AT_MOST_1, Range(1.0, 500.0), **HOW)
     inside = [one for one in found.tried if found.start < one.value < found.end]
     assert inside
     assert {one.verdict for one in inside} == {"open"}
@@ -79,7 +80,7 @@ def test_values_in_doubt_stay_open_and_both_sides_are_narrowed():
 def test_the_smallest_of_whole_numbers():
     at_least = (Condition("throughput_tps", at_most=False, limit=100.0),)
     how = HOW | {"largest": False}
-    found = search(noisy(lambda x: 7.3 * x, 0.0, 1), at_least, Grid(1, 256, whole=True), **how)
+    found = search(noisy(lambda x: 7.3 * x, 0.0, 1), at_least, Range(1, 256, whole=True), **how)
     assert (found.start, found.end) == (13.0, 14.0)
     assert all(one.value.is_integer() for one in found.tried)
 
@@ -88,22 +89,22 @@ def test_an_answer_outside_the_range_is_told():
     def sample(value, numbers):
         return [(value,) for _ in numbers]
 
-    assert search(sample, AT_MOST_1, Grid(0.1, 0.9), **HOW).status == "everywhere"
-    assert search(sample, AT_MOST_1, Grid(1.1, 9.0), **HOW).status == "nowhere"
+    assert search(sample, AT_MOST_1, Range(0.1, 0.9), **HOW).status == "everywhere"
+    assert search(sample, AT_MOST_1, Range(1.1, 9.0), **HOW).status == "nowhere"
 
 
 def test_a_question_that_is_not_monotone_is_told():
     def humps(value, numbers):
         return [(2.0 if 10.0 < value < 50.0 else 0.5,) for _ in numbers]
 
-    found = search(humps, AT_MOST_1, Grid(1.0, 500.0), **HOW)
+    found = search(humps, AT_MOST_1, Range(1.0, 500.0), **HOW)
     assert found.start <= 10.0 < found.end
     assert found.strays
     assert min(found.strays) >= 50.0
 
 
 def test_chance_may_hide_everything():
-    found = search(independent(lambda _: 1.0, 5.0, 1), AT_MOST_1, Grid(1.0, 9.0), **HOW)
+    found = search(independent(lambda _: 1.0, 5.0, 1), AT_MOST_1, Range(1.0, 9.0), **HOW)
     assert found.status == "open"
     assert found.start is None
     assert found.end is None
@@ -113,7 +114,7 @@ def test_what_has_no_figure_is_not_met():
     def sample(value, numbers):
         return [(0.5 if value < 5.0 else float("nan"),) for _ in numbers]
 
-    found = search(sample, AT_MOST_1, Grid(1.0, 9.0), **HOW)
+    found = search(sample, AT_MOST_1, Range(1.0, 9.0), **HOW)
     assert found.start < 5.0 <= found.end
 
 
@@ -123,13 +124,13 @@ def test_all_conditions_count():
     def sample(value, numbers):
         return [(value / 50.0, 1000.0 / value) for _ in numbers]
 
-    found = search(sample, both, Grid(1.0, 500.0), **HOW)
+    found = search(sample, both, Range(1.0, 500.0), **HOW)
     assert found.start <= 10.0 < found.end  # 1000 / 10 = 100, long before 50
 
 
 def test_it_ends_when_it_has_tried_enough():
     tiny = HOW | {"precision": 1e-12}
-    found = search(noisy(lambda x: x / 37.0, 0.0, 1), AT_MOST_1, Grid(1.0, 500.0), **tiny)
+    found = search(noisy(lambda x: x / 37.0, 0.0, 1), AT_MOST_1, Range(1.0, 500.0), **tiny)
     assert found.exhausted
     assert len(found.tried) == MOST_VALUES
 
@@ -140,6 +141,6 @@ def test_an_interrupted_search_keeps_what_it_has():
             raise KeyboardInterrupt
 
     sample = noisy(lambda x: x / 37.0, 0.0, 1)
-    found = search(sample, AT_MOST_1, Grid(1.0, 500.0), progress=progress, **HOW)
+    found = search(sample, AT_MOST_1, Range(1.0, 500.0), progress=progress, **HOW)
     assert len(found.tried) == 5
     assert not found.complete

@@ -19,7 +19,7 @@ from simrep.errors import ScenarioError
 from simrep.measure.confidence import mean_interval
 from simrep.scenario import load, with_values
 from simrep.whatif.point import measure
-from simrep.whatif.swept import Sweep
+from simrep.whatif.sweep import Sweep
 from tests.server_runs import scenario
 from tests.transients import throttled
 

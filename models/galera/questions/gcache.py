@@ -25,7 +25,7 @@ from simrep.runs.result import Result
 from simrep.scenario import Scenario
 from simrep.show.views import plot, tables
 from simrep.whatif.plan.answer import Answer
-from simrep.whatif.plan.prepared import prepared
+from simrep.whatif.plan.pilot import short_setup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,7 +108,7 @@ def gcache_size(
     if replications < 2:
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
-    setup, remarks = prepared(scenario, seed, ("throughput_tps",))
+    setup, remarks = short_setup(scenario, seed, ("throughput_tps",))
     groups = [[Task(setup, number)] for number in range(replications)]
     simulated = (rate for [rate] in simulate_groups(groups, _rates, seed, executor))
     rates, complete = collected(

@@ -17,7 +17,8 @@ from simrep.measure.units import describe, duration, number
 from simrep.show.plot.axes import path_label
 from simrep.show.plot.style import MARKERS, Sheet, colour, save, styled, value_ticks
 from simrep.show.views import plot
-from simrep.whatif.swept import Kind, Sweep, SweepPoint
+from simrep.whatif.point import SweepPoint
+from simrep.whatif.sweep import Kind, Sweep
 
 __all__ = ["plot_sweep"]
 

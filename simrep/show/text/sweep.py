@@ -13,8 +13,8 @@ from simrep.measure.figures import unit_of
 from simrep.measure.units import duration, number
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import html, tables
-from simrep.whatif.point import FIGURES
-from simrep.whatif.swept import Sweep, SweepPoint
+from simrep.whatif.point import FIGURES, SweepPoint
+from simrep.whatif.sweep import Sweep
 
 _SHOWN = ("throughput_tps", "latency_s.p95")  # beside what the sweep is about
 _LEAST = 0.1  # percent; narrower intervals are not printed more finely

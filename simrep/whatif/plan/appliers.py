@@ -8,12 +8,12 @@ from typing import Unpack
 from simrep.contract.registry import find_model
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
+from simrep.measure.range import Range
 from simrep.runs.executor import in_order
 from simrep.runs.sustain import probe
 from simrep.scenario import Scenario, with_value
 from simrep.scenario.problems import spellings
 from simrep.whatif.objective import Condition, Objective
-from simrep.whatif.plan.search import Grid
 from simrep.whatif.plan.threshold import SearchOptions, Threshold, Varied, threshold
 
 __all__ = ["fewest_appliers"]
@@ -48,10 +48,8 @@ def fewest_appliers(
     if not 0.0 < tps < float("inf"):
         raise ScenarioError("tps", f"must be above 0 and finite, given {tps:g}")
     option = _option(scenario)
-    low, high = within
-    varied = Varied(
-        "number of appliers", "appliers", largest=False, grid=Grid(low, high, whole=True, points=7)
-    )
+    limits = Range(*within, whole=True)
+    varied = Varied("number of appliers", "appliers", largest=False, within=limits, points=7)
     chosen = options.get("seed")
     seed = scenario.run.seed if chosen is None else chosen
     executor = options.get("executor")

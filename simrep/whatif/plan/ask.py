@@ -14,8 +14,8 @@ from simrep.whatif.plan.answer import Answer
 __all__ = ["QUESTIONS", "plan"]
 
 QUESTIONS: Mapping[str, str] = {
-    "rtt": "rtt.largest_rtt",
-    "clients": "clients.fewest_clients",
+    "rtt": "questions.largest_rtt",
+    "clients": "questions.fewest_clients",
     "appliers": "appliers.fewest_appliers",
     "transaction": "transaction.largest_transaction",
     "fragment": "fragment.largest_fragment",

@@ -20,9 +20,9 @@ from simrep.scenario import Scenario
 from simrep.whatif.objective import Objective
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.candidates import Candidate, candidates
-from simrep.whatif.plan.prepared import prepared
+from simrep.whatif.plan.pilot import short_setup
 from simrep.whatif.plan.regions import round_trips
-from simrep.whatif.plan.tried import Tried, judged
+from simrep.whatif.plan.search import Tried, judged
 
 __all__ = ["Product", "Ranked", "rank_products"]
 
@@ -153,7 +153,7 @@ def rank_products(
     complete = True
     try:
         for position, one in enumerate(built):
-            setup, remarks = prepared(one.scenario, seed, wanted.figures)
+            setup, remarks = short_setup(one.scenario, seed, wanted.figures)
             notes += [f"{one.product}: {said}" for said in remarks]
             paths = (*(condition.figure for condition in wanted.conditions), "committed")
             reduce = partial(_sampled, paths=paths)

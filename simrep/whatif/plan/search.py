@@ -14,60 +14,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, nan, sqrt
+from statistics import fmean
 from typing import Literal
 
+from simrep.measure.confidence import Interval, mean_interval
+from simrep.measure.range import Range
 from simrep.whatif.objective import Condition
-from simrep.whatif.plan.tried import Tried, Verdict, judged
 
-__all__ = ["MOST_VALUES", "Found", "Grid", "Sample", "search"]
+__all__ = ["MOST_VALUES", "POINTS", "Found", "Sample", "Tried", "judged", "search"]
 
+Verdict = Literal["met", "open", "failed"]
 Sample = Callable[[float, range], Sequence[Sequence[float]]]
 """Figures of the replications of these numbers at a value, in the order of the conditions."""
 
 MOST_VALUES = 32
+POINTS = 8
+"""Values of the range that are tried first, at equal ratios."""
 _LOOKS = 3  # at a value: with a quarter, a half and all of the replications
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The range of a search.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One value that was tried.
 
     Attributes
     ----------
-    low, high : float
-    whole : bool
-        Only whole numbers make sense.
-    points : int
-        Values of the range that are tried first, at equal ratios.
+    value : float
+    verdict : {"met", "open", "failed"}
+        Whether the objective is surely met, surely not, or may be either.
+    means : tuple of float
+        Of the figures of the objective, in the order of its conditions.
+    intervals : tuple of Interval
+        Of the same, each at the confidence that the verdict needs: more than that of the answer,
+        which rests on many verdicts.
+    replications : int
     """
 
-    low: float
-    high: float
-    whole: bool = False
-    points: int = 8
-
-    def values(self) -> list[float]:
-        """The values that are tried first."""
-        if self.low == self.high:
-            return [float(self.low)]
-        ratio = (self.high / self.low) ** (1.0 / (self.points - 1))
-        inner = [self.low * ratio**step for step in range(1, self.points - 1)]
-        if self.whole:
-            inner = [float(round(value)) for value in inner]
-        return sorted({float(self.low), *inner, float(self.high)})
-
-    def between(self, low: float, high: float, precision: float) -> float | None:
-        """A value between two; None if they are as close as it makes sense."""
-        if high <= low * (1.0 + precision):
-            return None
-        middle = sqrt(low * high)
-        if not self.whole:
-            return middle
-        middle = float(round(middle))
-        if low < middle < high:
-            return middle
-        return None if high - low <= 1.0 else low + 1.0
+    value: float
+    verdict: Verdict
+    means: tuple[float, ...]
+    intervals: tuple[Interval, ...]
+    replications: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +91,9 @@ class Found:
 def search(
     sample: Sample,
     conditions: Sequence[Condition],
-    grid: Grid,
+    within: Range,
     *,
+    points: int = POINTS,
     largest: bool,
     precision: float,
     replications: int,
@@ -118,7 +107,9 @@ def search(
     sample : callable
         Simulates.
     conditions : sequence of Condition
-    grid : Grid
+    within : Range
+    points : int
+        Values of the range that are tried first, at equal ratios.
     largest : bool
         Small values meet the objective and large ones do not; else the other way round.
     precision : float
@@ -156,11 +147,11 @@ def search(
 
     first: Verdict = "met" if largest else "failed"
     try:
-        for value in grid.values():
+        for value in within.ratios(points):
             attempt(value)
         while len(tried) < MOST_VALUES:
             found = _bracket(tried, first)
-            between = _next(found, tried, grid, precision) if found.status == "found" else None
+            between = _next(found, tried, within, precision) if found.status == "found" else None
             if between is None:
                 return found
             attempt(between)
@@ -191,7 +182,7 @@ def _bracket(tried: dict[float, Tried], first: Verdict, **how: bool) -> Found:
     return Found(status=status, start=start, end=end, tried=ordered, strays=strays, **how)
 
 
-def _next(found: Found, tried: dict[float, Tried], grid: Grid, precision: float) -> float | None:
+def _next(found: Found, tried: dict[float, Tried], within: Range, precision: float) -> float | None:
     """The middle of the wider of the gaps beside what is open."""
     assert found.start is not None
     assert found.end is not None
@@ -200,6 +191,70 @@ def _next(found: Found, tried: dict[float, Tried], grid: Grid, precision: float)
     middles = [
         (high / low, middle)
         for low, high in gaps
-        if (middle := grid.between(low, high, precision)) is not None
+        if (middle := _between(within, low, high, precision)) is not None
     ]
     return max(middles)[1] if middles else None
+
+
+def _between(within: Range, low: float, high: float, precision: float) -> float | None:
+    """A value between two; None if they are as close as it makes sense."""
+    if high <= low * (1.0 + precision):
+        return None
+    middle = sqrt(low * high)
+    if not within.whole:
+        return middle
+    middle = float(round(middle))
+    if low < middle < high:
+        return middle
+    return None if high - low <= 1.0 else low + 1.0
+
+
+def judged(
+    value: float,
+    samples: Sequence[Sequence[float]],
+    conditions: Sequence[Condition],
+    confidence: float,
+) -> Tried:
+    """What replications tell of a value.
+
+    Parameters
+    ----------
+    value : float
+    samples : sequence of sequence of float
+        Figures of each replication, in the order of the conditions.
+    conditions : sequence of Condition
+    confidence : float
+        Of each interval.
+    """
+    means: list[float] = []
+    intervals: list[Interval] = []
+    verdicts: list[Verdict] = []
+    for position, condition in enumerate(conditions):
+        column = [sample[position] for sample in samples]
+        if not all(map(isfinite, column)):  # nothing committed, or a transaction failed
+            interval = Interval(nan, nan, nan, confidence)
+            verdicts.append("failed")
+        else:
+            interval = mean_interval(column, confidence)
+            verdicts.append(_verdict(interval, condition))
+        intervals.append(interval)
+        means.append(fmean(column))
+    worst: Verdict = "met"
+    if "failed" in verdicts:
+        worst = "failed"
+    elif "open" in verdicts:
+        worst = "open"
+    return Tried(
+        value=value,
+        verdict=worst,
+        means=tuple(means),
+        intervals=tuple(intervals),
+        replications=len(samples),
+    )
+
+
+def _verdict(interval: Interval, condition: Condition) -> Verdict:
+    ends = condition.met(interval.low), condition.met(interval.high)
+    if all(ends):
+        return "met"
+    return "open" if any(ends) else "failed"

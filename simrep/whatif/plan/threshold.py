@@ -10,15 +10,15 @@ from typing import Any, TypedDict, Unpack
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
+from simrep.measure.range import Range
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.notices import percentile_notice
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Objective
 from simrep.whatif.plan.answer import Answer
-from simrep.whatif.plan.prepared import prepared
-from simrep.whatif.plan.search import Found, Grid, Sample, search
-from simrep.whatif.plan.tried import Tried
+from simrep.whatif.plan.pilot import short_setup
+from simrep.whatif.plan.search import POINTS, Found, Sample, Tried, search
 
 __all__ = ["SearchOptions", "Threshold", "Varied", "runs_of", "threshold"]
 
@@ -49,17 +49,21 @@ class Varied:
     unit : str
     largest : bool
         The largest value is wanted; else the smallest.
-    grid : Grid
+    within : Range
+        Of the search.
+    points : int
+        Values of the range that are tried first.
     """
 
     name: str
     unit: str
     largest: bool
-    grid: Grid
+    within: Range
+    points: int = POINTS
 
     def text(self, value: float) -> str:
         """A value with its unit."""
-        digits = f"{value:,.0f}" if self.grid.whole else number(value)
+        digits = f"{value:,.0f}" if self.within.whole else number(value)
         return f"{digits} {self.unit}".rstrip()
 
 
@@ -110,7 +114,7 @@ def runs_of(
     def sample(value: float, numbers: range) -> Sequence[Sequence[float]]:
         nonlocal fewest
         if value not in plans:
-            plans[value], said = prepared(scenario_at(value), seed, figures)
+            plans[value], said = short_setup(scenario_at(value), seed, figures)
             for one in said:
                 remarks.setdefault(one, value)
         groups = [[Task(plans[value], number) for number in numbers]]
@@ -157,7 +161,7 @@ def threshold(
     confidence = options.get("confidence", 0.95)
     chosen = options.get("seed")
     seed = scenario.run.seed if chosen is None else chosen
-    _check(precision, replications, confidence, varied.grid)
+    _check(precision, replications, confidence, varied.within)
     notices: Callable[[], list[str]] = list
     if sample is None:
         assert vary is not None
@@ -165,7 +169,8 @@ def threshold(
     found = search(
         sample,
         objective.conditions,
-        varied.grid,
+        varied.within,
+        points=varied.points,
         largest=varied.largest,
         precision=precision,
         replications=replications,
@@ -197,23 +202,23 @@ def threshold(
     )
 
 
-def _check(precision: float, replications: int, confidence: float, grid: Grid) -> None:
+def _check(precision: float, replications: int, confidence: float, within: Range) -> None:
     if not 0.001 <= precision <= 1.0:
         raise ScenarioError("precision", f"must be from 0.001 to 1, given {precision:g}")
     if replications < 4:
         raise ScenarioError("replications", f"must be at least 4, given {replications}")
     if not 0.5 <= confidence < 1.0:
         raise ScenarioError("confidence", f"must be from 0.5 to below 1, given {confidence:g}")
-    if not 0.0 < grid.low <= grid.high < float("inf"):
+    if not 0.0 < within.low <= within.high < float("inf"):
         raise ScenarioError(
-            "within", f"must be two numbers above 0 in order, given {grid.low:g}..{grid.high:g}"
+            "within", f"must be two numbers above 0 in order, given {within.low:g}..{within.high:g}"
         )
 
 
 def _sentence(found: Found, varied: Varied, goal: str, confidence: float) -> str:
-    text, grid = varied.text, varied.grid
+    text, within = varied.text, varied.within
     sure = f"{100.0 * confidence:.3g} % sure"
-    low, high = text(grid.low), text(grid.high)
+    low, high = text(within.low), text(within.high)
     name = varied.name
     if found.status == "everywhere":
         if varied.largest:

@@ -9,6 +9,7 @@ from typing import Unpack
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError
+from simrep.measure.range import Range
 from simrep.models.galera.questions.fragment_size_scenario import (
     criteria_of,
     position_of,
@@ -18,7 +19,6 @@ from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.result import Result
 from simrep.scenario import Scenario, with_value
 from simrep.whatif.objective import Condition, Objective
-from simrep.whatif.plan.search import Grid
 from simrep.whatif.plan.threshold import SearchOptions, Threshold, Varied, threshold
 
 __all__ = ["largest_transaction"]
@@ -64,9 +64,10 @@ def largest_transaction(
             f"the table has {most:,} rows",
             f"raise workload.scheduled.{position}.keys.rows",
         )
-    grid = Grid(low, high, whole=True, points=7)
+    limits = Range(low, high, whole=True)
     several = f" (of each of {table.statements} statements)" if table.statements > 1 else ""
-    varied = Varied(f"number of rows of {table.name!r}{several}", "rows", largest=True, grid=grid)
+    name = f"number of rows of {table.name!r}{several}"
+    varied = Varied(name, "rows", largest=True, within=limits, points=7)
     chosen = options.get("seed")
     seed = scenario.run.seed if chosen is None else chosen
     executor = options.get("executor")

@@ -1,4 +1,4 @@
-"""A scenario made ready for a search: its plan, its length, and what there is to say of both.
+"""Pilot runs before a search: how long a run has to be, and what there is to say of it.
 
 Searches meet values at which a cluster is a hundred times as fast as where the limit lies. Rates
 and latencies of the long run do not need a hundred times as many transactions there.
@@ -22,7 +22,7 @@ from simrep.runs.replication import (
 )
 from simrep.scenario import Scenario
 
-__all__ = ["prepared"]
+__all__ = ["short_setup"]
 
 
 _ENOUGH = 5_000  # transactions of a replication, and more for percentiles beyond p99
@@ -36,7 +36,9 @@ _PERCENTILE = re.compile(r"latency_s\.p([\d.]+)$")
 _LATENCY = re.compile(r"latency_s\.(mean|p[\d.]+)$")
 
 
-def prepared(scenario: Scenario, seed: int, figures: Sequence[str] = ()) -> tuple[Setup, list[str]]:
+def short_setup(
+    scenario: Scenario, seed: int, figures: Sequence[str] = ()
+) -> tuple[Setup, list[str]]:
     """The plan of a scenario, and remarks instead of a warning for every value.
 
     Parameters

@@ -1,13 +1,13 @@
 """How searches shorten runs that are fast, and what they leave alone."""
 
-from simrep.whatif.plan.prepared import prepared
+from simrep.whatif.plan.pilot import short_setup
 from tests.whatif_scenarios import wan
 
 FAST = {"network.rtt_ms": 0.1, "run.duration_s": 60.0}
 
 
 def seconds(changes, *figures):
-    setup, _ = prepared(wan(changes), 1, figures)
+    setup, _ = short_setup(wan(changes), 1, figures)
     return setup.scenario.run.duration_s
 
 
@@ -32,6 +32,6 @@ def test_a_fixed_number_of_transactions_stays():
 def test_a_warm_up_that_is_not_set_is_found_out():
     by_itself = wan().source
     del by_itself["run"]["warmup_s"]
-    setup, _ = prepared(wan().model_validate(by_itself), 1, ("throughput_tps",))
+    setup, _ = short_setup(wan().model_validate(by_itself), 1, ("throughput_tps",))
     assert setup.scenario.run.warmup is None
     assert setup.scenario.run.warmup_s >= 0.0
