@@ -15,7 +15,6 @@ __all__ = ["GaleraRecognition"]
 
 _SIZE, _ADDRESS = "wsrep_cluster_size", "wsrep_cluster_address"
 _ADDRESSES = re.compile(r"gcomm://([^?]*)")
-_PACKED = "wsrep_provider_options"
 _INTERFACE = 20  # numbers above are those of the wsrep interface, before that of Galera
 _STEADY = 0.25
 """Standard deviation relative to the mean up to which the network decides a latency."""
@@ -40,9 +39,7 @@ class GaleraRecognition(MysqlRecognition):
     """A server with the wsrep interface and a provider behind it."""
 
     rank: ClassVar[int] = 10
-    identity: ClassVar[frozenset[str]] = frozenset(
-        {_ADDRESS, "wsrep_on", "wsrep_provider", _PACKED}
-    )
+    identity: ClassVar[frozenset[str]] = frozenset({_ADDRESS, "wsrep_on", "wsrep_provider"})
     not_simulated: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             **MysqlRecognition.not_simulated,
@@ -51,7 +48,7 @@ class GaleraRecognition(MysqlRecognition):
             "wsrep_sync_wait": "causal reads are not simulated",
         }
     )
-    packed: ClassVar[frozenset[str]] = frozenset({_PACKED})
+    packed: ClassVar[frozenset[str]] = frozenset({"wsrep_provider_options"})
     lasting: ClassVar[tuple[str, ...]] = ("wsrep_",)
     replicated: ClassVar[tuple[str, str] | None] = ("wsrep_replicated", "wsrep_received")
     sizes: ClassVar[tuple[tuple[str, str], ...]] = (

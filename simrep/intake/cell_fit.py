@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +25,7 @@ COST = "statement_us"
 _SIGMA = 0.7
 """Of the logarithm of the cost: within a factor of two, probably."""
 _NOISE = 0.05
+_METRIC = {"column": "mean_s", "result": "latency_s.mean", "unit": "s", "label": "mean latency"}
 _TRANSACTIONS = 3000
 _SHORTEST_S, _LONGEST_S = 1.0, 30.0
 _WARMUP_S = 0.5
@@ -143,7 +142,7 @@ def _write_dataset(
     """A dataset of one cell, which the fit may use."""
     length = min(max(_TRANSACTIONS / bench.throughput_tps, _SHORTEST_S), _LONGEST_S)
     cell = {
-        **deepcopy(dict(scenario)),
+        **scenario,
         "cluster": {**scenario["cluster"], "pack": "pack.toml"},
         "run": {"duration_s": length, "warmup_s": _WARMUP_S},
     }
@@ -154,22 +153,17 @@ def _write_dataset(
     definition = {
         "title": "sysbench",
         "source": bench.file,
-        "metric": {
-            "column": "mean_s",
-            "result": "latency_s.mean",
-            "unit": "s",
-            "label": "mean latency",
-        },
+        "metric": _METRIC,
         "factors": {arrivals: f"workload.{arrivals}"},
         "fit_where": {arrivals: [value]},
         "show": {"x": arrivals},
         "series": [series],
     }
     contents = {"scenario": cell, "pack": pack, "dataset": definition}
-    for name, content in contents.items():
-        (folder / f"{name}.toml").write_text(tomlkit.dumps(content), encoding="utf-8")
-    with (folder / "data.csv").open("w", encoding="utf-8", newline="") as data:
-        csv.writer(data).writerows([(arrivals, "mean_s"), (value, bench.mean_s)])
+    texts = {f"{name}.toml": tomlkit.dumps(content) for name, content in contents.items()}
+    texts["data.csv"] = f"{arrivals},mean_s\n{value},{bench.mean_s}\n"
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def _percentile(folder: Path, bench: Sysbench, value: float) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from simrep.contract.card import package_of
@@ -40,8 +41,14 @@ class Identity:
 
 
 def recognitions() -> Mapping[str, Recognition]:
-    """What all installed models know of servers, in the order in which they are asked."""
-    known = {name: find_model(name).recognition for name in model_names()}
+    """What the installed models know of servers, in the order in which they are asked.
+
+    Without models that cannot be used: one is told why when it is asked for by its name.
+    """
+    known: dict[str, Recognition] = {}
+    for name in model_names():
+        with suppress(ScenarioError):
+            known[name] = find_model(name).recognition
     return dict(sorted(known.items(), key=lambda item: item[1].rank))
 
 

@@ -43,7 +43,7 @@ def options_for(
     layers = {f"version {identity.version}": defaults}
     usual = in_product_spelling(resolve(table, "cluster.options", layers, {}))
     chosen: dict[str, Any] = {}
-    used = set().union(*(one.identity for one in known))
+    used = set().union(*(one.identity | one.packed for one in known))
     for field_name, field in table.model_fields.items():
         names = spellings(field_name, field)
         spelling = names[0]

@@ -4,13 +4,18 @@ The contract
     ``Model`` is what a model inherits from. ``Cluster`` holds the machines and the network that it
     is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change`` and ``SessionTable``
     are what it tells of its product.
+The servers of a product
+    ``Recognition`` tells which servers, by their files and counters (``ServerReading``), the model
+    stands for: by an ``Evidence``, a ``Release``, a ``Clue`` for each figure, a ``ServerBranch``.
 What servers are made of
     ``Sessions`` run the statements of clients under the row locks of a ``LockTable``.
 """
 
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Change, Leader, Model, SessionTable, Setup
+from simrep.contract.recognition import Clue, Evidence, Recognition, Release, ServerBranch
 from simrep.contract.registry import find_model
+from simrep.contract.server_reading import Entry, Place, Quantity, ServerReading
 from simrep.errors import ScenarioError, SimrepError
 from simrep.kernel.chronicle import MessageText
 from simrep.server.locks import LockTable
@@ -20,13 +25,22 @@ from simrep.workload.transaction import Transaction
 
 __all__ = [
     "Change",
+    "Clue",
     "Cluster",
+    "Entry",
+    "Evidence",
     "Leader",
     "LockTable",
     "MessageText",
     "Model",
     "OpenTransaction",
+    "Place",
+    "Quantity",
+    "Recognition",
+    "Release",
     "ScenarioError",
+    "ServerBranch",
+    "ServerReading",
     "SessionCosts",
     "SessionTable",
     "Sessions",
