@@ -25,7 +25,7 @@ from simrep.data.measurements import (
     read_rows,
 )
 from simrep.errors import DatasetWarning, ScenarioError, nearest
-from simrep.measure.figures import spellings, unit_of
+from simrep.measure.units import spellings, unit_of
 from simrep.scenario.problems import combined, problems
 
 __all__ = [

@@ -108,7 +108,11 @@ def as_finished(
 
 
 def collected(
-    results: Iterable[T], *, least: int = 1, progress: Callable[[int], object] | None = None
+    results: Iterable[T],
+    *,
+    least: int = 1,
+    progress: Callable[[int, int], object] | None = None,
+    total: int = 0,
 ) -> tuple[list[T], bool]:
     """Results in a list, and whether that is all of them or an interrupt (Ctrl-C) came first.
 
@@ -118,7 +122,9 @@ def collected(
     least : int
         With fewer an interrupt is passed on, since they are no answer.
     progress : callable, optional
-        Called with the number of results so far.
+        Called with the number of results so far, and of all.
+    total : int
+        That number.
     """
     found: list[T] = []
     remaining = iter(results)
@@ -126,7 +132,7 @@ def collected(
         for result in remaining:
             found.append(result)
             if progress is not None:
-                progress(len(found))
+                progress(len(found), total)
     except KeyboardInterrupt:
         if len(found) < least:
             raise

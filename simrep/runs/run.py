@@ -12,7 +12,6 @@ from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning, SimrepError
-from simrep.measure.stopping import MOST
 from simrep.runs.batch import figures_of
 from simrep.runs.executor import collected, in_order
 from simrep.runs.notices import notices
@@ -35,7 +34,7 @@ from simrep.runs.replication import (
     with_warmup_found,
 )
 from simrep.runs.result import FIGURES, Result
-from simrep.runs.sampler import Progress, Sampler, at_least, check_precision
+from simrep.runs.sampler import MOST, Progress, Sampler, at_least, check_precision
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
 

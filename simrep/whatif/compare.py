@@ -12,13 +12,12 @@ from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning
-from simrep.measure.stopping import MOST
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice
 from simrep.runs.pack_range import extrapolation
 from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
-from simrep.runs.sampler import Progress, Sampler, check_precision
+from simrep.runs.sampler import MOST, Progress, Sampler, check_precision
 from simrep.scenario import Scenario, load
 from simrep.whatif.comparison import Comparison
 

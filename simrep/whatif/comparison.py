@@ -10,8 +10,7 @@ from typing import Any
 
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.confidence import Interval, difference_interval, mean_interval, ratio_interval
-from simrep.measure.figures import unit_of
-from simrep.measure.units import duration, number
+from simrep.measure.units import duration, number, unit_of
 from simrep.runs.report import Report
 
 __all__ = ["Compared", "Comparison", "name_of", "value_text"]

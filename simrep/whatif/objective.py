@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from simrep.errors import ScenarioError, nearest
 from simrep.measure import units
-from simrep.measure.figures import unit_of
 from simrep.measure.grammar import duration, seconds_of
 
 __all__ = ["Condition", "Objective"]
@@ -64,7 +63,7 @@ class Condition:
 
     def text(self, value: float) -> str:
         """A value of the figure with its unit."""
-        return units.duration(value) if unit_of(self.figure) == "s" else units.number(value)
+        return units.duration(value) if units.unit_of(self.figure) == "s" else units.number(value)
 
     def __str__(self) -> str:
         return f"{self.name} {'<=' if self.at_most else '>='} {self.text(self.limit)}"
@@ -127,13 +126,13 @@ def _condition(text: str, path: str) -> Condition:
         raise ScenarioError(path, f"{text!r} is not of the form FIGURE<=VALUE", _EXAMPLE)
     name, sign, given, rate = match.groups()
     figure = _NAMES.get(name, name)
-    if figure == name and "." not in name and unit_of(name) is None:
+    if figure == name and "." not in name and units.unit_of(name) is None:
         raise ScenarioError(path, f"no figure {name!r}", nearest(name, _NAMES))
     found = seconds_of(given)
     if found is None:
         raise ScenarioError(path, f"{text!r} has no value to compare with", _EXAMPLE)
     value, unit = found
-    if unit_of(figure) != "s":
+    if units.unit_of(figure) != "s":
         if unit:
             raise ScenarioError(path, f"{name} is not given in {unit!r}", "leave the unit out")
     elif rate or not (unit or figure == name):

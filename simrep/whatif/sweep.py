@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.json_values import plain
-from simrep.measure.stopping import MOST
 from simrep.runs.executor import as_finished, collected
 from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report
-from simrep.runs.sampler import Progress, check_precision
+from simrep.runs.sampler import MOST, Progress, check_precision
 from simrep.scenario import Scenario, load, with_values
 from simrep.whatif.cache import Cache, key_of, standard_folder
 from simrep.whatif.design import Given, Setting, factors, grid, latin_hypercube
@@ -269,11 +268,11 @@ def sweep(
                 store.put(keys[number], point.to_dict())
             yield number, point
 
-    def tell(computed: int) -> None:
+    def tell(computed: int, total: int) -> None:
         if progress is not None:
-            progress(len(known) + computed, len(plans))
+            progress(len(known) + computed, total)
 
-    computed, complete = collected(simulated(), least=0, progress=tell)
+    computed, complete = collected(simulated(), least=0, progress=tell, total=len(plans))
     points = known | dict(computed)
     return Sweep(
         name=loaded.name,

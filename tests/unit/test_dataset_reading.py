@@ -8,7 +8,7 @@ import pytest
 
 from simrep.data.dataset import dataset_folder, datasets, load_dataset
 from simrep.errors import DatasetWarning, ScenarioError
-from simrep.measure.figures import spellings, unit_of
+from simrep.measure.units import spellings, unit_of
 from tests.small_dataset import ROWS, change, write_dataset, write_rows
 
 

@@ -116,7 +116,7 @@ def test_leaving_the_loop_cancels_the_rest() -> None:
 
 
 def test_an_error_of_whom_it_is_told_cancels_the_rest() -> None:
-    def refuse(_: int) -> None:
+    def refuse(*_: int) -> None:
         raise ValueError("no more")
 
     executor = Scripted(1)

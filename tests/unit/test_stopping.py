@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simrep.measure.confidence import mean_interval
-from simrep.measure.stopping import LEAST, replications_wanted
+from simrep.runs.sampler import LEAST, replications_wanted
 
 
 def test_the_first_look_comes_after_some_replications() -> None:

@@ -111,11 +111,7 @@ def gcache_size(
     setup, remarks = short_setup(scenario, seed, ("throughput_tps",))
     groups = [[Task(setup, number)] for number in range(replications)]
     simulated = (rate for [rate] in simulate_groups(groups, _rates, seed, executor))
-    rates, complete = collected(
-        simulated,
-        least=2,
-        progress=None if progress is None else lambda done: progress(done, replications),
-    )
+    rates, complete = collected(simulated, least=2, progress=progress, total=replications)
     needed = mean_interval([gcache_bytes(*rate, outage_s) for rate in rates], confidence)
     return Gcache(
         question=f"The gcache for an incremental transfer after an outage of {_time(outage_s)}",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from simrep.measure.figures import unit_of
+from simrep.measure.units import unit_of
 from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, save, styled, value_ticks
 from simrep.show.text.sensitivity import range_text, short
 from simrep.show.views import plot

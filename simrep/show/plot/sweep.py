@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from simrep.errors import ScenarioError, nearest
-from simrep.measure.figures import unit_of
-from simrep.measure.units import describe, duration, number
+from simrep.measure.units import describe, duration, number, unit_of
 from simrep.show.plot.axes import path_label
 from simrep.show.plot.style import MARKERS, Sheet, colour, save, styled, value_ticks
 from simrep.show.views import plot

@@ -8,8 +8,7 @@ from math import isfinite
 from rich.console import Group
 from rich.table import Table
 
-from simrep.measure.figures import unit_of
-from simrep.measure.units import duration, number
+from simrep.measure.units import duration, number, unit_of
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import tables
 from simrep.whatif.sensitivity.result import Effect, Sensitivity

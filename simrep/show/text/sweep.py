@@ -9,8 +9,7 @@ from typing import Any
 
 from rich.console import Group
 
-from simrep.measure.figures import unit_of
-from simrep.measure.units import duration, number
+from simrep.measure.units import duration, number, unit_of
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import html, tables
 from simrep.whatif.point import FIGURES, SweepPoint

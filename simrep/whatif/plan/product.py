@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
+from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice
 from simrep.runs.result import Result
 from simrep.scenario import Scenario
@@ -148,28 +149,23 @@ def rank_products(
     notes = [f"Round trips: {trips.source}; {zone_rtt_ms:g} ms within a region."]
     notes += [f"Not tried: {one}" for one in left_out]
     each = 1.0 - 2.0 * (1.0 - confidence) / (len(built) * len(wanted.conditions))
-    ranked: list[Ranked] = []
     shortest = inf
-    complete = True
-    try:
-        for position, one in enumerate(built):
-            setup, remarks = short_setup(one.scenario, seed, wanted.figures)
-            notes += [f"{one.product}: {said}" for said in remarks]
-            paths = (*(condition.figure for condition in wanted.conditions), "committed")
-            reduce = partial(_sampled, paths=paths)
-            runs = [[Task(setup, number) for number in range(replications)]]
-            [samples] = simulate_groups(runs, reduce, seed, executor)
+
+    def judgements() -> Iterator[Ranked]:
+        nonlocal notes, shortest
+        paths = (*(condition.figure for condition in wanted.conditions), "committed")
+        reduce = partial(_sampled, paths=paths)
+        for position, candidate in enumerate(built):
+            setup, remarks = short_setup(candidate.scenario, seed, wanted.figures)
+            notes += [f"{candidate.product}: {said}" for said in remarks]
+            tasks = [[Task(setup, number) for number in range(replications)]]
+            [samples] = simulate_groups(tasks, reduce, seed, executor)
+            shortest = min(shortest, *(sample[0][-1] for sample in samples))
             figures = [sample[0][:-1] for sample in samples]
-            fewest = min(sample[0][-1] for sample in samples)
             tried = judged(float(position), figures, wanted.conditions, each)
-            shortest = min(shortest, fewest)
-            ranked.append(_ranked(one, tried, wanted, samples))
-            if progress is not None:
-                progress(position + 1, len(built))
-    except KeyboardInterrupt:
-        if not ranked:
-            raise
-        complete = False
+            yield _ranked(candidate, tried, wanted, samples)
+
+    ranked, complete = collected(judgements(), progress=progress, total=len(built))
     ranked.sort(key=lambda one: (_ORDER[one.tried.verdict], -one.spare, one.tried.value))
     said = (percentile_notice(path, shortest) for path in wanted.figures)
     notes += [f"In the shortest run, {notice}." for notice in said if notice]

@@ -81,7 +81,8 @@ def highest_rate(
     searches, complete = collected(
         in_order(_searched, tasks, executor),
         least=2,
-        progress=None if progress is None else lambda done: progress(done, replications),
+        progress=progress,
+        total=replications,
     )
     rate = mean_interval([found.rate_tps for found in searches], confidence)
     # The ends of the brackets, so that the width of the searches is in the interval too.
