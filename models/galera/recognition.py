@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from simrep.contract.recognition import Clue, Evidence, Release
+from simrep.contract.recognition import Clue, Evidence, ServerRelease
 from simrep.contract.server_reading import ServerReading
 from simrep.models.mysql.recognition import MARIADB, MysqlRecognition
 
@@ -65,19 +65,19 @@ class GaleraRecognition(MysqlRecognition):
             return Evidence(provider.spelling, (provider.place,))
         return Evidence(size.name, size.places) if size is not None and size.value >= 1 else None
 
-    def release(self, server: ServerReading) -> Release:
+    def release(self, server: ServerReading) -> ServerRelease:
         """That of MariaDB or Percona XtraDB Cluster, or else of the provider."""
         comment = server.setting("version_comment")
         percona = comment is not None and "xtradb cluster" in comment.value.lower()
         if server.family == MARIADB.name:
             return super().release(server)
         if percona or server.has_names("pxc_"):
-            return Release("pxc", server.release, server.release_entry)
+            return ServerRelease("pxc", server.release, server.release_entry)
         provider = server.setting("wsrep_provider_version")
         numbers = tuple(map(int, re.findall(r"\d+", provider.value))) if provider else ()
         # 25.3.37 is Galera 3 and 26.4.18 Galera 4; older builds say 3.9 for the former.
         numbers = numbers[1:] if numbers and numbers[0] > _INTERFACE else numbers
-        return Release("galera", numbers or None, provider)
+        return ServerRelease("galera", numbers or None, provider)
 
     def nodes(self, server: ServerReading) -> Clue | None:
         """Nodes that are there, or else those that are configured."""

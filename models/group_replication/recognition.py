@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from simrep.contract.recognition import Clue, Evidence, Release
+from simrep.contract.recognition import Clue, Evidence, ServerRelease
 from simrep.contract.server_reading import Place, ServerReading
 from simrep.errors import ScenarioError
 from simrep.models.mysql.recognition import MARIADB, MysqlRecognition
@@ -28,7 +28,7 @@ class GroupRecognition(MysqlRecognition):
             return Evidence(name.spelling, (name.place,))
         return Evidence(_TABLE, members[:1]) if members else None
 
-    def release(self, server: ServerReading) -> Release:
+    def release(self, server: ServerReading) -> ServerRelease:
         """That of the server, which is no MariaDB."""
         if server.family == MARIADB.name:
             raise ScenarioError("--model", "MariaDB has no group replication")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-from simrep.contract.server_reading import Entry, Place, ServerReading
+from simrep.contract.server_reading import FileEntry, Place, ServerReading
 
-__all__ = ["Clue", "Evidence", "Recognition", "Release", "ServerBranch"]
+__all__ = ["Clue", "Evidence", "Recognition", "ServerBranch", "ServerRelease"]
 
 
 class Evidence(NamedTuple):
@@ -35,7 +35,7 @@ class Clue(NamedTuple):
     note: str
 
 
-class Release(NamedTuple):
+class ServerRelease(NamedTuple):
     """The version of a server.
 
     Attributes
@@ -44,13 +44,13 @@ class Release(NamedTuple):
         How the model's versions begin that are meant: ``FAMILY-8.4``.
     numbers : tuple of int or None
         None if nothing says so.
-    entry : Entry or None
+    entry : FileEntry or None
         Where it stands; None if it was told.
     """
 
     family: str
     numbers: tuple[int, ...] | None
-    entry: Entry | None
+    entry: FileEntry | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +123,9 @@ class Recognition:
         """Why the server is one of this model's; None if nothing says so."""
         return None
 
-    def release(self, server: ServerReading) -> Release:
+    def release(self, server: ServerReading) -> ServerRelease:
         """The version, as the model names it."""
-        return Release(server.family, server.release, server.release_entry)
+        return ServerRelease(server.family, server.release, server.release_entry)
 
     def nodes(self, server: ServerReading) -> Clue | None:
         """How many servers there are."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from simrep.errors import ScenarioError
 
-__all__ = ["Entry", "Place", "Quantity", "ServerReading", "StatusFigures", "TableRow"]
+__all__ = ["ClientRow", "FileEntry", "Place", "Quantity", "ServerReading", "StatusFigures"]
 
 _NO = {"", "0", "off", "no", "false", "none"}
 _UPTIME = "uptime"
@@ -41,7 +41,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A value as a file has it.
 
     Attributes
@@ -67,7 +67,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class ClientRow:
     """A row of a table.
 
     Attributes
@@ -87,9 +87,9 @@ class StatusFigures:
 
     Parameters
     ----------
-    after : mapping of str to Entry
+    after : mapping of str to FileEntry
         ``SHOW GLOBAL STATUS``, by name in small letters; empty if there is none.
-    before : mapping of str to Entry, optional
+    before : mapping of str to FileEntry, optional
         The same, earlier.
     lasting : tuple of str
         How counters begin that ``FLUSH STATUS`` does not reset.
@@ -100,8 +100,8 @@ class StatusFigures:
         If the two are not of one server, in this order.
     """
 
-    after: Mapping[str, Entry] = field(default_factory=dict)
-    before: Mapping[str, Entry] | None = None
+    after: Mapping[str, FileEntry] = field(default_factory=dict)
+    before: Mapping[str, FileEntry] | None = None
     lasting: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class StatusFigures:
         return uptime.value if uptime is not None else 0.0
 
 
-def _number(entries: Mapping[str, Entry], name: str) -> Quantity | None:
+def _number(entries: Mapping[str, FileEntry], name: str) -> Quantity | None:
     entry = entries.get(name.lower())
     return None if entry is None else entry.quantity
 
@@ -184,30 +184,30 @@ class ServerReading:
 
     Attributes
     ----------
-    options : mapping of str to Entry
+    options : mapping of str to FileEntry
         As its option file sets them, by name in small letters with underscores.
-    variables : mapping of str to Entry
+    variables : mapping of str to FileEntry
         As the running server has them; empty if they were not given.
     status : StatusFigures
-    rows : tuple of TableRow
+    rows : tuple of ClientRow
         Of all tables that were given.
     family : str
         As the models name its versions: the name of a ``ServerBranch``.
     release : tuple of int or None
         Its version; None if nothing says so.
-    release_entry : Entry or None
+    release_entry : FileEntry or None
         Where that stands; None if it was told.
     """
 
-    options: Mapping[str, Entry]
-    variables: Mapping[str, Entry]
+    options: Mapping[str, FileEntry]
+    variables: Mapping[str, FileEntry]
     status: StatusFigures
-    rows: tuple[TableRow, ...]
+    rows: tuple[ClientRow, ...]
     family: str
     release: tuple[int, ...] | None
-    release_entry: Entry | None
+    release_entry: FileEntry | None
 
-    def setting(self, *names: str) -> Entry | None:
+    def setting(self, *names: str) -> FileEntry | None:
         """A variable under the first of its names that is known; as it runs, or as configured."""
         for values in self._all():
             for name in names:
@@ -215,7 +215,7 @@ class ServerReading:
                     return values[name.lower()]
         return None
 
-    def is_on(self, *names: str) -> Entry | None:
+    def is_on(self, *names: str) -> FileEntry | None:
         """The setting, if it is neither off nor empty."""
         entry = self.setting(*names)
         return None if entry is None or entry.value.lower() in _NO else entry
@@ -224,5 +224,5 @@ class ServerReading:
         """Whether an option, a variable or a counter begins so."""
         return any(name.startswith(prefix) for values in self._all() for name in values)
 
-    def _all(self) -> tuple[Mapping[str, Entry], ...]:
+    def _all(self) -> tuple[Mapping[str, FileEntry], ...]:
         return self.variables, self.status.after, self.options

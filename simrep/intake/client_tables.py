@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from simrep.contract.server_reading import Entry, Place, TableRow
+from simrep.contract.server_reading import ClientRow, FileEntry, Place
 from simrep.intake.findings import text_of
 
 __all__ = ["pairs", "read_rows", "rows_of"]
@@ -24,12 +24,12 @@ _VERSION = re.compile(r"Server version:\s+(.+)")
 _HEADINGS = {"channel_name", "server_id", "member_id", "slave_io_state", "replica_io_state"}
 
 
-def read_rows(path: Path, option: str) -> list[TableRow]:
+def read_rows(path: Path, option: str) -> list[ClientRow]:
     """All rows of all tables in a file; ``option`` is what named it, for errors."""
     return rows_of(text_of(path, option), path.name)
 
 
-def rows_of(text: str, file: str) -> list[TableRow]:
+def rows_of(text: str, file: str) -> list[ClientRow]:
     """All rows of all tables in a text.
 
     Parameters
@@ -39,14 +39,16 @@ def rows_of(text: str, file: str) -> list[TableRow]:
         Its name, for the places of the rows.
     """
     return [
-        TableRow(cells, Place(file, number)) for number, cells in _cells(text.splitlines()) if cells
+        ClientRow(cells, Place(file, number))
+        for number, cells in _cells(text.splitlines())
+        if cells
     ]
 
 
-def pairs(rows: Iterable[TableRow]) -> dict[str, Entry]:
+def pairs(rows: Iterable[ClientRow]) -> dict[str, FileEntry]:
     """Values of variables, by name in small letters; the last of each."""
     return {
-        row.cells[NAME].lower(): Entry(row.cells[VALUE], row.place, row.cells[NAME])
+        row.cells[NAME].lower(): FileEntry(row.cells[VALUE], row.place, row.cells[NAME])
         for row in rows
         if NAME in row.cells and VALUE in row.cells
     }

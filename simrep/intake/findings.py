@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simrep.contract.recognition import Clue
-from simrep.contract.server_reading import Entry, Place
+from simrep.contract.server_reading import FileEntry, Place
 from simrep.errors import ScenarioError
 
 __all__ = ["Finding", "Findings", "text_of"]
@@ -83,7 +83,7 @@ class Findings:
             return self.default(setting, default, why)
         return self.read(setting, type(default)(clue.value), clue.places, clue.note)
 
-    def unused(self, entry: Entry, why: str = "") -> None:
+    def unused(self, entry: FileEntry, why: str = "") -> None:
         """Note an option that is not simulated."""
         hidden = any(part in entry.spelling.lower() for part in _SECRET)
         value = "..." if hidden else entry.value

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from simrep.contract.server_reading import Entry, Place
+from simrep.contract.server_reading import FileEntry, Place
 from simrep.errors import ScenarioError
 from simrep.intake.findings import text_of
 
@@ -128,7 +128,7 @@ def _numbers(text: str | None) -> tuple[int, ...]:
 
 def options_of(
     lines: Iterable[OptionLine], groups: Collection[str], release: tuple[int, ...] | None
-) -> dict[str, Entry]:
+) -> dict[str, FileEntry]:
     """Options that a server reads, by name with underscores; the last line of each.
 
     Parameters
@@ -144,7 +144,7 @@ def options_of(
     An option without a value is ``ON``. ``loose_`` is cut off; ``skip_`` and ``disable_`` before
     a name mean ``OFF``, ``enable_`` means ``ON``.
     """
-    options: dict[str, Entry] = {}
+    options: dict[str, FileEntry] = {}
     for line in lines:
         other = release is not None and release[: len(line.release)] != line.release
         if other or line.group not in groups:
@@ -158,7 +158,7 @@ def options_of(
                 value = "OFF" if no else "ON"
                 break
         options.pop(name, None)
-        options[name] = Entry(value, line.place, line.spelling)
+        options[name] = FileEntry(value, line.place, line.spelling)
     return options
 
 

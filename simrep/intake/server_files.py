@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from simrep.contract.recognition import Recognition, ServerBranch
-from simrep.contract.server_reading import Entry, ServerReading, StatusFigures, TableRow
+from simrep.contract.server_reading import ClientRow, FileEntry, ServerReading, StatusFigures
 from simrep.errors import ScenarioError
 from simrep.intake.client_tables import pairs, read_rows
 from simrep.intake.option_file import OptionLine, options_of, read_option_file, release_in
@@ -83,7 +83,7 @@ def read_server(
         asked = release_in(lines, family.own_groups)
         if asked is not None:
             release, place = asked
-            entry = Entry(".".join(map(str, release)), place, "group")
+            entry = FileEntry(".".join(map(str, release)), place, "group")
     groups = {name for one in branches if branch in {None, one} for name in one.groups}
     options = options_of(lines, groups, release)
     for name in chain.from_iterable(one.packed for one in recognitions):
@@ -101,7 +101,7 @@ def read_server(
     )
 
 
-def _table(path: Path | None, option: str) -> tuple[list[TableRow], dict[str, Entry]]:
+def _table(path: Path | None, option: str) -> tuple[list[ClientRow], dict[str, FileEntry]]:
     """All rows of a file, and the variables among them."""
     if path is None:
         return [], {}
@@ -135,11 +135,11 @@ def _branch(
     return None
 
 
-def _unpacked(entry: Entry) -> Mapping[str, Entry]:
+def _unpacked(entry: FileEntry) -> Mapping[str, FileEntry]:
     """``a.b = c; d.e = f``: options of their own, each with the place of all."""
     parts = (part.partition("=") for part in entry.value.split(";"))
     return {
-        name.strip().lower(): Entry(value.strip(), entry.place, name.strip())
+        name.strip().lower(): FileEntry(value.strip(), entry.place, name.strip())
         for name, equals, value in parts
         if equals
     }

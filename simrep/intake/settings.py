@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from simrep.contract.card import package_of
 from simrep.contract.recognition import Recognition
 from simrep.contract.registry import find_model
-from simrep.contract.server_reading import Entry, ServerReading
+from simrep.contract.server_reading import FileEntry, ServerReading
 from simrep.errors import ScenarioError
 from simrep.intake.findings import Findings
 from simrep.intake.identity import Identity
@@ -74,11 +74,11 @@ def options_for(
     return chosen
 
 
-def _of(entries: Mapping[str, Entry], names: Iterable[str]) -> list[Entry]:
+def _of(entries: Mapping[str, FileEntry], names: Iterable[str]) -> list[FileEntry]:
     return [entries[name.lower()] for name in names if name.lower() in entries]
 
 
-def _contradiction(entry: Entry, configured: Iterable[Entry]) -> str:
+def _contradiction(entry: FileEntry, configured: Iterable[FileEntry]) -> str:
     """What the option file says, if the running server has another value."""
     for other in configured:
         if other.value.lower() != entry.value.lower():

@@ -5,17 +5,17 @@ The contract
     is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change`` and ``SessionTable``
     are what it tells of its product.
 The servers of a product
-    ``Recognition`` tells which servers, by their files and counters (``ServerReading``), the model
-    stands for: by an ``Evidence``, a ``Release``, a ``Clue`` for each figure, a ``ServerBranch``.
+    ``Recognition`` tells by the files and counters of a server (``ServerReading``) whether the
+    model stands for it (``Evidence``), and what follows: ``ServerRelease``, ``Clue``.
 What servers are made of
     ``Sessions`` run the statements of clients under the row locks of a ``LockTable``.
 """
 
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Change, Leader, Model, SessionTable, Setup
-from simrep.contract.recognition import Clue, Evidence, Recognition, Release, ServerBranch
+from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
-from simrep.contract.server_reading import Entry, Place, Quantity, ServerReading
+from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
 from simrep.errors import ScenarioError, SimrepError
 from simrep.kernel.chronicle import MessageText
 from simrep.server.locks import LockTable
@@ -27,8 +27,8 @@ __all__ = [
     "Change",
     "Clue",
     "Cluster",
-    "Entry",
     "Evidence",
+    "FileEntry",
     "Leader",
     "LockTable",
     "MessageText",
@@ -37,10 +37,10 @@ __all__ = [
     "Place",
     "Quantity",
     "Recognition",
-    "Release",
     "ScenarioError",
     "ServerBranch",
     "ServerReading",
+    "ServerRelease",
     "SessionCosts",
     "SessionTable",
     "Sessions",

@@ -8,7 +8,7 @@ import pytest
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.intake.description import Overrides
-from simrep.modelling import Clue, Evidence, Recognition, Release, ServerReading
+from simrep.modelling import Clue, Evidence, Recognition, ServerReading, ServerRelease
 from simrep.scenario import load
 from tests.own_models import Silent, install
 from tests.server_files import SYSBENCH, described_from, finding
@@ -34,8 +34,8 @@ class AcmeRecognition(Recognition):
         provider = server.is_on("acme_provider")
         return provider and Evidence(provider.spelling, (provider.place,))
 
-    def release(self, server: ServerReading) -> Release:
-        return Release("acme", server.release, server.release_entry)
+    def release(self, server: ServerReading) -> ServerRelease:
+        return ServerRelease("acme", server.release, server.release_entry)
 
     def nodes(self, server: ServerReading) -> Clue | None:
         members = server.status.latest("acme_members")
