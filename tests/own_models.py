@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 from simpy.events import Event
 
-from simrep.contract import registry
+from simrep.contract import registry, roles
 from simrep.contract.cluster import Cluster
-from simrep.contract.model import Model
+from simrep.contract.deployment import Deployment
+from simrep.contract.model import Leader, Model
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Complete", "Costs", "NoModel", "Options", "Silent", "WithoutCounters", "install"]
+__all__ = [
+    "Complete",
+    "Costs",
+    "Follower",
+    "NoModel",
+    "Options",
+    "Silent",
+    "WithoutCounters",
+    "install",
+]
 
 
 class Options(BaseModel):
@@ -59,6 +69,54 @@ class Silent(Complete, Model):
     """A model that tells nothing it need not tell."""
 
     name = "silent"
+
+
+class FollowerOptions(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    threads: Annotated[int, roles.APPLIERS] = Field(1, alias="apply.threads", ge=1, le=8)
+    limit: Annotated[int, roles.FLOW_CONTROL_LIMIT.offering(100, 200)] = Field(100, ge=1)
+    place: Annotated[Literal["before", "after"], roles.WAIT_POINT] = "before"
+
+
+class Follower(Complete, Model):
+    """A leader, and one follower with threads that take 10 ms to apply a transaction."""
+
+    name = "follower"
+    Options = FollowerOptions
+
+    def __init__(self, cluster: Cluster, options: FollowerOptions, costs: Costs) -> None:
+        super().__init__(cluster, options, costs)
+        self.idle = options.threads
+        self.waiting = self.applied = 0
+
+    @staticmethod
+    def writers(options: FollowerOptions) -> Leader:
+        return Leader()
+
+    @staticmethod
+    def deployments() -> Sequence[Deployment]:
+        return (Deployment(name="Acme", keeps="replica", options={"limit": 150}),)
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        yield from super().transact(transaction)
+        self.waiting += 1
+        self.apply()
+        return True
+
+    def apply(self, _: Any = None) -> None:
+        if self.idle and self.waiting:
+            self.idle -= 1
+            self.waiting -= 1
+            self.cluster.clock.at(self.cluster.clock.now + 0.01, self.end)
+
+    def end(self, _: Any) -> None:
+        self.idle += 1
+        self.applied += 1
+        self.apply()
+
+    def backlog(self) -> Mapping[str, float]:
+        leader, follower, *_ = self.cluster.names
+        return {leader: 0, follower: self.commits - self.applied}
 
 
 class WithoutCounters(Model):

@@ -33,10 +33,12 @@ sql/binlog.cc, sql/rpl_binlog_sender.cc, sql/rpl_trx_tracking.cc, sql/rpl_mta_su
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
+from simrep.contract.deployment import Deployment
 from simrep.contract.model import Setup
 from simrep.contract.recognition import Recognition
 from simrep.contract.watching import parts_of
@@ -77,6 +79,11 @@ class Asynchronous(SourceAndReplicas):
             replica = Replica(server, options, costs)
             cluster.network.on_receive(server.index, replica.receive)
             self.replicas.append(replica)
+
+    @staticmethod
+    def deployments() -> Sequence[Deployment]:
+        """See ``Model.deployments``."""
+        return (Deployment(name="asynchronous", keeps="none"),)
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

@@ -37,7 +37,7 @@ codership/wsrep-lib ``src/transaction.cpp``, ``src/server_state.cpp``.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar
 
@@ -45,6 +45,7 @@ from simpy.events import Event
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
+from simrep.contract.deployment import Deployment
 from simrep.contract.model import Change, Model, Setup
 from simrep.contract.recognition import Recognition
 from simrep.kernel.chronicle import MessageText
@@ -101,6 +102,11 @@ class Galera(Model):
         self._changes: Changes | None = None
         if cluster.changes:
             self._changes = Changes(cluster, options, self._members, self._servers, self._server)
+
+    @staticmethod
+    def deployments() -> Sequence[Deployment]:
+        """See ``Model.deployments``."""
+        return (Deployment(name="Galera", keeps="all", writers={}),)
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

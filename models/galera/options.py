@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from simrep.contract import roles
 from simrep.models.mysql.client_costs import ClientCosts
 from simrep.scenario import prior
 
@@ -29,14 +30,14 @@ class GaleraOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    send_window: int = Field(
+    send_window: Annotated[int, roles.SEND_WINDOW] = Field(
         4,
         alias="evs.send_window",
         ge=1,
         le=2147483647,
         description="sequence numbers in flight when the output queue is flushed",
     )
-    user_send_window: int = Field(
+    user_send_window: Annotated[int, roles.IDLE_SEND_WINDOW] = Field(
         2,
         alias="evs.user_send_window",
         ge=1,
@@ -58,7 +59,7 @@ class GaleraOptions(BaseModel):
         gt=0,
         description="a node that is silent for so long is taken for dead (ISO 8601 or seconds)",
     )
-    fc_limit: int = Field(
+    fc_limit: Annotated[int, roles.FLOW_CONTROL_LIMIT] = Field(
         16,
         alias="gcs.fc_limit",
         ge=0,
@@ -77,7 +78,7 @@ class GaleraOptions(BaseModel):
         serialization_alias="gcs.fc_master_slave",
         description="do not scale the limit with sqrt(n)",
     )
-    applier_threads: int = Field(
+    applier_threads: Annotated[int, roles.APPLIERS] = Field(
         1,
         validation_alias=AliasChoices("wsrep_slave_threads", "wsrep_applier_threads"),
         serialization_alias="wsrep_slave_threads",
@@ -140,7 +141,7 @@ class GaleraOptions(BaseModel):
         le=1073741824,
         description="seconds after which a wait for a row lock fails",
     )
-    flush_log_at_trx_commit: int = Field(
+    flush_log_at_trx_commit: Annotated[int, roles.REDO_DURABILITY] = Field(
         1,
         alias="innodb_flush_log_at_trx_commit",
         ge=0,

@@ -39,13 +39,14 @@ consistency_manager.cc; its XCom; MySQL 8.4 Reference Manual, chapter Group Repl
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from simpy.events import Event
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
+from simrep.contract.deployment import Deployment
 from simrep.contract.model import Leader, Model, Setup
 from simrep.contract.recognition import Recognition
 from simrep.contract.watching import parts_of
@@ -101,6 +102,25 @@ class GroupReplication(Model):
             parts.member(options, costs, LOOP_S * uniform())
             for parts in parts_of(cluster, Parts, WatchedParts)
         ]
+
+    @staticmethod
+    def deployments() -> Sequence[Deployment]:
+        """See ``Model.deployments``."""
+        return (
+            Deployment(
+                name="Group Replication",
+                keeps="majority",
+                here=(1, 2, 3),
+                options={"group_replication_single_primary_mode": True},
+                writers={"group_replication_single_primary_mode": False},
+            ),
+            Deployment(
+                name="Group Replication, single leader",
+                keeps="majority",
+                here=(1, 2, 3),
+                options={"group_replication_paxos_single_leader": True},
+            ),
+        )
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

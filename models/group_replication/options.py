@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from simrep.contract import roles
 from simrep.errors import ScenarioError
 from simrep.models.mysql.applier_options import ApplierCosts, ApplierOptions
 from simrep.models.mysql.options import Pipeline, as_set
@@ -59,12 +60,12 @@ class GroupReplicationOptions(ApplierOptions):
         "what transactions wait for, of all sessions (without failover, "
         "BEFORE_ON_PRIMARY_FAILOVER is EVENTUAL)",
     )
-    paxos_single_leader: bool = _option(
+    paxos_single_leader: Annotated[bool, roles.SINGLE_LEADER] = _option(
         "paxos_single_leader",
         False,
         "only the primary has slots in the total order (in single-primary mode)",
     )
-    write_concurrency: int = _option(
+    write_concurrency: Annotated[int, roles.WRITE_CONCURRENCY] = _option(
         "set_write_concurrency",
         10,
         "message numbers that may be in use at a time (a function of the server, no variable)",

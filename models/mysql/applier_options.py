@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
+from simrep.contract import roles
 from simrep.scenario import prior
 
 from .options import Pipeline, ServerCosts, ServerOptions
@@ -23,7 +24,7 @@ class ApplierOptions(ServerOptions):
         "preserve_commit_order": (True, ("mysql-5.7",)),
     }
 
-    parallel_workers: int = Field(
+    parallel_workers: Annotated[int, roles.APPLIERS] = Field(
         4,
         validation_alias=AliasChoices(
             "replica_parallel_workers", "slave_parallel_workers", "slave_parallel_threads"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from simrep.contract import roles
 from simrep.errors import ScenarioError
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
@@ -35,13 +36,13 @@ class ServerOptions(BaseModel):
         "binlog_commit_wait_usec": (100_000, ("mariadb",)),
     }
 
-    innodb_flush_log_at_trx_commit: int = Field(
+    innodb_flush_log_at_trx_commit: Annotated[int, roles.REDO_DURABILITY] = Field(
         1,
         ge=0,
         le=2,
         description="redo log: 0 nothing at commit, 1 write and fsync, 2 write",
     )
-    sync_binlog: int = Field(
+    sync_binlog: Annotated[int, roles.LOG_DURABILITY] = Field(
         1,
         ge=0,
         le=4294967295,

@@ -45,11 +45,12 @@ process_after_commit_stage_queue) of MySQL 9; sql/semisync_master.cc and sql/log
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
+from simrep.contract.deployment import Deployment
 from simrep.contract.model import Setup
 from simrep.contract.recognition import Recognition
 from simrep.contract.watching import parts_of
@@ -89,6 +90,11 @@ class Semisync(SourceAndReplicas):
             replica = SemisyncReplica(cluster, server, options, costs)
             cluster.network.on_receive(server.index, replica.receive_flagged)
             self.replicas.append(replica)
+
+    @staticmethod
+    def deployments() -> Sequence[Deployment]:
+        """See ``Model.deployments``."""
+        return (Deployment(name="semi-synchronous", keeps="replica", here=(1, 2)),)
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

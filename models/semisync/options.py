@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
+from simrep.contract import roles
 from simrep.models.asynchronous.options import AsynchronousCosts, AsynchronousOptions
 from simrep.models.mysql.options import Pipeline
 from simrep.scenario import prior
@@ -35,13 +36,13 @@ class SemisyncOptions(AsynchronousOptions):
         serialization_alias="rpl_semi_sync_source_enabled",
         description="off: asynchronous replication, the control",
     )
-    wait_point: Literal["AFTER_SYNC", "AFTER_COMMIT"] = Field(
+    wait_point: Annotated[Literal["AFTER_SYNC", "AFTER_COMMIT"], roles.WAIT_POINT] = Field(
         "AFTER_SYNC",
         validation_alias=_names("wait_point"),
         serialization_alias="rpl_semi_sync_source_wait_point",
         description="wait before the storage engine commits, or after it",
     )
-    wait_for_replica_count: int = Field(
+    wait_for_replica_count: Annotated[int, roles.REPLICAS_WAITED_FOR] = Field(
         1,
         validation_alias=_names(
             "wait_for_replica_count", "rpl_semi_sync_master_wait_for_slave_count"

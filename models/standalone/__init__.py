@@ -84,6 +84,7 @@ class Standalone(Model):
     name: ClassVar[str] = "standalone"
     Options: ClassVar[type[StandaloneOptions]] = StandaloneOptions
     Costs: ClassVar[type[ServerCosts]] = ServerCosts
+    alone: ClassVar[bool] = True
     recognition: ClassVar[Recognition] = StandaloneRecognition()
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:

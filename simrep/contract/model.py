@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,6 +12,7 @@ from simpy.events import Event
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
+from simrep.contract.deployment import Deployment
 from simrep.contract.recognition import Recognition
 from simrep.errors import ScenarioError
 from simrep.kernel.chronicle import MessageText
@@ -103,6 +104,8 @@ class Model(ABC):
     """Session variables that a class of transactions may set; None if there are none."""
     changes: ClassVar[bool] = False
     """Whether its servers may come and go."""
+    alone: ClassVar[bool] = False
+    """Whether its servers know nothing of each other, so that no commit sees the network."""
     recognition: ClassVar[Recognition] = Recognition()
     """What it knows of the files of its servers."""
 
@@ -153,6 +156,11 @@ class Model(ABC):
     def writers(options: Any) -> Leader | None:
         """Which nodes take writes with these options: a leader alone; None, the default: all."""
         return None
+
+    @staticmethod
+    def deployments() -> Sequence[Deployment]:
+        """How it is deployed in several regions, for ``plan product``; by default not at all."""
+        return ()
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm | None:

@@ -6,6 +6,7 @@ import copyreg
 import warnings
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isclass
@@ -16,12 +17,14 @@ from pydantic import BaseModel
 from simrep.contract.model import Model, SessionTable
 from simrep.errors import ScenarioError, nearest
 
-__all__ = ["find_model", "model_names", "models_that"]
+__all__ = ["find_model", "model_names", "models_that", "usable_models"]
 
 GROUP = "simrep.models"
 _BASE = "simrep.modelling.Model"
+_NONE = "none that is installed"
 _REQUIRED = {"name": str, "Options": BaseModel, "Costs": BaseModel}
-"""Class attributes that a model has to set, and of what kind they are."""
+"""Class attributes that a model has to set, and of what kind they are; its name is that of the
+entry point."""
 
 
 def model_names() -> list[str]:
@@ -54,22 +57,23 @@ def find_model(name: str, path: str = "cluster.model") -> type[Model]:
     raise ScenarioError(path, f"no model {name!r}", nearest(name, model_names()))
 
 
+def usable_models() -> list[type[Model]]:
+    """All installed models by name, without those of which :func:`find_model` says why not."""
+    found = []
+    for name in model_names():
+        with suppress(ScenarioError):
+            found.append(find_model(name))
+    return found
+
+
 def models_that(test: Callable[[type[Model]], object]) -> str:
     """The names of the installed models that pass a test, as a list in words; for hints.
 
-    A model that cannot be used does not pass; whoever asks for that model is told why.
+    >>> models_that(lambda model: not model.changes and not model.alone)
+    'asynchronous, group_replication and semisync'
     """
-    *most, last = [name for name in model_names() if _passes(name, test)] or [
-        "none that is installed"
-    ]
+    *most, last = [model.name for model in usable_models() if test(model)] or [_NONE]
     return f"{', '.join(most)} and {last}" if most else last
-
-
-def _passes(name: str, test: Callable[[type[Model]], object]) -> bool:
-    try:
-        return bool(test(find_model(name)))
-    except ScenarioError:
-        return False
 
 
 def _checked(entry: EntryPoint, path: str) -> type[Model]:
@@ -77,7 +81,7 @@ def _checked(entry: EntryPoint, path: str) -> type[Model]:
     told = f"model {entry.name!r} ({entry.value})"
     given = _loaded(entry, path, told)
     model = given if issubclass(given, Model) else _adapted(given)
-    if missing := list(_missing(model)):
+    if missing := list(_missing(model, entry.name)):
         problem = f"{told} is not complete: {', '.join(missing)}"
         raise ScenarioError(path, problem, f"{_BASE} says what they are")
     if model is not given:
@@ -100,14 +104,14 @@ def _loaded(entry: EntryPoint, path: str, told: str) -> Any:
     return loaded
 
 
-def _missing(model: type[Model]) -> Iterator[str]:
-    """What a class lacks of a model, in words."""
+def _missing(model: type[Model], name: str) -> Iterator[str]:
+    """What a class lacks of the model of a name, in words."""
     for attribute, kind in _REQUIRED.items():
         value = getattr(model, attribute, None)
         if value is None:
             yield f"it has no {attribute}"
-        elif kind is str and not isinstance(value, str):
-            yield f"its {attribute} is no text"
+        elif kind is str and value != name:
+            yield f"its {attribute} is {value!r}"
         elif kind is BaseModel and not _is_a(value, BaseModel):
             yield f"its {attribute} is no pydantic model"
     if model.Session is not None and not _is_a(model.Session, SessionTable):

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
+from simrep.contract import roles
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.scenario import Scenario, with_values
@@ -21,27 +24,11 @@ Given = Mapping[str, GivenLevels]
 AS_IT_IS = "as it is"
 _FORMS = "give (LOW, HIGH), a list of levels, or labels with the settings of each"
 _CLIENTS = "workload.threads"
-_ALONE = "standalone"  # no commit of it sees the network
 
 _RTTS_MS = (0.2, 1, 2, 5, 10, 20, 30, 50, 80, 100, 150, 200, 300)
 _THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 _RATES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 4.0)
-_WINDOWS = ("evs.send_window", "evs.user_send_window")
-_WINDOW_SIZES = ((4, 2), (10, 4), (64, 32), (512, 512))
 _MOST_OPTIONS = 3
-_REPLICAS = {"rpl_semi_sync_source_wait_for_replica_count"}  # from 1 to all that there are
-_OPTIONS: dict[str, Sequence[Any]] = {
-    "gcs.fc_limit": (16, 64, 256, 1024),
-    "group_replication_set_write_concurrency": (10, 25, 50, 100, 200),
-    "group_replication_paxos_single_leader": (False, True),
-    "rpl_semi_sync_source_wait_for_replica_count": (),
-    "rpl_semi_sync_source_wait_point": ("AFTER_SYNC", "AFTER_COMMIT"),
-    "wsrep_slave_threads": (1, 2, 4, 8, 16),
-    "replica_parallel_workers": (1, 2, 4, 8, 16),
-    "innodb_flush_log_at_trx_commit": (0, 1, 2),
-    "sync_binlog": (0, 1, 100),
-}
-"""Options that a slider is offered for, where the model has them, the first ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,24 +147,32 @@ def _usual(setup: Setup) -> Iterator[tuple[str, Any]]:
         yield "workload.rate_tps", [share * workload.rate_tps for share in _RATES]
     elif not workload.groups:
         yield _CLIENTS, _THREADS
-    options = setup.scenario.cluster.options
+    options = setup.model.Options
+    played = [role for role in roles.ROLES if roles.spellings_of(role, options)]
     room = _MOST_OPTIONS
-    if all(name in options for name in _WINDOWS):
+    if windows := _windows(options):
         room -= 1
-        yield (
-            "send window",
-            {
-                f"{send}/{user}": {
-                    f"cluster.options.{name}": size
-                    for name, size in zip(_WINDOWS, (send, user), strict=True)
-                }
-                for send, user in _WINDOW_SIZES
-            },
-        )
-    replicas = len(setup.scenario.node_names) - 1
-    for name in [name for name in _OPTIONS if name in options][:room]:
-        levels = range(1, replicas + 1) if name in _REPLICAS else _OPTIONS[name]
-        yield f"cluster.options.{name}", levels
+        yield "send window", windows
+    for role in played[:room]:
+        levels = list(roles.levels_of(role, options))  # a tuple of two would be a range
+        if role == roles.REPLICAS_WAITED_FOR:
+            levels = list(range(1, len(setup.scenario.node_names)))
+        yield f"cluster.options.{roles.spellings_of(role, options)[0]}", levels
+
+
+def _windows(options: type[BaseModel]) -> dict[str, dict[str, Any]]:
+    """The levels of both send windows, where a product has two: one is moved with the other."""
+    both = (roles.SEND_WINDOW, roles.IDLE_SEND_WINDOW)
+    names = [name for role in both for name in roles.spellings_of(role, options)[:1]]
+    if len(names) < len(both):
+        return {}
+    sizes = zip(*(roles.levels_of(role, options) for role in both), strict=False)
+    return {
+        "/".join(map(str, pair)): {
+            f"cluster.options.{name}": size for name, size in zip(names, pair, strict=True)
+        }
+        for pair in sizes
+    }
 
 
 def _delay(setup: Setup) -> Iterator[tuple[str, Any]]:
@@ -196,5 +191,5 @@ def _delay(setup: Setup) -> Iterator[tuple[str, Any]]:
     ]
     if named:
         yield max(named)[1], _RTTS_MS
-    elif network.preset is None and setup.paths and setup.model.name != _ALONE:
+    elif network.preset is None and setup.paths and not setup.model.alone:
         yield "network.rtt_ms", _RTTS_MS

@@ -12,6 +12,9 @@ from simrep.contract.card import model_card, package_of
 from simrep.contract.model import Leader, Model, SessionTable
 from simrep.contract.registry import find_model, models_that
 from simrep.errors import ScenarioError
+from simrep.exploration.sliders import sliders_of
+from simrep.whatif.plan.candidates import candidates
+from simrep.whatif.plan.regions import round_trips
 from tests.own_models import Complete, Silent, install
 
 HOME = "tests.own_models"
@@ -128,21 +131,25 @@ def test_a_complete_class_that_does_not_inherit_works_and_warns(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("name", "value", "said"),
     [
-        ("WithoutCounters", r"is not complete: it has no counters\(\)"),
+        ("without-counters", "WithoutCounters", r"is not complete: it has no counters\(\)"),
         (
+            "no-model",
             "NoModel",
             r"is not complete: its Options is no pydantic model, it has no Costs, .*transact\(\)",
         ),
-        ("install", "is no class"),
-        ("Nothing", "cannot be loaded: .*Nothing"),
+        ("acme", "Silent", "is not complete: its name is 'silent'"),
+        ("acme", "install", "is no class"),
+        ("acme", "Nothing", "cannot be loaded: .*Nothing"),
     ],
 )
-def test_what_is_no_model_is_refused(monkeypatch, value, said):
-    install(monkeypatch, acme=f"{HOME}:{value}")
-    with pytest.raises(ScenarioError, match=rf"model 'acme' \({HOME}:{value}\) {said}") as refused:
-        find_model("acme")
+def test_what_is_no_model_is_refused(monkeypatch, name, value, said):
+    install(monkeypatch, **{name: f"{HOME}:{value}"})
+    with pytest.raises(
+        ScenarioError, match=rf"model '{name}' \({HOME}:{value}\) {said}"
+    ) as refused:
+        find_model(name)
     assert refused.value.path == "cluster.model"
 
 
@@ -203,3 +210,55 @@ def test_a_model_without_a_closed_form_has_no_second_opinion(monkeypatch):
     install(monkeypatch, silent=f"{HOME}:Silent")
     opinion = simrep.analytic(scenario("silent"))
     assert opinion.reasons[0] == "model 'silent' has no closed form"
+
+
+# ------------------------------------------- what is found by roles, and not by names --
+
+
+def test_appliers_of_a_model_of_ones_own_are_counted(monkeypatch):
+    install(monkeypatch, follower=f"{HOME}:Follower")
+    answer = simrep.plan(
+        scenario("follower"), "appliers", tps=250, within=(1, 8), replications=4, precision=0.5
+    )
+    assert answer.value == 3  # 100/s each
+
+
+def test_a_model_without_appliers_says_who_has_some(monkeypatch):
+    install(monkeypatch, silent=f"{HOME}:Silent", follower=f"{HOME}:Follower")
+    with pytest.raises(ScenarioError, match="'silent' has no appliers to count") as refused:
+        simrep.plan(scenario("silent"), "appliers", tps=250)
+    assert "asynchronous, follower, galera, group_replication and semisync" in str(refused.value)
+
+
+def test_options_of_a_model_of_ones_own_get_sliders(monkeypatch):
+    install(monkeypatch, follower=f"{HOME}:Follower")
+    loaded = simrep.load(scenario("follower"))
+    offered = {one.name: [level.label for level in one.levels] for one in sliders_of(loaded, None)}
+    assert list(offered)[2:] == [
+        "cluster.options.limit",
+        "cluster.options.place",
+        "cluster.options.apply.threads",
+    ]
+    assert offered["cluster.options.limit"] == [100, 200]
+    assert offered["cluster.options.place"] == ["before", "after"]
+    assert offered["cluster.options.apply.threads"] == [1, 2, 4, 8]  # as far as it is allowed
+
+
+def test_a_model_of_ones_own_is_a_candidate_when_it_tells(monkeypatch):
+    install(monkeypatch, follower=f"{HOME}:Follower", silent=f"{HOME}:Silent")
+    regions = ["us-east-1", "us-west-2", "eu-west-1"]
+    given = simrep.load(scenario("galera", cluster={"options": {"wsrep_applier_threads": 3}}))
+    found, left_out = candidates(given, regions, regions[:1], round_trips(regions, None))
+    assert [one.product for one in found] == [
+        "Galera",
+        *["Group Replication"] * 3,
+        *["Group Replication, single leader"] * 3,
+        "Acme",
+        *["semi-synchronous"] * 2,
+        "asynchronous",
+    ]
+    own = next(one for one in found if one.product == "Acme")
+    assert own.scenario.cluster.options == {"apply.threads": 3, "limit": 150}
+    assert not left_out
+    _, left_out = candidates(given, regions, regions[:2], round_trips(regions, None))
+    assert "Acme: takes writes in one region only." in left_out

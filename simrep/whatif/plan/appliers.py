@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from simrep.contract.registry import find_model
+from simrep.contract.registry import find_model, models_that
+from simrep.contract.roles import APPLIERS, spellings_of
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.range import Range
 from simrep.runs.executor import in_order
 from simrep.runs.sustain import probe
 from simrep.scenario import Scenario, with_value
-from simrep.scenario.problems import spellings
 from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.threshold import SearchOptions, Threshold, Varied, threshold
 
 __all__ = ["fewest_appliers"]
 
-_OPTIONS = ("wsrep_applier_threads", "replica_parallel_workers")
 _DRIFT = 0.025  # of the arrivals: what stays behind of them is not told from none
 
 
@@ -72,13 +71,12 @@ def _option(scenario: Scenario) -> str:
     """The option that sets the number of appliers, as the scenario spells it."""
     model = find_model(scenario.cluster.model)
     setup_of(scenario)  # says what is wrong with it before anything is simulated
-    for name, field in model.Options.model_fields.items():
-        names = spellings(name, field)
-        if set(names) & set(_OPTIONS):
-            given = [spelling for spelling in names if spelling in scenario.cluster.options]
-            return given[0] if given else names[0]
-    raise ScenarioError(
-        "cluster.model",
-        f"model {model.name!r} has no appliers to count",
-        "galera, group_replication, semisync and asynchronous have",
-    )
+    names = spellings_of(APPLIERS, model.Options)
+    if not names:
+        others = models_that(lambda other: spellings_of(APPLIERS, other.Options))
+        raise ScenarioError(
+            "cluster.model",
+            f"model {model.name!r} has no appliers to count",
+            f"models that have: {others}; of one's own, mark the option with roles.APPLIERS",
+        )
+    return next((name for name in names if name in scenario.cluster.options), names[0])

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
+from simrep.contract.deployment import KEEPS, Deployment, Keeps
+from simrep.contract.model import Model
+from simrep.contract.registry import find_model, usable_models
+from simrep.contract.roles import APPLIERS, spellings_of
 from simrep.errors import ScenarioError
 from simrep.scenario import Scenario, with_values
 from simrep.whatif.plan.regions import RoundTrips
 
 __all__ = ["Candidate", "candidates"]
 
-_APPLIERS = 4  # MySQL's default
-_APPLIER_OPTIONS = (
-    *("wsrep_slave_threads", "wsrep_applier_threads", "replica_parallel_workers"),
-    *("slave_parallel_workers", "slave_parallel_threads"),
-)
+_USUAL_APPLIERS = 4  # where the scenario says nothing
 _ZONES_MS = 1.0
-
-Keeps = Literal["all", "majority", "replica", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,36 +92,31 @@ def candidates(
     _check(scenario, regions, writes)
     found: list[Candidate] = []
     left_out: list[str] = []
-    for product in _products():
-        if len(writes) > 1 and "writers" not in product:
-            left_out.append(f"{product['name']}: takes writes in one region only.")
+    for model, product in _deployments():
+        if len(writes) > 1 and product.writers is None:
+            left_out.append(f"{product.name}: takes writes in one region only.")
             continue
-        for here in product["here"] if len(writes) == 1 else product["here"][:1]:
+        for here in product.here if len(writes) == 1 else product.here[:1]:
             ordered = [*writes, *(region for region in regions if region not in writes)]
             layout = tuple(
                 region for region in ordered for _ in range(here if region in writes else 1)
             )
             if len(writes) > 1:  # clients go to one server of each region
                 layout = tuple(ordered)
-            if product["keeps"] in {"all", "majority"} and len(layout) < 3:
-                left_out.append(f"{product['name']}: {len(layout)} servers have no majority.")
+            if product.keeps in {"all", "majority"} and len(layout) < 3:
+                left_out.append(f"{product.name}: {len(layout)} servers have no majority.")
                 continue
-            changes = _changes(scenario, product, layout, writes, trips, zone_rtt_ms)
-            found.append(
-                Candidate(
-                    product["name"],
-                    layout,
-                    len(writes),
-                    product["keeps"],
-                    with_values(scenario, changes),
-                )
-            )
+            own = product.options if len(writes) == 1 else product.writers
+            changes = _changes(scenario, model, own or {}, layout, writes, trips, zone_rtt_ms)
+            changed = with_values(scenario, changes)
+            found.append(Candidate(product.name, layout, len(writes), product.keeps, changed))
     return found, list(dict.fromkeys(left_out))
 
 
-def _products() -> Iterator[dict[str, Any]]:
-    text = files("simrep.whatif.plan").joinpath("products.toml").read_text(encoding="utf-8")
-    yield from tomllib.loads(text)["product"]
+def _deployments() -> list[tuple[type[Model], Deployment]]:
+    """What the installed models tell, the safest first, then by their names."""
+    told = [(model, own) for model in usable_models() for own in model.deployments()]
+    return sorted(told, key=lambda one: KEEPS.index(one[1].keeps))
 
 
 def _check(scenario: Scenario, regions: Sequence[str], writes: Sequence[str]) -> None:
@@ -148,7 +139,8 @@ def _check(scenario: Scenario, regions: Sequence[str], writes: Sequence[str]) ->
 
 def _changes(
     scenario: Scenario,
-    product: Mapping[str, Any],
+    model: type[Model],
+    own: Mapping[str, Any],
     layout: Sequence[str],
     writes: Sequence[str],
     trips: RoundTrips,
@@ -158,19 +150,18 @@ def _changes(
     given = scenario.cluster
     names = [f"n{position + 1}" for position in range(len(layout))]
     writers = [names[layout.index(region)] for region in writes]
-    appliers = next(
-        (given.options[name] for name in _APPLIER_OPTIONS if given.options.get(name)), _APPLIERS
-    )
-    own = product["options"] if len(writes) == 1 else product["writers"]
-    same = given.model == product["model"]
+    spelled = spellings_of(APPLIERS, find_model(given.model).Options)
+    chosen = next((given.options[name] for name in spelled if given.options.get(name)), None)
+    appliers = dict.fromkeys(spellings_of(APPLIERS, model.Options)[:1], chosen or _USUAL_APPLIERS)
+    same = given.model == model.name
     kept = {
         name: value
         for name, value in (given.options if same else {}).items()
-        if name not in _APPLIER_OPTIONS
+        if name not in spelled
     }
     cluster: dict[str, Any] = {
-        "model": product["model"],
-        "options": {**kept, product["appliers"]: appliers, **own},
+        "model": model.name,
+        "options": {**kept, **appliers, **own},
         "machine": given.machine.model_dump(exclude_none=True),
     }
     if given.pack is not None:
