@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import singledispatch
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from simrep.errors import SimrepError
 
-__all__ = ["VIEWS", "View", "animate", "html", "plot", "tables", "trace"]
+__all__ = ["VIEWS", "Figures", "View", "animate", "html", "plot", "tables", "trace"]
 
 Show = TypeVar("Show", bound=Callable[..., Any])
 
@@ -68,6 +69,28 @@ class View:
         return self._views.dispatch(kind)(result, *arguments, **options)
 
 
+class Figures(View):
+    """Figures: drawn in the style of simrep, and saved when a path is given."""
+
+    def __call__(self, result: object, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw a result.
+
+        Parameters
+        ----------
+        result : object
+        path : str or Path, optional
+            Where to save it, as PNG, PDF or SVG by the ending of the name.
+        **options
+            Those of its figure.
+        """
+        from simrep.show.plot.style import save, styled
+
+        with styled():
+            figure = super().__call__(result, **options)
+            save(figure, path)
+        return figure
+
+
 tables = View(
     "tables",
     {
@@ -89,7 +112,7 @@ tables = View(
         "Validation": "text.validation",
     },
 )
-plot = View(
+plot = Figures(
     "figure",
     {
         "Comparison": "plot.comparison",

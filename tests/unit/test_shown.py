@@ -135,10 +135,12 @@ def test_a_view_lies_in_a_module_that_is_loaded_when_it_is_shown(tmp_path, monke
     (tmp_path / "drawn_view.py").write_text(
         "import drawn_kind\n"
         "from simrep.show.views import plot\n"
-        "plot.register(drawn_kind.kind)(lambda result, path: path)\n"
+        "from simrep.show.plot.style import Sheet\n"
+        "plot.register(drawn_kind.kind)(lambda result: Sheet(1.0, 2.0))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     import_module("drawn_kind").kind = Drawn
     plot.register_module(Drawn, "drawn_view")
     assert "drawn_view" not in sys.modules
-    assert Drawn().plot("here") == "here"
+    assert Drawn().plot(tmp_path / "drawn.svg").get_figheight() == 2.0
+    assert (tmp_path / "drawn.svg").read_text().startswith("<?xml")

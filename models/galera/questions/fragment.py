@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simrep.models.galera.questions.fragment_size_result import FragmentSizes, size_text
@@ -45,9 +44,9 @@ def largest_fragment_tables(answer: LargestFragment) -> Group:
 
 
 @plot.register(LargestFragment)
-def plot_largest_fragment(answer: LargestFragment, path: str | Path | None = None) -> Figure:
+def plot_largest_fragment(answer: LargestFragment) -> Figure:
     """Time, payload and stall over the size."""
-    return answer.sizes.plot(path)
+    return answer.sizes.plot()
 
 
 def largest_fragment(scenario: Scenario, **options: Any) -> LargestFragment:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite, nan
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
@@ -14,7 +13,7 @@ from simrep.models.galera.questions.fragment_size_result import (
     FragmentSizes,
     size_text,
 )
-from simrep.show.plot.style import GREY, PALETTE, Sheet, decade_ticks, save, styled
+from simrep.show.plot.style import GREY, PALETTE, Sheet, decade_ticks
 from simrep.show.views import plot
 
 __all__ = ["plot_fragment_sizes"]
@@ -25,15 +24,8 @@ _MARGIN = 1.6  # of the size axis beyond the outermost sizes, as a factor
 
 
 @plot.register(FragmentSizes)
-def plot_fragment_sizes(found: FragmentSizes, path: str | Path | None = None) -> Sheet:
+def plot_fragment_sizes(found: FragmentSizes) -> Sheet:
     """Draw time, payload and stall over the fragment size, with the recommended range shaded.
-
-    Parameters
-    ----------
-    found : FragmentSizes
-        With at least one size.
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
 
     Returns
     -------
@@ -47,30 +39,28 @@ def plot_fragment_sizes(found: FragmentSizes, path: str | Path | None = None) ->
     """
     if not found.sizes:
         raise ValueError("no sizes to draw")
-    with styled():
-        figure = Sheet(9.0, 9.6)
-        time, payload, stall = figure.subplots(3, 1, sharex=True)
-        criteria = found.criteria
-        limit_s = criteria.largest_slowdown * _reference_s(found)
-        _panel(time, found, lambda one: one.duration_s, limit_s, "duration_s")
-        _panel(payload, found, lambda one: one.payload_share, criteria.least_payload,
-               "payload_share")  # fmt: skip
-        _panel(stall, found, lambda one: one.stall_s, criteria.longest_stall_s, None)
-        _times(time, found, limit_s)
-        time.set_title(f"Time of {found.transaction!r}")
-        time.set_ylabel("begin to commit (s)")
-        payload.set_title("Payload while it runs")
-        payload.set_ylabel("of the rate before")
-        payload.yaxis.set_major_formatter(PercentFormatter(1.0))
-        stall.set_title("Longest stall of the payload")
-        stall.set_ylabel("seconds")
-        for axes in (payload, stall):
-            axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
-        _size_axis(stall, found)
-        handles, labels = payload.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4)
-        figure.suptitle(found.title or "Fragment sizes", x=0.012, ha="left")
-        save(figure, path)
+    figure = Sheet(9.0, 9.6)
+    time, payload, stall = figure.subplots(3, 1, sharex=True)
+    criteria = found.criteria
+    limit_s = criteria.largest_slowdown * _reference_s(found)
+    _panel(time, found, lambda one: one.duration_s, limit_s, "duration_s")
+    _panel(payload, found, lambda one: one.payload_share, criteria.least_payload,
+           "payload_share")  # fmt: skip
+    _panel(stall, found, lambda one: one.stall_s, criteria.longest_stall_s, None)
+    _times(time, found, limit_s)
+    time.set_title(f"Time of {found.transaction!r}")
+    time.set_ylabel("begin to commit (s)")
+    payload.set_title("Payload while it runs")
+    payload.set_ylabel("of the rate before")
+    payload.yaxis.set_major_formatter(PercentFormatter(1.0))
+    stall.set_title("Longest stall of the payload")
+    stall.set_ylabel("seconds")
+    for axes in (payload, stall):
+        axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+    _size_axis(stall, found)
+    handles, labels = payload.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    figure.suptitle(found.title or "Fragment sizes", x=0.012, ha="left")
     return figure
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from math import ceil
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -193,31 +192,29 @@ def gcache_tables(answer: Gcache) -> Group:
 
 
 @plot.register(Gcache)
-def plot_gcache(answer: Gcache, path: str | Path | None = None) -> Figure:
+def plot_gcache(answer: Gcache) -> Figure:
     """The size with its interval, up to twice the outage that was asked for."""
-    from simrep.show.plot.style import PALETTE, Sheet, save, styled
+    from simrep.show.plot.style import PALETTE, Sheet
 
     hours = [2.0 * answer.outage_s / 3600.0 * step / _POINTS for step in range(1, _POINTS + 1)]
     sizes = [
         mean_interval([gcache_bytes(*rate, 3600.0 * one) / 1e6 for rate in answer.rates])
         for one in hours
     ]
-    with styled():
-        figure = Sheet(8.0, 4.4)
-        axes = figure.subplots()
-        axes.plot(hours, [one.mean for one in sizes], color=PALETTE[0], zorder=3)
-        axes.fill_between(hours, [one.low for one in sizes], [one.high for one in sizes],
-                          color=PALETTE[0], alpha=0.2, linewidth=0, zorder=2)  # fmt: skip
-        axes.axhline(DEFAULT_BYTES / 1e6, color=PALETTE[1], linewidth=1.2, linestyle=(0, (2, 2)),
-                     label="default, 128M", zorder=1)  # fmt: skip
-        if answer.value is not None:
-            axes.plot([answer.outage_s / 3600.0], [answer.value / 1e6], "o", color=PALETTE[0],
-                      label="asked for", zorder=4)  # fmt: skip
-        axes.set_xlim(0, hours[-1])
-        axes.set_ylim(0)
-        axes.set_xlabel("outage (h)")
-        axes.set_ylabel("gcache.size (MB)")
-        axes.set_title(answer.question)
-        axes.legend()
-        save(figure, path)
+    figure = Sheet(8.0, 4.4)
+    axes = figure.subplots()
+    axes.plot(hours, [one.mean for one in sizes], color=PALETTE[0], zorder=3)
+    axes.fill_between(hours, [one.low for one in sizes], [one.high for one in sizes],
+                      color=PALETTE[0], alpha=0.2, linewidth=0, zorder=2)  # fmt: skip
+    axes.axhline(DEFAULT_BYTES / 1e6, color=PALETTE[1], linewidth=1.2, linestyle=(0, (2, 2)),
+                 label="default, 128M", zorder=1)  # fmt: skip
+    if answer.value is not None:
+        axes.plot([answer.outage_s / 3600.0], [answer.value / 1e6], "o", color=PALETTE[0],
+                  label="asked for", zorder=4)  # fmt: skip
+    axes.set_xlim(0, hours[-1])
+    axes.set_ylim(0)
+    axes.set_xlabel("outage (h)")
+    axes.set_ylabel("gcache.size (MB)")
+    axes.set_title(answer.question)
+    axes.legend()
     return figure

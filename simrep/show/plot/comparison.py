@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from simrep.measure.units import number
-from simrep.show.plot.style import GREY, PALETTE, Sheet, save, styled
+from simrep.show.plot.style import GREY, PALETTE, Sheet
 from simrep.show.views import plot
 from simrep.whatif.comparison import Comparison, name_of
 
@@ -18,20 +16,8 @@ _ROW = 0.5  # inches
 
 
 @plot.register(Comparison)
-def plot_comparison(comparison: Comparison, path: str | Path | None = None) -> Sheet:
+def plot_comparison(comparison: Comparison) -> Sheet:
     """Draw the ratio of each figure with its interval; hollow where no difference is seen.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        With at least one figure whose ratio is known.
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with one axes.
 
     Raises
     ------
@@ -42,24 +28,22 @@ def plot_comparison(comparison: Comparison, path: str | Path | None = None) -> S
     if not known:
         raise ValueError("no ratio to draw")
     a, b = comparison.labels
-    with styled():
-        figure = Sheet(8.0, 1.6 + _ROW * len(known))
-        axes = figure.subplots()
-        axes.axvline(1.0, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
-        for row, (one, ratio) in enumerate(known):
-            colour = PALETTE[0] if one.different else GREY
-            axes.plot([ratio.low, ratio.high], [row, row], color=colour, linewidth=2.4, zorder=2)
-            axes.plot([ratio.mean], [row], "o", color=colour, zorder=3, markeredgecolor=colour,
-                      markerfacecolor=colour if one.different else "white")  # fmt: skip
-        axes.set_yticks(range(len(known)), labels=[name_of(one.figure) for one, _ in known])
-        axes.set_ylim(len(known) - 0.5, -0.5)
-        axes.grid(visible=False, axis="y")
-        low = min(1.0, *(ratio.low for _, ratio in known))
-        high = max(1.0, *(ratio.high for _, ratio in known))
-        _ratio_axis(axes, low, high)
-        axes.set_xlabel(f"{b} / {a}, with {100.0 * comparison.confidence:.3g} % intervals")
-        axes.set_title(f"{b} beside {a}")
-        save(figure, path)
+    figure = Sheet(8.0, 1.6 + _ROW * len(known))
+    axes = figure.subplots()
+    axes.axvline(1.0, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
+    for row, (one, ratio) in enumerate(known):
+        colour = PALETTE[0] if one.different else GREY
+        axes.plot([ratio.low, ratio.high], [row, row], color=colour, linewidth=2.4, zorder=2)
+        axes.plot([ratio.mean], [row], "o", color=colour, zorder=3, markeredgecolor=colour,
+                  markerfacecolor=colour if one.different else "white")  # fmt: skip
+    axes.set_yticks(range(len(known)), labels=[name_of(one.figure) for one, _ in known])
+    axes.set_ylim(len(known) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    low = min(1.0, *(ratio.low for _, ratio in known))
+    high = max(1.0, *(ratio.high for _, ratio in known))
+    _ratio_axis(axes, low, high)
+    axes.set_xlabel(f"{b} / {a}, with {100.0 * comparison.confidence:.3g} % intervals")
+    axes.set_title(f"{b} beside {a}")
     return figure
 
 

@@ -190,12 +190,11 @@ def _legends(
 
 
 @plot.register(CurveDatasetResult)
-def _plot_result(result: CurveDatasetResult, path: str | Path | None = None) -> Sheet:
+def _plot_result(result: CurveDatasetResult) -> Sheet:
     definition = result.dataset.definition
     return plot_curves(
         [asdict(point) for point in result.points],
         [asdict(one) for one in result.sustained],
-        path,
         axis=definition.axis.name,
         facet=definition.show.facet,
         across=definition.show.across,

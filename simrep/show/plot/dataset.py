@@ -122,15 +122,15 @@ def plot_dataset(
 
 
 @plot.register(DatasetResult)
-def plot_reproduction(result: DatasetResult, path: str | Path | None = None) -> Sheet:
+def plot_reproduction(result: DatasetResult) -> Sheet:
     """Draw the first metric over a factor, or commits over time if the dataset shows them.
 
     Measured as points, simulated as lines with intervals; in a dataset with timelines a panel for
     each cell, measured levels as bands.
     """
     if result.timelines:
-        return plot_timelines(result, path)
-    return plot_cells(result.dataset.definition, result.cells, path)
+        return plot_timelines(result)
+    return plot_cells(result.dataset.definition, result.cells)
 
 
 def plot_cells(

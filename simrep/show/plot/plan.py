@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import isfinite
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import (
@@ -15,7 +14,7 @@ from matplotlib.ticker import (
 )
 
 from simrep.measure.units import number
-from simrep.show.plot.style import GREY, PALETTE, VERDICTS, Sheet, save, styled
+from simrep.show.plot.style import GREY, PALETTE, VERDICTS, Sheet
 from simrep.show.views import plot
 from simrep.whatif.plan.product import Product
 from simrep.whatif.plan.rate import Rate
@@ -28,14 +27,8 @@ _ROW = 0.5  # inches
 
 
 @plot.register(Threshold)
-def plot_threshold(answer: Threshold, path: str | Path | None = None) -> Sheet:
+def plot_threshold(answer: Threshold) -> Sheet:
     """Draw every condition in a panel, with intervals, its limit and the range of the answer.
-
-    Parameters
-    ----------
-    answer : Threshold
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
 
     Returns
     -------
@@ -43,21 +36,19 @@ def plot_threshold(answer: Threshold, path: str | Path | None = None) -> Sheet:
         A matplotlib figure with an axes for every condition.
     """
     conditions = answer.objective.conditions
-    with styled():
-        figure = Sheet(8.0, 1.0 + 3.2 * len(conditions))
-        panels = figure.subplots(len(conditions), 1, sharex=True, squeeze=False)[:, 0]
-        for position, axes in enumerate(panels):
-            _threshold_panel(axes, answer, position)
-        panels[-1].set_xlabel(f"{answer.varied.name} ({answer.unit})")
-        panels[-1].set_xscale("log")
-        panels[-1].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panels[-1].xaxis.set_major_formatter(FuncFormatter(_plain))
-        panels[-1].xaxis.set_minor_formatter(NullFormatter())
-        handles, labels = panels[0].get_legend_handles_labels()
-        unique = dict(zip(labels, handles, strict=True))
-        figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=5)
-        figure.suptitle(answer.question, x=0.012, ha="left")
-        save(figure, path)
+    figure = Sheet(8.0, 1.0 + 3.2 * len(conditions))
+    panels = figure.subplots(len(conditions), 1, sharex=True, squeeze=False)[:, 0]
+    for position, axes in enumerate(panels):
+        _threshold_panel(axes, answer, position)
+    panels[-1].set_xlabel(f"{answer.varied.name} ({answer.unit})")
+    panels[-1].set_xscale("log")
+    panels[-1].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panels[-1].xaxis.set_major_formatter(FuncFormatter(_plain))
+    panels[-1].xaxis.set_minor_formatter(NullFormatter())
+    handles, labels = panels[0].get_legend_handles_labels()
+    unique = dict(zip(labels, handles, strict=True))
+    figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=5)
+    figure.suptitle(answer.question, x=0.012, ha="left")
     return figure
 
 
@@ -86,54 +77,34 @@ def _plain(value: float, _: object = None) -> str:
 
 
 @plot.register(Rate)
-def plot_rate(answer: Rate, path: str | Path | None = None) -> Sheet:
-    """Draw the drift of every probe over its rate, with the interval of the answer.
-
-    Parameters
-    ----------
-    answer : Rate
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with one axes.
-    """
-    with styled():
-        figure = Sheet(8.0, 4.4)
-        axes = figure.subplots()
-        probes = [probe for one in answer.searches for probe in one.probes]
-        for sustained, colour, label in (
-            (True, PALETTE[2], "kept up"),
-            (False, PALETTE[1], "not kept up"),
-        ):
-            own = [probe for probe in probes if probe.sustained == sustained]
-            axes.plot([probe.rate_tps for probe in own], [probe.drift for probe in own], "o",
-                      color=colour, label=label, zorder=3)  # fmt: skip
-        axes.axhline(0.0, color=GREY, linewidth=1.2, zorder=1)
-        if answer.low is not None and answer.high is not None:
-            axes.axvspan(answer.low, answer.high, color=PALETTE[4], alpha=0.25, linewidth=0,
-                         label="answer", zorder=0)  # fmt: skip
-        axes.set_xscale("log")
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.set_xlabel("arrivals (transactions/s)")
-        axes.set_ylabel("growth of what is behind, of the arrivals")
-        axes.set_title(answer.question)
-        axes.legend()
-        save(figure, path)
+def plot_rate(answer: Rate) -> Sheet:
+    """Draw the drift of every probe over its rate, with the interval of the answer."""
+    figure = Sheet(8.0, 4.4)
+    axes = figure.subplots()
+    probes = [probe for one in answer.searches for probe in one.probes]
+    for sustained, colour, label in (
+        (True, PALETTE[2], "kept up"),
+        (False, PALETTE[1], "not kept up"),
+    ):
+        own = [probe for probe in probes if probe.sustained == sustained]
+        axes.plot([probe.rate_tps for probe in own], [probe.drift for probe in own], "o",
+                  color=colour, label=label, zorder=3)  # fmt: skip
+    axes.axhline(0.0, color=GREY, linewidth=1.2, zorder=1)
+    if answer.low is not None and answer.high is not None:
+        axes.axvspan(answer.low, answer.high, color=PALETTE[4], alpha=0.25, linewidth=0,
+                     label="answer", zorder=0)  # fmt: skip
+    axes.set_xscale("log")
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_xlabel("arrivals (transactions/s)")
+    axes.set_ylabel("growth of what is behind, of the arrivals")
+    axes.set_title(answer.question)
+    axes.legend()
     return figure
 
 
 @plot.register(Product)
-def plot_products(answer: Product, path: str | Path | None = None) -> Sheet:
+def plot_products(answer: Product) -> Sheet:
     """Draw a panel for every condition and a row for every candidate, the best on top.
-
-    Parameters
-    ----------
-    answer : Product
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
 
     Returns
     -------
@@ -141,16 +112,14 @@ def plot_products(answer: Product, path: str | Path | None = None) -> Sheet:
         A matplotlib figure with an axes for every condition.
     """
     conditions = answer.objective.conditions
-    with styled():
-        figure = Sheet(5.0 + 3.6 * len(conditions), 1.8 + _ROW * len(answer.ranked))
-        panels = figure.subplots(1, len(conditions), sharey=True, squeeze=False)[0]
-        for position, axes in enumerate(panels):
-            _product_panel(axes, answer, position)
-        names = [f"{one.candidate.product}\n{one.candidate.servers}" for one in answer.ranked]
-        panels[0].set_yticks(range(len(names)), labels=names, fontsize=8)
-        panels[0].set_ylim(len(names) - 0.5, -0.5)
-        figure.suptitle(answer.question, x=0.012, ha="left")
-        save(figure, path)
+    figure = Sheet(5.0 + 3.6 * len(conditions), 1.8 + _ROW * len(answer.ranked))
+    panels = figure.subplots(1, len(conditions), sharey=True, squeeze=False)[0]
+    for position, axes in enumerate(panels):
+        _product_panel(axes, answer, position)
+    names = [f"{one.candidate.product}\n{one.candidate.servers}" for one in answer.ranked]
+    panels[0].set_yticks(range(len(names)), labels=names, fontsize=8)
+    panels[0].set_ylim(len(names) - 0.5, -0.5)
+    figure.suptitle(answer.question, x=0.012, ha="left")
     return figure
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
@@ -12,7 +10,7 @@ from simrep.measure.units import duration, number
 from simrep.runs.result import Result
 from simrep.show.plot.axes import latency_axis
 from simrep.show.plot.marks import draw_marks, marks_of
-from simrep.show.plot.style import GREY, PALETTE, Sheet, save, styled
+from simrep.show.plot.style import GREY, PALETTE, Sheet
 from simrep.show.views import plot
 
 __all__ = ["plot_result"]
@@ -22,29 +20,20 @@ _PANEL = (4.3, 3.5)  # inches, about: what the texts around the axes leave of a 
 
 
 @plot.register(Result)
-def plot_result(result: Result, path: str | Path | None = None) -> Sheet:
+def plot_result(result: Result) -> Sheet:
     """Draw the distribution of the latency and the throughput over time.
-
-    Parameters
-    ----------
-    result : Result
-        Of one or several replications.
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
 
     Returns
     -------
     Sheet
         A matplotlib figure with two axes.
     """
-    with styled():
-        figure = Sheet(11.0, 4.6)
-        left, right = figure.subplots(1, 2)
-        _latency(left, result)
-        _throughput(right, result)
-        if name := result.scenario.get("name"):
-            figure.suptitle(str(name), x=0.012, ha="left")
-        save(figure, path)
+    figure = Sheet(11.0, 4.6)
+    left, right = figure.subplots(1, 2)
+    _latency(left, result)
+    _throughput(right, result)
+    if name := result.scenario.get("name"):
+        figure.suptitle(str(name), x=0.012, ha="left")
     return figure
 
 

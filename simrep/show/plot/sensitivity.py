@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from matplotlib.axes import Axes
 
 from simrep.measure.units import unit_of
-from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, save, styled, value_ticks
+from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, value_ticks
 from simrep.show.text.sensitivity import range_text, short
 from simrep.show.views import plot
 from simrep.whatif.sensitivity.result import Sensitivity
@@ -20,18 +18,11 @@ _FAR_APART = 8.0  # figures whose range is wider are on a logarithmic axis
 
 
 @plot.register(Sensitivity)
-def plot_tornado(found: Sensitivity, path: str | Path | None = None) -> Sheet:
+def plot_tornado(found: Sensitivity) -> Sheet:
     """Draw what every number does to the figure, the most important on top.
 
     Left the figure at both ends of the range, everything else as in the scenario; right the
     effect over the ranges of all others, with the part that may be chance shaded.
-
-    Parameters
-    ----------
-    found : Sensitivity
-        With at least one effect.
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
 
     Returns
     -------
@@ -45,22 +36,18 @@ def plot_tornado(found: Sensitivity, path: str | Path | None = None) -> Sheet:
     """
     if not found.effects:
         raise ValueError("no effects to draw")
-    with styled():
-        shown = found.effects[:_SHOWN]
-        figure = Sheet(10.5, 1.9 + 0.42 * len(shown))
-        bars, effects = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
-        _bars(bars, found)
-        _effects(effects, found)
-        bars.set_yticks(
-            range(len(shown)), [f"{short(one.path)}\n{range_text(one)}" for one in shown]
-        )
-        bars.set_ylim(len(shown) - 0.4, -0.6)
-        bars.tick_params(axis="y", labelsize=9.0, length=0)
-        handles, labels = bars.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
-        title = f"{found.title}: " if found.title else ""
-        figure.suptitle(f"{title}what moves {found.of}", x=0.012, ha="left")
-        save(figure, path)
+    shown = found.effects[:_SHOWN]
+    figure = Sheet(10.5, 1.9 + 0.42 * len(shown))
+    bars, effects = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    _bars(bars, found)
+    _effects(effects, found)
+    bars.set_yticks(range(len(shown)), [f"{short(one.path)}\n{range_text(one)}" for one in shown])
+    bars.set_ylim(len(shown) - 0.4, -0.6)
+    bars.tick_params(axis="y", labelsize=9.0, length=0)
+    handles, labels = bars.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    title = f"{found.title}: " if found.title else ""
+    figure.suptitle(f"{title}what moves {found.of}", x=0.012, ha="left")
     return figure
 
 

@@ -123,7 +123,7 @@ class Sheet(Figure):
         return buffer.getvalue()
 
 
-def save(figure: Sheet, path: str | Path | None) -> None:
+def save(figure: Figure, path: str | Path | None) -> None:
     """Write the figure if there is a path; the ending of its name chooses the format."""
     if path is not None:
         figure.savefig(Path(path))

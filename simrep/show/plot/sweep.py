@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite, nan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.units import describe, duration, number, unit_of
 from simrep.show.plot.axes import path_label
-from simrep.show.plot.style import MARKERS, Sheet, colour, save, styled, value_ticks
+from simrep.show.plot.style import MARKERS, Sheet, colour, value_ticks
 from simrep.show.views import plot
 from simrep.whatif.point import SweepPoint
 from simrep.whatif.sweep import Kind, Sweep
@@ -30,7 +29,6 @@ _DARK = 0.55  # from here on, the colours of a heat map ask for white text
 @plot.register(Sweep)
 def plot_sweep(
     sweep: Sweep,
-    path: str | Path | None = None,
     *,
     of: str | None = None,
     kind: Kind | None = None,
@@ -40,16 +38,9 @@ def plot_sweep(
     Parameters
     ----------
     sweep : Sweep
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
     of : str, optional
         Which figure of the results; default: the one that the sweep is about.
     kind : {"lines", "heat"}, optional
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure.
 
     Raises
     ------
@@ -62,16 +53,14 @@ def plot_sweep(
     points = [point for point in sweep.points if isfinite(point.mean(figure))]
     if not points:
         raise ScenarioError("plot", f"no point has a {figure}")
-    with styled():
-        if kind == "heat":
-            sheet = _heat(sweep, points, figure)
-        elif _crossed(sweep, points):
-            sheet = _lines(sweep, points, figure)
-        else:
-            sheet = _scatter(sweep, points, figure)
-        if sweep.name:
-            sheet.suptitle(sweep.name, x=0.012, ha="left")
-        save(sheet, path)
+    if kind == "heat":
+        sheet = _heat(sweep, points, figure)
+    elif _crossed(sweep, points):
+        sheet = _lines(sweep, points, figure)
+    else:
+        sheet = _scatter(sweep, points, figure)
+    if sweep.name:
+        sheet.suptitle(sweep.name, x=0.012, ha="left")
     return sheet
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil, isfinite
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,7 +16,7 @@ from simrep.data.reproduce import DatasetResult
 from simrep.data.timeline import Timeline
 from simrep.measure.units import describe, duration, number
 from simrep.show.plot.marks import draw_marks, marks_of
-from simrep.show.plot.style import INK, PALETTE, Sheet, save, styled
+from simrep.show.plot.style import INK, PALETTE, Sheet
 
 __all__ = ["plot_timelines"]
 
@@ -35,15 +34,8 @@ _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _BLACK = PALETTE
 Floats = NDArray[np.float64]
 
 
-def plot_timelines(result: DatasetResult, path: str | Path | None = None) -> Sheet:
+def plot_timelines(result: DatasetResult) -> Sheet:
     """Draw commits per second over simulated time, from the begin of the scheduled transaction.
-
-    Parameters
-    ----------
-    result : DatasetResult
-        With at least one timeline.
-    path : str or Path, optional
-        Where to save the figure.
 
     Returns
     -------
@@ -54,42 +46,40 @@ def plot_timelines(result: DatasetResult, path: str | Path | None = None) -> She
     rows = ceil(len(lines) / _COLUMNS)
     columns = min(_COLUMNS, len(lines))
     height = _HEIGHT if rows > 1 else 0.6 * _HEIGHT
-    with styled():
-        figure = Sheet(_WIDTH, height)
-        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        panels = list(grid.flat)
-        measured = [_measured(result, line) for line in lines]
-        step = ceil(max(len(_curve(line)[1]) for line in lines) / _STEPS)
-        curves = [_curve(line, step) for line in lines]
-        panels[0].set_xlim(
-            min(float(edges[0]) for edges, _ in curves),
-            max(
-                *(float(edges[-1]) for edges, _ in curves),
-                *(1.02 * one.get("execution", 0.0) for one in measured),
-            ),
+    figure = Sheet(_WIDTH, height)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    panels = list(grid.flat)
+    measured = [_measured(result, line) for line in lines]
+    step = ceil(max(len(_curve(line)[1]) for line in lines) / _STEPS)
+    curves = [_curve(line, step) for line in lines]
+    panels[0].set_xlim(
+        min(float(edges[0]) for edges, _ in curves),
+        max(
+            *(float(edges[-1]) for edges, _ in curves),
+            *(1.02 * one.get("execution", 0.0) for one in measured),
+        ),
+    )
+    levels = [level for one in measured for level in (one.get("before"), one.get("during"))]
+    tops = [float(rates.max(initial=0.0)) for _, rates in curves]
+    panels[0].set_ylim(0, _ROOM * _highest(tops, [x for x in levels if x is not None]))
+    panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    for axes, line, curve, own in zip(panels, lines, curves, measured, strict=False):
+        _panel(axes, result, line, curve, own)
+        draw_marks(
+            axes,
+            marks_of(line.course.record, line.course.record.begin_s).items(),
+            width_in=0.88 * _WIDTH / columns,
+            height_in=0.62 * height / rows,
+            top=_TOP,
         )
-        levels = [level for one in measured for level in (one.get("before"), one.get("during"))]
-        tops = [float(rates.max(initial=0.0)) for _, rates in curves]
-        panels[0].set_ylim(0, _ROOM * _highest(tops, [x for x in levels if x is not None]))
-        panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-        for axes, line, curve, own in zip(panels, lines, curves, measured, strict=False):
-            _panel(axes, result, line, curve, own)
-            draw_marks(
-                axes,
-                marks_of(line.course.record, line.course.record.begin_s).items(),
-                width_in=0.88 * _WIDTH / columns,
-                height_in=0.62 * height / rows,
-                top=_TOP,
-            )
-        for axes in panels[len(lines) :]:
-            axes.set_axis_off()
-        for axes in grid[-1]:
-            axes.set_xlabel("simulated time since the transaction began (s)")
-        for axes in grid[:, 0]:
-            axes.set_ylabel("commits per second")
-        _legend(figure, measured)
-        figure.suptitle(result.dataset.definition.title, x=0.012, ha="left")
-        save(figure, path)
+    for axes in panels[len(lines) :]:
+        axes.set_axis_off()
+    for axes in grid[-1]:
+        axes.set_xlabel("simulated time since the transaction began (s)")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("commits per second")
+    _legend(figure, measured)
+    figure.suptitle(result.dataset.definition.title, x=0.012, ha="left")
     return figure
 
 

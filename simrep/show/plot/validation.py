@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -14,7 +13,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 from simrep.data.cells import Cell
 from simrep.data.scores import NEAR
 from simrep.data.validation import Validation
-from simrep.show.plot.style import GREY, Sheet, colour, save, styled
+from simrep.show.plot.style import GREY, Sheet, colour
 from simrep.show.views import plot
 
 __all__ = ["plot_errors"]
@@ -25,19 +24,8 @@ _HIGH = 0.3  # how far points of a row lie from its middle, in rows
 
 
 @plot.register(Validation)
-def plot_errors(validation: Validation, path: str | Path | None = None) -> Sheet:
+def plot_errors(validation: Validation) -> Sheet:
     """Draw the relative error of every figure: rows are datasets, or of one dataset its systems.
-
-    Parameters
-    ----------
-    validation : Validation
-    path : str or Path, optional
-        Where to save the figure.
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with one axes.
 
     Raises
     ------
@@ -47,20 +35,18 @@ def plot_errors(validation: Validation, path: str | Path | None = None) -> Sheet
     rows = _rows(validation)
     if not rows:
         raise ValueError("a validation without relative errors cannot be drawn")
-    with styled():
-        figure = Sheet(10.0, 1.6 + 0.36 * len(rows))
-        axes = figure.subplots()
-        axes.axvspan(-100 * NEAR, 100 * NEAR, color=colour(0), alpha=0.10, linewidth=0, zorder=0)
-        axes.axvline(0, color=GREY, linewidth=1.0, zorder=1)
-        for place, cells in enumerate(rows.values()):
-            for fitted in (True, False):
-                _draw(axes, [cell for cell in cells if cell.used_in_fit is fitted], place, fitted)
-        _scale(axes, [100 * cell.relative_error for cells in rows.values() for cell in cells])
-        axes.set_yticks(range(len(rows)), labels=list(rows))
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
-        _legend(figure, fitted=any(cell.used_in_fit for cells in rows.values() for cell in cells))
-        save(figure, path)
+    figure = Sheet(10.0, 1.6 + 0.36 * len(rows))
+    axes = figure.subplots()
+    axes.axvspan(-100 * NEAR, 100 * NEAR, color=colour(0), alpha=0.10, linewidth=0, zorder=0)
+    axes.axvline(0, color=GREY, linewidth=1.0, zorder=1)
+    for place, cells in enumerate(rows.values()):
+        for fitted in (True, False):
+            _draw(axes, [cell for cell in cells if cell.used_in_fit is fitted], place, fitted)
+    _scale(axes, [100 * cell.relative_error for cells in rows.values() for cell in cells])
+    axes.set_yticks(range(len(rows)), labels=list(rows))
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    _legend(figure, fitted=any(cell.used_in_fit for cells in rows.values() for cell in cells))
     return figure
 
 

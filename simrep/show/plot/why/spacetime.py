@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 from textwrap import fill
 
 from matplotlib.axes import Axes
@@ -13,7 +12,7 @@ from matplotlib.patches import ConnectionPatch, Patch
 from simrep.measure.units import duration, size
 from simrep.show.plot.axes import Since
 from simrep.show.plot.stages import STAGE_COLOURS, pale
-from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, save, styled
+from simrep.show.plot.style import GREY, INK, PALETTE, Sheet
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, OWN, draw_arrows, label_arrows
 from simrep.show.plot.why.node_lines import Bar, bars_of, draw_bars, draw_lines, heights, name_bars
 from simrep.show.plot.why.waterfall import TableRow, draw_row_table, draw_waterfall
@@ -31,15 +30,8 @@ _APART = 4.0  # from so many times the latency on, the waterfall has a time axis
 
 
 @plot.register(Explanation)
-def plot_explanation(explanation: Explanation, path: str | Path | None = None) -> Sheet:
+def plot_explanation(explanation: Explanation) -> Sheet:
     """Draw the messages between the nodes above the stages of the transaction.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of one transaction.
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
 
     Returns
     -------
@@ -59,30 +51,28 @@ def plot_explanation(explanation: Explanation, path: str | Path | None = None) -
     since = Since.fitting(began_s, until_s)
     own = since if shared else Since.fitting(began_s, ended_s)
     bars = bars_of(explanation, lines, since)
-    with styled():
-        figure = Sheet(_WIDTH, sum(inches) + 2.0)
-        grid = figure.add_gridspec(2, 2, width_ratios=[8.2, 4.1], height_ratios=inches)
-        above, below = (figure.add_subplot(grid[row, 0]) for row in (0, 1))
-        beside, table = (figure.add_subplot(grid[row, 1]) for row in (0, 1))
-        draw_lines(above, explanation, lines)
-        draw_bars(above, bars)
-        all_drawn = draw_arrows(above, explanation.messages, lines, since)
-        draw_waterfall(below, rows, own)
-        table.sharey(below)
-        total_s = explanation.latency_s or 1.0
-        beside_rows = [TableRow(one.seconds, one.seconds / total_s, one.reason) for one in rows]
-        draw_row_table(table, beside_rows, "waited for")
-        _limits(above, since, until_s)
-        if shared:
-            above.tick_params(labelbottom=False)
-            above.set_xlabel("")
-        _limits(below, own, until_s if shared else ended_s)
-        _mark_answer(above, below, explanation, since, own)
-        _draw_legend(beside, explanation, bars, all_drawn=all_drawn)
-        figure.suptitle(_title(explanation), x=0.012, ha="left")
-        figure.draw_without_rendering()  # from here on it is known where everything is
-        label_arrows(above, explanation.messages, lines, since, name_bars(above, bars))
-        save(figure, path)
+    figure = Sheet(_WIDTH, sum(inches) + 2.0)
+    grid = figure.add_gridspec(2, 2, width_ratios=[8.2, 4.1], height_ratios=inches)
+    above, below = (figure.add_subplot(grid[row, 0]) for row in (0, 1))
+    beside, table = (figure.add_subplot(grid[row, 1]) for row in (0, 1))
+    draw_lines(above, explanation, lines)
+    draw_bars(above, bars)
+    all_drawn = draw_arrows(above, explanation.messages, lines, since)
+    draw_waterfall(below, rows, own)
+    table.sharey(below)
+    total_s = explanation.latency_s or 1.0
+    beside_rows = [TableRow(one.seconds, one.seconds / total_s, one.reason) for one in rows]
+    draw_row_table(table, beside_rows, "waited for")
+    _limits(above, since, until_s)
+    if shared:
+        above.tick_params(labelbottom=False)
+        above.set_xlabel("")
+    _limits(below, own, until_s if shared else ended_s)
+    _mark_answer(above, below, explanation, since, own)
+    _draw_legend(beside, explanation, bars, all_drawn=all_drawn)
+    figure.suptitle(_title(explanation), x=0.012, ha="left")
+    figure.draw_without_rendering()  # from here on it is known where everything is
+    label_arrows(above, explanation.messages, lines, since, name_bars(above, bars))
     return figure
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from simrep.measure.units import amount, duration
 from simrep.show.plot.axes import Since
 from simrep.show.plot.stages import STAGE_COLOURS, stage_hatch
-from simrep.show.plot.style import GREY, Sheet, save, styled
+from simrep.show.plot.style import GREY, Sheet
 from simrep.show.plot.why.waterfall import TableRow, draw_row_table
 from simrep.show.views import plot
 from simrep.why.tail_explanation import TailExplanation, TailStage
@@ -20,14 +18,8 @@ _WORTH = 0.05  # of its stage: a blocker that deserves to be named
 
 
 @plot.register(TailExplanation)
-def plot_tail(explanation: TailExplanation, path: str | Path | None = None) -> Sheet:
+def plot_tail(explanation: TailExplanation) -> Sheet:
     """Draw where the slowest transactions spent their time, above what the network alone takes.
-
-    Parameters
-    ----------
-    explanation : TailExplanation
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
 
     Returns
     -------
@@ -43,24 +35,22 @@ def plot_tail(explanation: TailExplanation, path: str | Path | None = None) -> S
     names = [*(one.name for one in stages), _FLOOR]
     longest_s = max(row.seconds for row in rows)
     since = Since.fitting(0.0, longest_s)
-    with styled():
-        figure = Sheet(13.3, 1.9 + 0.45 * len(rows))
-        axes, table = figure.subplots(1, 2, width_ratios=[7.9, 4.4], sharey=True)
-        for number, (name, row) in enumerate(zip(names, rows, strict=True)):
-            axes.barh(
-                number, since(row.seconds), height=0.62, linewidth=0.0, edgecolor="white",
-                color=STAGE_COLOURS.get(name, _PALE), hatch=stage_hatch(name),
-            )  # fmt: skip
-        axes.set_yticks(range(len(rows)), labels=names)
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlim(0.0, 1.02 * since(longest_s) or 1.0)
-        axes.set_xlabel(f"mean time of a slow transaction above the network floor ({since.unit})")
-        axes.grid(visible=False, axis="y")
-        axes.axhline(len(rows) - 1.5, color=GREY, linewidth=0.8)
-        draw_row_table(table, rows, "for whom")
-        figure.suptitle(_title(explanation), x=0.012, ha="left")
-        save(figure, path)
+    figure = Sheet(13.3, 1.9 + 0.45 * len(rows))
+    axes, table = figure.subplots(1, 2, width_ratios=[7.9, 4.4], sharey=True)
+    for number, (name, row) in enumerate(zip(names, rows, strict=True)):
+        axes.barh(
+            number, since(row.seconds), height=0.62, linewidth=0.0, edgecolor="white",
+            color=STAGE_COLOURS.get(name, _PALE), hatch=stage_hatch(name),
+        )  # fmt: skip
+    axes.set_yticks(range(len(rows)), labels=names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(0.0, 1.02 * since(longest_s) or 1.0)
+    axes.set_xlabel(f"mean time of a slow transaction above the network floor ({since.unit})")
+    axes.grid(visible=False, axis="y")
+    axes.axhline(len(rows) - 1.5, color=GREY, linewidth=0.8)
+    draw_row_table(table, rows, "for whom")
+    figure.suptitle(_title(explanation), x=0.012, ha="left")
     return figure
 
 
