@@ -145,14 +145,14 @@ class Misfit:
         return np.vstack([sensitivity, np.diag(1.0 / self.sigmas)])
 
     def _simulate(self, points: Iterable[Floats]) -> Iterator[Floats]:
-        plans = [
+        setups = [
             setup_of(with_values(scenario, dict(zip(self._paths, costs.tolist(), strict=True))))
             for costs in map(np.exp, points)
             for scenario in self.figures.scenarios
         ]
         how = self.replications, self.seed, self._executor
-        samples = simulate_cells(plans, self.figures.figures, *how)
-        for _ in range(len(plans) // len(self.figures.scenarios)):
+        samples = simulate_cells(setups, self.figures.figures, *how)
+        for _ in range(len(setups) // len(self.figures.scenarios)):
             cells = [next(samples) for _ in self.figures.scenarios]
             yield np.array(
                 [

@@ -1,4 +1,4 @@
-"""Runs of many plans, every replication of which is reduced to a few figures where it ran."""
+"""Runs of many setups, every replication of which is reduced to a few figures where it ran."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One replication of a plan, to be simulated.
+    """One replication of a setup, to be simulated.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Task:
     number : int
         Of the replication whose random numbers it has.
     drawn : bool
-        Its costs are drawn from what the pack of the plan says of them.
+        Its costs are drawn from what the pack of the setup says of them.
     """
 
     setup: Setup
@@ -40,7 +40,7 @@ class Task:
 
 
 def simulate_cells(
-    plans: Sequence[Setup],
+    setups: Sequence[Setup],
     figures: Sequence[str],
     replications: int,
     seed: int,
@@ -48,26 +48,26 @@ def simulate_cells(
     *,
     drawn: bool = False,
 ) -> Iterator[list[tuple[float, ...]]]:
-    """Figures of every replication of every plan, plan by plan.
+    """Figures of every replication of every setup, setup by setup.
 
     Parameters
     ----------
-    plans : sequence of Setup
+    setups : sequence of Setup
     figures : sequence of str
         Figures of a result, e.g. ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
         ``scheduled.large.execution_s``.
     replications, seed : int
     executor : concurrent.futures.Executor, optional
     drawn : bool
-        Every replication has costs of its own, drawn from what the pack of its plan says of them;
+        Every replication has costs of its own, drawn from what the pack of its setup says of them;
         those of ``run`` with as many draws.
     """
     reduce = partial(figures_of, paths=tuple(figures))
-    return simulate_each(plans, reduce, replications, seed, executor, drawn=drawn)
+    return simulate_each(setups, reduce, replications, seed, executor, drawn=drawn)
 
 
 def simulate_each(
-    plans: Sequence[Setup],
+    setups: Sequence[Setup],
     reduce: Callable[[Result], T],
     replications: int,
     seed: int,
@@ -75,16 +75,16 @@ def simulate_each(
     *,
     drawn: bool = False,
 ) -> Iterator[list[T]]:
-    """What ``reduce`` makes of every replication of every plan, plan by plan.
+    """What ``reduce`` makes of every replication of every setup, setup by setup.
 
     Parameters
     ----------
-    plans : sequence of Setup
+    setups : sequence of Setup
     reduce : callable
         Called where the replication ran, since records are large to send around; a function of
         a module, for processes to find it.
     """
-    groups = [[Task(setup, number, drawn) for number in range(replications)] for setup in plans]
+    groups = [[Task(setup, number, drawn) for number in range(replications)] for setup in setups]
     return simulate_groups(groups, reduce, seed, executor)
 
 

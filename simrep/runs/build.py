@@ -1,4 +1,4 @@
-"""From a plan to the machines and the network of one replication."""
+"""From a setup to the machines and the network of one replication."""
 
 from __future__ import annotations
 
@@ -48,31 +48,31 @@ def build_host(clock: Clock, streams: Streams, machine: MachineTable, name: str)
     )
 
 
-def _relay(plan: Setup, host: Host) -> Relay | None:
+def _relay(setup: Setup, host: Host) -> Relay | None:
     """The delay relay of a test rig: one thread on the machine that all nodes share."""
-    if not plan.scenario.network.relay_us:
+    if not setup.scenario.network.relay_us:
         return None
-    routine = host.routine(plan.scenario.network.relay_us / 1e6)
+    routine = host.routine(setup.scenario.network.relay_us / 1e6)
     thread = Thread(host)
     return lambda call, argument: thread.do(routine.cost(), call, argument)
 
 
 def build_cluster(
-    plan: Setup,
+    setup: Setup,
     clock: Clock,
     streams: Streams,
     trace: Trace | None = None,
     watch: Watch | None = None,
 ) -> Cluster:
     """The machines and the network of one replication."""
-    scenario = plan.scenario
+    scenario = setup.scenario
     workload = scenario.workload
     names = scenario.node_names
     machines = {
         name: build_host(clock, streams, machine, f"{name}/cpu")
-        for name, machine in plan.machines.items()
+        for name, machine in setup.machines.items()
     }
-    hosts = [machines[name] for name in plan.placement]
+    hosts = [machines[name] for name in setup.placement]
     client_hosts = hosts
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
@@ -82,7 +82,7 @@ def build_cluster(
     return Cluster(
         clock=clock,
         streams=streams,
-        network=make_network(clock, streams, names, plan.paths, _relay(plan, hosts[0])),
+        network=make_network(clock, streams, names, setup.paths, _relay(setup, hosts[0])),
         names=names,
         hosts=hosts,
         segments=[node.segment for node in scenario.node_tables()],
@@ -90,5 +90,5 @@ def build_cluster(
         client_delays_s=[seconds(workload.client_rtt_ms) / 2] * len(names),
         trace=trace,
         watch=watch,
-        changes=bool(plan.changes),
+        changes=bool(setup.changes),
     )

@@ -31,10 +31,10 @@ def factors_of(setup: Setup) -> dict[str, float]:
     return found
 
 
-def spans(plans: Iterable[Setup]) -> dict[str, tuple[float, float]]:
+def spans(setups: Iterable[Setup]) -> dict[str, tuple[float, float]]:
     """Lowest and highest of every factor, over runs that have it."""
     columns: dict[str, list[float]] = {}
-    for setup in plans:
+    for setup in setups:
         for name, value in factors_of(setup).items():
             columns.setdefault(name, []).append(value)
     return {name: (min(values), max(values)) for name, values in columns.items()}

@@ -137,13 +137,13 @@ def _holds(setup: Setup, pack: Pack, name: str) -> bool:
 
 
 def with_drawn_costs(setup: Setup, uncertainty: Uncertainty, seed: int, number: int) -> Setup:
-    """The plan with costs that may as well be true.
+    """The setup with costs that may as well be true.
 
     Parameters
     ----------
     setup : Setup
     uncertainty : Uncertainty
-        Of this plan.
+        Of this setup.
     seed, number : int
         Of the run and the draw; equal ones give equal costs.
     """

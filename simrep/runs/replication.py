@@ -1,4 +1,4 @@
-"""One replication of a run: from its plan to what was measured."""
+"""One replication of a run: from its setup to what was measured."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def simulate(
     Parameters
     ----------
     scenario : Scenario or Setup
-        A plan spares reading options and pack again for every replication.
+        A setup spares reading options and pack again for every replication.
     seed, replication : int
         Together they choose the random numbers.
     trace : bool
@@ -173,7 +173,7 @@ def with_warmup_found(scenario: Scenario) -> Scenario:
 
 
 def with_warmup(setup: Setup, seed: int) -> Setup:
-    """The plan with the length of its warm-up, if its scenario leaves that to be found out.
+    """The setup with the length of its warm-up, if its scenario leaves that to be found out.
 
     A replication that no figure counts is measured from the beginning, as long as the run is to
     measure; the rule MSER-5, applied to its latencies, tells what of it is warm-up. All
@@ -202,7 +202,7 @@ def with_warmup(setup: Setup, seed: int) -> Setup:
 
 
 def with_run_settings(setup: Setup, settings: Mapping[str, object]) -> Setup:
-    """The plan with other values in the ``[run]`` table of its scenario."""
+    """The setup with other values in the ``[run]`` table of its scenario."""
     run = setup.scenario.run.model_copy(update=settings)
     return replace(setup, scenario=setup.scenario.model_copy(update={"run": run}))
 

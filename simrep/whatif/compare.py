@@ -116,14 +116,14 @@ def compare(
     if seed < 0:
         raise ScenarioError("seed", f"must be at least 0, given {seed}")
     wanted = _wanted(first, second, replications)
-    plans = with_warmup(setup_of(first), seed), with_warmup(setup_of(second), seed)
+    setups = with_warmup(setup_of(first), seed), with_warmup(setup_of(second), seed)
     if first.run.warmup and second.run.warmup:
-        plans = _from_the_same_time(*plans)
-    for label, setup in zip(labels, plans, strict=True):
+        setups = _from_the_same_time(*setups)
+    for label, setup in zip(labels, setups, strict=True):
         if beyond := extrapolation(setup):
             warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=2)
     sampler = Sampler(
-        simulate=lambda numbers: _pairs(plans, figures, numbers, seed, executor),
+        simulate=lambda numbers: _pairs(setups, figures, numbers, seed, executor),
         figure=_relative,
         replications=wanted,
         precision=precision,
@@ -140,8 +140,8 @@ def compare(
         confidence=confidence,
         seed=seed,
         complete=complete,
-        scenarios=(plans[0].scenario.to_dict(), plans[1].scenario.to_dict()),
-        versions=tuple(dict(setup.versions) for setup in plans),
+        scenarios=(setups[0].scenario.to_dict(), setups[1].scenario.to_dict()),
+        versions=tuple(dict(setup.versions) for setup in setups),
     )
     if complete and precision is not None and not found.precise(precision):
         warnings.warn(
@@ -187,13 +187,13 @@ def _notices(pairs: Sequence[Pair], figures: Sequence[str]) -> list[str]:
 
 
 def _pairs(
-    plans: tuple[Setup, Setup],
+    setups: tuple[Setup, Setup],
     figures: Sequence[str],
     numbers: range,
     seed: int,
     executor: Executor | None,
 ) -> Iterator[Pair]:
     """Figures of both, and how much they committed, replication by replication."""
-    groups = [[Task(setup, number) for setup in plans] for number in numbers]
+    groups = [[Task(setup, number) for setup in setups] for number in numbers]
     reduce = partial(figures_of, paths=(*figures, _COUNT))
     return ((one, other) for one, other in simulate_groups(groups, reduce, seed, executor))

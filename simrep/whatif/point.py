@@ -1,4 +1,4 @@
-"""One point of a sweep, in the process that simulates it: from its plan to a few figures."""
+"""One point of a sweep, in the process that simulates it: from its setup to a few figures."""
 
 from __future__ import annotations
 

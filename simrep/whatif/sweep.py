@@ -228,7 +228,7 @@ def sweep(
     Raises
     ------
     ScenarioError
-        If a point cannot be setup, or a result has no such figure.
+        If a point cannot be simulated, or a result has no such figure.
 
     Examples
     --------
@@ -252,17 +252,17 @@ def sweep(
     how = How(seed, replications, precision, most, tuple(dict.fromkeys((*asked, *FIGURES))))
     varied = factors(over)
     settings = grid(varied) if samples is None else latin_hypercube(varied, samples, seed)
-    plans = [_planned(loaded, setting) for setting in settings]
+    setups = [_setup_at(loaded, setting) for setting in settings]
     store = None if cache is False else Cache(standard_folder() if cache is True else Path(cache))
-    keys = ["" if store is None else key_of(setup, how.to_dict()) for setup in plans]
+    keys = ["" if store is None else key_of(setup, how.to_dict()) for setup in setups]
     known = dict(_known(store, keys))
-    missing = {number: (setup, how) for number, setup in enumerate(plans) if number not in known}
+    missing = {number: (setup, how) for number, setup in enumerate(setups) if number not in known}
 
     def simulated() -> Iterator[tuple[int, SweepPoint]]:
         # Each point is a task: it takes a hundred times as long as sending it, and what is
         # finished is stored at once.
         if progress is not None:
-            progress(len(known), len(plans))
+            progress(len(known), len(setups))
         for number, point in as_finished(measure, missing, executor):
             if store is not None:
                 store.put(keys[number], point.to_dict())
@@ -272,7 +272,7 @@ def sweep(
         if progress is not None:
             progress(len(known) + computed, total)
 
-    computed, complete = collected(simulated(), least=0, progress=tell, total=len(plans))
+    computed, complete = collected(simulated(), least=0, progress=tell, total=len(setups))
     points = known | dict(computed)
     return Sweep(
         name=loaded.name,
@@ -285,11 +285,11 @@ def sweep(
         seed=seed,
         computed=len(computed),
         complete=complete,
-        versions=plans[0].versions,
+        versions=setups[0].versions,
     )
 
 
-def _planned(scenario: Scenario, setting: Setting) -> Setup:
+def _setup_at(scenario: Scenario, setting: Setting) -> Setup:
     for path in _OF_ALL.intersection(setting.settings):
         raise ScenarioError(
             path, "is the same for all points", "vary something else, or ask for replications"

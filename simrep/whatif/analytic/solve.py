@@ -73,7 +73,7 @@ class Solution:
 
 
 def solve(setup: Setup, form: ClosedForm) -> Solution:
-    """The rates and latencies of a plan.
+    """The rates and latencies of a setup.
 
     Raises
     ------
@@ -134,7 +134,7 @@ class _State:
     """The time of every step, while they are adjusted to each other."""
 
     def __init__(self, setup: Setup) -> None:
-        self._planned = setup
+        self._setup = setup
         self.times_s: dict[int, list[float]] = {}
         self.busy: dict[str, float] = {}
         self._beside: dict[str, float] = {}
@@ -148,7 +148,7 @@ class _State:
     def too_busy(self) -> str:
         """Why the cores of a machine are not enough; empty if they are."""
         for host, cores in self._beside.items():
-            if cores > _MOST_BESIDE * (self._planned.machines[host].cores or 1):
+            if cores > _MOST_BESIDE * (self._setup.machines[host].cores or 1):
                 return f"what no client waits for takes all of the CPU of {host}"
         return ""
 
@@ -167,8 +167,8 @@ class _State:
         stretch = self._cores(journeys, rates, clients, think_s)
         for node, journey in journeys.items():
             times = self.times_s[node]
-            host = self._planned.placement[node]
-            wake_s = (self._planned.machines[host].wakeup_us or 0.0) / 1e6
+            host = self._setup.placement[node]
+            wake_s = (self._setup.machines[host].wakeup_us or 0.0) / 1e6
             idle = max(0.0, 1.0 - self.busy[host])
             for position, step in enumerate(journey.steps):
                 away_s = think_s + sum(times) - times[position]
@@ -183,7 +183,7 @@ class _State:
                 else:
                     others = sum(rates.values()) - rates[node] if step.others else 0.0
                     works = sum(one.seconds for one in journey.steps if isinstance(one, Work))
-                    between_s = works / (self._planned.machines[host].cores or 1)
+                    between_s = works / (self._setup.machines[host].cores or 1)
                     solved_s = self._groups(
                         step, rates[node], clients.get(node), away_s, others, between_s
                     )
@@ -197,7 +197,7 @@ class _State:
         think_s: float,
     ) -> dict[str, float]:
         """How much longer work takes on every machine than its CPU."""
-        setup = self._planned
+        setup = self._setup
         self._beside = dict.fromkeys(setup.placement, 0.0)
         for node, journey in journeys.items():
             for where, seconds in journey.beside_s.items():
@@ -248,7 +248,7 @@ class _State:
 
     def _release(self, step: Release, rate: float, clients: int | None) -> float:
         """Clients of a closed loop that were released together come back together."""
-        think = self._planned.workload.think
+        think = self._setup.workload.think
         if clients is None:
             return open_release_s(rate, step.seconds)
         if think.kind == "constant" or think.mean_s <= 0.0:
@@ -268,7 +268,7 @@ class _State:
         each_s = max(step.answer_s, between_s)
         longest_s = max(stage.seconds for stage in step.stages)
         if clients is not None:
-            think = self._planned.workload.think
+            think = self._setup.workload.think
             time = closed_group_commit_s(
                 step.stages,
                 clients,

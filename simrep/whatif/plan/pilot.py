@@ -39,7 +39,7 @@ _LATENCY = re.compile(r"latency_s\.(mean|p[\d.]+)$")
 def short_setup(
     scenario: Scenario, seed: int, figures: Sequence[str] = ()
 ) -> tuple[Setup, list[str]]:
-    """The plan of a scenario, and remarks instead of a warning for every value.
+    """The setup of a scenario, and remarks instead of a warning for every value.
 
     Parameters
     ----------

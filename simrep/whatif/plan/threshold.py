@@ -107,17 +107,17 @@ def runs_of(
     """What simulates a scenario at a value, and what there is to say of it afterwards."""
     figures = tuple(one.figure for one in objective.conditions)
     reduce = partial(figures_of, paths=(*figures, "committed"))
-    plans: dict[float, Setup] = {}
+    setups: dict[float, Setup] = {}
     remarks: dict[str, float] = {}
     fewest = float("inf")
 
     def sample(value: float, numbers: range) -> Sequence[Sequence[float]]:
         nonlocal fewest
-        if value not in plans:
-            plans[value], said = short_setup(scenario_at(value), seed, figures)
+        if value not in setups:
+            setups[value], said = short_setup(scenario_at(value), seed, figures)
             for one in said:
                 remarks.setdefault(one, value)
-        groups = [[Task(plans[value], number) for number in numbers]]
+        groups = [[Task(setups[value], number) for number in numbers]]
         [found] = simulate_groups(groups, reduce, seed, executor)
         fewest = min(fewest, *(one[-1] for one in found))
         return [one[:-1] for one in found]

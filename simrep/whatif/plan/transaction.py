@@ -72,13 +72,13 @@ def largest_transaction(
     seed = scenario.run.seed if chosen is None else chosen
     executor = options.get("executor")
     reduce = partial(_stall, name=table.name)
-    plans: dict[float, Setup] = {}
+    setups: dict[float, Setup] = {}
 
     def sample(rows: float, numbers: range) -> Sequence[Sequence[float]]:
-        if rows not in plans:
+        if rows not in setups:
             changed = with_value(base, f"workload.scheduled.{position}.rows", int(rows))
-            plans[rows] = setup_of(changed)
-        groups = [[Task(plans[rows], number) for number in numbers]]
+            setups[rows] = setup_of(changed)
+        groups = [[Task(setups[rows], number) for number in numbers]]
         [found] = simulate_groups(groups, reduce, seed, executor)
         return found
 

@@ -132,11 +132,11 @@ def sensitivity(
     design = None
     if factors:
         design = design_of(method, len(factors), points, seed)
-        plans = [_plan_at(loaded, factors, shares) for shares in design.shares]
+        setups = [_setup_at(loaded, factors, shares) for shares in design.shares]
         least = _FEWEST * design.block
-        values, complete = collected(simulated.means(plans, min(repeats, points)), least=least)
+        values, complete = collected(simulated.means(setups, min(repeats, points)), least=least)
         if complete:
-            again = simulated.echoes(plans[:: design.block][:repeats])
+            again = simulated.echoes(setups[:: design.block][:repeats])
             echoes, complete = collected(again, least=0)
         values = values[: len(values) // design.block * design.block]
     block = 1 if design is None else design.block
@@ -176,7 +176,7 @@ def sensitivity(
 
 
 class _Simulated:
-    """Simulates plans with common random numbers, and counts what is done."""
+    """Simulates setups with common random numbers, and counts what is done."""
 
     def __init__(
         self,
@@ -209,22 +209,22 @@ class _Simulated:
             yield found
 
     def nudged(self, setup: Setup, number: int) -> Setup:
-        """The plan a hair off, for a repetition with other random numbers."""
+        """The setup a hair off, for a repetition with other random numbers."""
         return nudged(setup, self._seed, number)
 
     def runs(self, setup: Setup) -> list[Task]:
         """The replications of a point."""
         return [Task(setup, number) for number in range(self._replications)]
 
-    def means(self, plans: Sequence[Setup], more: int) -> Any:
-        """The mean of the figure, plan by plan."""
-        for found in self.figures([self.runs(setup) for setup in plans], more):
+    def means(self, setups: Sequence[Setup], more: int) -> Any:
+        """The mean of the figure, setup by setup."""
+        for found in self.figures([self.runs(setup) for setup in setups], more):
             yield fmean(values[0] for values in found)
 
-    def echoes(self, plans: Sequence[Setup]) -> Any:
-        """The same of plans a hair off, with other random numbers."""
+    def echoes(self, setups: Sequence[Setup]) -> Any:
+        """The same of setups a hair off, with other random numbers."""
         numbers = range(self._replications, 2 * self._replications)
-        groups = [[Task(self.nudged(one, n), n) for n in numbers] for one in plans]
+        groups = [[Task(self.nudged(one, n), n) for n in numbers] for one in setups]
         for found in self.figures(groups):
             yield fmean(values[0] for values in found)
 
@@ -238,11 +238,11 @@ def _at_the_ends(
     more: int,
 ) -> _Ends:
     """The scenario itself, repeatedly, and every factor at both ends of its range."""
-    plans = [
+    setups = [
         varied(scenario, {one.path: one.range.at(share)})
         for one, share in product(candidates, (0.0, 1.0))
     ]
-    groups = [simulated.runs(setup) for setup in (base, *plans)]
+    groups = [simulated.runs(setup) for setup in (base, *setups)]
     groups.append([Task(simulated.nudged(base, number), number) for number in range(repeats)])
     first, *found, noise = simulated.figures(groups, more)
     means = [fmean(values[0] for values in runs) for runs in found]
@@ -261,7 +261,7 @@ def _spread(pairs: Sequence[tuple[float, float]]) -> float:
     return sqrt(fmean((a - b) ** 2 for a, b in pairs) / 2.0) if pairs else 0.0
 
 
-def _plan_at(scenario: Scenario, factors: Sequence[Input], shares: NDArray[np.float64]) -> Setup:
+def _setup_at(scenario: Scenario, factors: Sequence[Input], shares: NDArray[np.float64]) -> Setup:
     return varied(
         scenario,
         {one.path: one.range.at(float(share)) for one, share in zip(factors, shares, strict=True)},

@@ -90,7 +90,7 @@ def _takes(scenario: Scenario, value: float, path: str) -> bool:
 
 
 def varied(scenario: Scenario, values: Mapping[str, float]) -> Setup:
-    """The plan of a scenario with some numbers changed, by their paths.
+    """The setup of a scenario with some numbers changed, by their paths.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def varied(scenario: Scenario, values: Mapping[str, float]) -> Setup:
 
 
 def nudged(setup: Setup, seed: int, number: int) -> Setup:
-    """The plan with all costs and delays a thousandth off, at most.
+    """The setup with all costs and delays a thousandth off, at most.
 
     That moves no answer by itself; but clients may fall into step in another way, as with other
     random numbers.
