@@ -159,5 +159,5 @@ class Galera(Model):
     def _server(self, index: int) -> GaleraServer:
         """Start the server of a node."""
         cluster, options, costs = self._cluster, self._options, self._costs
-        node = self._parts(cluster, index).node(options, costs, self._members[index])
-        return GaleraServer(cluster, node, options, costs, self._stream_numbers)
+        parts = self._parts(cluster, index)
+        return GaleraServer(parts, self._members[index], options, costs, self._stream_numbers)

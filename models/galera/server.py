@@ -8,15 +8,14 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract.cluster import Cluster
 from simrep.kernel.clock import Clock
 from simrep.models.galera.gcomm.view import View
 from simrep.workload.laps import Lap
-from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
 
+from .group import GroupMember
 from .load_data import split_load_data
-from .node import GaleraNode
+from .node import Parts
 from .options import GaleraCosts, GaleraOptions
 from .status import status
 from .streaming import Streams
@@ -34,11 +33,12 @@ class GaleraServer:
 
     Parameters
     ----------
-    cluster : Cluster
-    node : GaleraNode
+    parts : Parts
+        Of its node, made for this life of it.
+    member : GroupMember
+        Its connection to the group.
     options : GaleraOptions
     costs : GaleraCosts
-
     numbers : iterator of int
         Numbers for streaming transactions.
 
@@ -50,25 +50,21 @@ class GaleraServer:
 
     def __init__(
         self,
-        cluster: Cluster,
-        node: GaleraNode,
+        parts: Parts,
+        member: GroupMember,
         options: GaleraOptions,
         costs: GaleraCosts,
         numbers: Iterator[int],
     ) -> None:
-        self.node = node
+        self.node = node = parts.node(options, costs, member)
         self.synced = True
         self._primary = True
-        self._clock = cluster.clock
+        self._clock = parts.clock
         self._options = options
         self._streams = Streams(node, options, costs, numbers)
         # Only where servers come and go must they know whom they serve.
-        self._open: dict[LocalTransaction, None] | None = {} if cluster.changes else None
-        self._sessions = Sessions(
-            cluster.clock,
-            node.host,
-            cluster.client_hosts[node.index],
-            cluster.client_delays_s[node.index],
+        self._open: dict[LocalTransaction, None] | None = {} if parts.cluster.changes else None
+        self._sessions = parts.sessions(
             node.locks,
             costs.of_sessions(),
             begin=LocalTransaction if self._open is None else self._begin,

@@ -84,8 +84,7 @@ class _WatchedFlowControl(FlowControl):
 
     def _released(self, wait: tuple[Call, Any]) -> None:
         call, argument = wait
-        self._line.cut()
-        self._line.go(argument)
+        self._line.release(argument)
         call(argument)
 
     def _period(self) -> Holder:
@@ -149,15 +148,13 @@ class _WatchedConsistency(Consistency):
     def _go_on(self, wait: tuple[Any, Call, Any]) -> None:
         item, call, argument = wait
         self._going = item
-        self._prepares.cut()
-        self._prepares.go(item)
+        self._prepares.release(item)
         call(argument)
 
     def begin(self, transaction: Transaction, *, in_order: bool) -> Generator[Event, Any, None]:
         self._begins.wait(transaction)
         yield from super().begin(transaction, in_order=in_order)
-        self._begins.cut()
-        self._begins.go(transaction)
+        self._begins.release(transaction)
 
 
 class _WatchedSending(Sending):

@@ -18,7 +18,6 @@ from simrep.server.host import Host
 from simrep.server.storage import Binlog, Disk
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
-from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
 
 from .binlog_cache import FullCache
@@ -205,14 +204,9 @@ class MysqlServer:
         # What is left when the engine has committed: an fsync of the redo log, or to be woken.
         flushes_last = isinstance(self.pipeline, (RedoCommit, SerialCommit))
         self._last_lap = Lap.FLUSH if flushes_last else Lap.COMMIT
-        self.sessions = Sessions(
-            clock,
-            host,
-            cluster.client_hosts[index],
-            cluster.client_delays_s[index],
+        self.sessions = parts.sessions(
             self.locks,
             costs.of_sessions(),
-            begin=OpenTransaction,
             commit=self._commit,
             prepare=prepare,
             before_begin=before_begin,

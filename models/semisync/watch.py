@@ -58,7 +58,6 @@ class _WatchedAcknowledgements(Acknowledgements):
 
     def _over(self, wait: tuple[int, Call, Any]) -> None:
         position, call, argument = wait
-        self._line.cut()
-        self._line.go(argument)
+        self._line.release(argument)
         self._waited_for.pop(position, None)
         call(argument)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar, overload
 
 from simrep.contract.cluster import Cluster
+from simrep.kernel.clock import Clock
 from simrep.kernel.order import OrderedGate, WatchedGate
 from simrep.kernel.watch import NO_LAP, Holder, Line, NoLine, Watch
 from simrep.measure.units import amount, duration, size
@@ -26,6 +27,7 @@ from simrep.server.storage import Disk, RedoLog
 from simrep.server.thread import Thread
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
+from simrep.workload.session import SessionCosts, Sessions
 from simrep.workload.transaction import Transaction
 
 __all__ = ["HELD", "HeardMesh", "Parts", "WatchedParts", "describe", "named", "parts_of", "who"]
@@ -92,6 +94,25 @@ class Parts:
         self.clock = cluster.clock
         self.name = cluster.names[index]
 
+    def sessions(
+        self,
+        locks: LockTable,
+        costs: SessionCosts,
+        *,
+        begin: Callable[[Clock], Any] = OpenTransaction,
+        **how: Any,
+    ) -> Sessions[Any]:
+        """The connections of its clients; ``how`` as in ``Sessions``."""
+        cluster, index = self.cluster, self.index
+        hosts = cluster.hosts[index], cluster.client_hosts[index]
+        delay_s = cluster.client_delays_s[index]
+        return Sessions(self.clock, *hosts, delay_s, locks, costs, begin=begin, **how)
+
+    def on_message(self, handle: Callable[[Any], object]) -> None:
+        """Messages for the node are handed to ``handle(message)`` as soon as they arrive."""
+        network = self.cluster.network
+        network.on_receive(self.index, network.handler(self.index, handle))
+
     def locks(self) -> LockTable:
         """Row locks."""
         return LockTable(self.clock)
@@ -133,7 +154,9 @@ class Parts:
         doing = "writing and syncing the redo log"
         return self.stage(write, "redo", doing=doing, lap=Lap.FLUSH, title="redo log")
 
-    def gate(self, station: str, at: Callable[[int], Any], *, lap: int = NO_LAP) -> OrderedGate:
+    def gate(
+        self, station: str, at: Callable[[int], Any], *, doing: str = "", lap: int = NO_LAP
+    ) -> OrderedGate:
         """A gate in the order of positions.
 
         Parameters
@@ -141,10 +164,12 @@ class Parts:
         station : str
         at : callable
             ``at(position)``: what has this position; None if that is not known.
+        doing : str
+            What whoever has entered does until it leaves.
         lap : int
             Which stage of a latency it is to wait for one's turn.
         """
-        del station, at, lap
+        del station, at, doing, lap
         return OrderedGate()
 
     def line(self, station: str, holder: Callable[[], Holder], **how: Any) -> Line:
@@ -192,7 +217,9 @@ class WatchedParts(Parts):
         )
         return WatchedStage(line, self.clock, serve, f"{self.name}/{name}", **how)
 
-    def gate(self, station: str, at: Callable[[int], Any], *, lap: int = NO_LAP) -> OrderedGate:
+    def gate(
+        self, station: str, at: Callable[[int], Any], *, doing: str = "", lap: int = NO_LAP
+    ) -> OrderedGate:
         """See ``Parts.gate``."""
 
         def holder() -> Holder:
@@ -201,7 +228,11 @@ class WatchedParts(Parts):
                 return Holder(f"number {gate.next}, which has not arrived")
             return describe(self.name, item)
 
-        gate = WatchedGate(self.line(station, holder, who=lambda n: who(at(n) or n), lap=lap))
+        def waits(position: int) -> tuple[Hashable, ...]:
+            return who(at(position) or position)
+
+        line = self.line(station, holder, who=waits, doing=doing, lap=lap)
+        gate = _ServingGate(line)
         return gate
 
     def line(self, station: str, holder: Callable[[], Holder], **how: Any) -> Line:
@@ -217,6 +248,24 @@ class WatchedParts(Parts):
         assert isinstance(mesh, HeardMesh)
         line = self.line(station, lambda: mesh.silent(line.since_s), lap=Lap.ORDER)
         return line
+
+
+class _ServingGate(WatchedGate):
+    """Who enters is served until it leaves."""
+
+    def enter(self, position: int, call: Callable[[Any], object], argument: Any = None) -> None:
+        super().enter(position, self._serve, (position, call, argument))
+
+    def _serve(self, entry: tuple[int, Callable[[Any], object], Any]) -> None:
+        position, call, argument = entry
+        self._line.serve([position])
+        call(argument)
+
+    def leave(self, _position: int = 0) -> None:
+        self._line.leave()
+        super().leave()
+
+    enter_local, skip = enter, leave
 
 
 class HeardMesh(Mesh):

@@ -248,6 +248,11 @@ class Line:
                 self._record(now, ended=ended)
             self.since_s = now
 
+    def release(self, item: Any) -> None:
+        """What is waited for ends now, and with it the wait of one of them."""
+        self.cut()
+        self.go(item)
+
     def serve(self, items: list[Any]) -> None:
         """A station that serves groups begins with one."""
         for item in items:
@@ -308,3 +313,6 @@ class NoLine(Line):
 
     def cut(self, *, ended: bool = True) -> None:
         """See ``Line.cut``."""
+
+    def release(self, item: Any) -> None:
+        """See ``Line.release``."""

@@ -8,7 +8,12 @@ The servers of a product
     ``Recognition`` tells by the files and counters of a server (``ServerReading``) whether the
     model stands for it (``Evidence``), and what follows: ``ServerRelease``, ``Clue``.
 What servers are made of
-    ``Sessions`` run the statements of clients under the row locks of a ``LockTable``.
+    ``Sessions`` run the statements of clients under the row locks of a ``LockTable``; a ``RedoLog``
+    groups what is to be durable on a ``Disk``.
+What explanations are told
+    ``parts_of`` makes what somebody may have to wait for, watched if somebody wants an explanation;
+    ``Parts`` and ``WatchedParts`` are there to be inherited from. ``Lap`` names the stages that a
+    transaction marks, ``MessageText`` says what a message is, ``Holder`` whom a station waits for.
 """
 
 from simrep.contract.cluster import Cluster
@@ -16,9 +21,13 @@ from simrep.contract.model import Change, Leader, Model, SessionTable, Setup
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
+from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, SimrepError
 from simrep.kernel.chronicle import MessageText
+from simrep.kernel.watch import Holder
 from simrep.server.locks import LockTable
+from simrep.server.storage import Disk, RedoLog
+from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import SessionCosts, Sessions
 from simrep.workload.transaction import Transaction
@@ -27,16 +36,21 @@ __all__ = [
     "Change",
     "Clue",
     "Cluster",
+    "Disk",
     "Evidence",
     "FileEntry",
+    "Holder",
+    "Lap",
     "Leader",
     "LockTable",
     "MessageText",
     "Model",
     "OpenTransaction",
+    "Parts",
     "Place",
     "Quantity",
     "Recognition",
+    "RedoLog",
     "ScenarioError",
     "ServerBranch",
     "ServerReading",
@@ -47,5 +61,7 @@ __all__ = [
     "Setup",
     "SimrepError",
     "Transaction",
+    "WatchedParts",
     "find_model",
+    "parts_of",
 ]
