@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from simrep.contract.cluster import Cluster
 from simrep.kernel.trace import TraceEvent
 from simrep.models.galera import Galera
-from simrep.models.galera.options import GaleraCosts, GaleraOptions
-from tests.wired import Attempt, Wired, free, updates
+from simrep.testing import Attempt, WiredCluster, updates
 
 __all__ = ["Attempt", "GaleraCluster", "History", "Order", "updates"]
 
@@ -35,33 +33,19 @@ class History:
     """Place in the trace of (event, sequence number)."""
 
 
-class GaleraCluster(Wired):
+class GaleraCluster(WiredCluster):
     """A Galera cluster.
 
     Parameters
     ----------
     delays_s : matrix of float
         One-way delays in seconds.
-    options, costs : mapping, optional
-        Options in the product's spelling; costs that are not 0.
     **how
-        See ``Wired``.
+        See ``WiredCluster``.
     """
 
-    def __init__(
-        self,
-        delays_s: Sequence[Sequence[float]],
-        *,
-        options: Mapping[str, Any] | None = None,
-        costs: Mapping[str, float] | None = None,
-        **how: Any,
-    ) -> None:
-        self._options = GaleraOptions(**options or {})
-        self._costs = GaleraCosts(**free(GaleraCosts) | dict(costs or {}))
-        super().__init__(delays_s, **how)
-
-    def _build(self, cluster: Cluster) -> Galera:
-        return Galera(cluster, self._options, self._costs)
+    def __init__(self, delays_s: Sequence[Sequence[float]], **how: Any) -> None:
+        super().__init__(Galera, delays_s, **how)
 
     @property
     def quiet(self) -> bool:

@@ -9,9 +9,22 @@ from unittest.mock import patch
 
 from hypothesis import strategies as st
 
+from simrep.testing.strategies import scenarios
 from tests.clusters import GaleraCluster, updates
 
-__all__ = ["HOT_ROWS", "SMALL_BYTES", "Case", "Delays", "Load", "Look", "cases", "delays", "loads"]
+__all__ = [
+    "HOT_ROWS",
+    "SMALL_BYTES",
+    "Case",
+    "Delays",
+    "Load",
+    "Look",
+    "cases",
+    "delays",
+    "galera_options",
+    "galera_scenarios",
+    "loads",
+]
 
 HOT_ROWS = ("hot", 0), ("hot", 1), ("hot", 2)
 SMALL_BYTES, LARGE_BYTES = 100, 150_000  # the larger one travels in five messages
@@ -181,3 +194,34 @@ def cases(draw: st.DrawFn) -> Case:
         loads=draw(loads(size)),
         report_every=draw(st.sampled_from([2, 5, 128])),
     )
+
+
+# -- scenarios as a file would hold them -----------------------------------------------------------
+
+
+@st.composite
+def galera_options(draw: st.DrawFn) -> dict[str, Any]:
+    """Windows, flow control and appliers, tight ones too."""
+    window = draw(st.sampled_from([1, 2, 4, 10, 512]))
+    return {
+        "evs.send_window": window,
+        "evs.user_send_window": min(window, draw(st.sampled_from([1, 2, 4, 512]))),
+        "evs.use_aggregate": draw(st.booleans()),
+        "gcs.fc_limit": draw(st.sampled_from([1, 4, 16, 100])),
+        "gcs.fc_factor": draw(st.sampled_from([0.5, 1.0])),
+        "wsrep_slave_threads": draw(st.integers(1, 8)),
+        "wsrep_retry_autocommit": draw(st.integers(0, 2)),
+        "innodb_flush_log_at_trx_commit": draw(st.integers(0, 2)),
+        "commit_monitor_through_flush": draw(st.booleans()),
+    }
+
+
+@st.composite
+def galera_scenarios(draw: st.DrawFn, most_nodes: int = 5) -> dict[str, Any]:
+    """A cluster whose nodes are in segments, with a fixed number of transactions."""
+    content = draw(scenarios("galera", options=galera_options(), nodes=(2, most_nodes)))
+    names = content["cluster"]["nodes"]
+    return {
+        **content,
+        "node": [{"name": name, "segment": draw(st.integers(0, 1))} for name in names],
+    }

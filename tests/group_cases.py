@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 from hypothesis import strategies as st
 
+from simrep.testing import reads, updates
 from tests.galera_cases import Delays, Load, Look, delays, loads
 from tests.group_clusters import GroupReplicationCluster
-from tests.wired import reads, updates
 
 __all__ = ["GroupCase", "group_cases"]
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple, cast
 
-from simrep.contract.cluster import Cluster
 from simrep.kernel.streams import Streams
 from simrep.models.group_replication import GroupReplication
 from simrep.models.group_replication.certifier import Snapshot
-from simrep.models.group_replication.options import GroupReplicationCosts, GroupReplicationOptions
+from simrep.models.group_replication.options import GroupReplicationOptions
+from simrep.testing import WiredCluster
 from simrep.workload.transaction import Transaction
-from tests.wired import Wired, free
 
 __all__ = [
     "QUIET_S",
@@ -60,7 +59,7 @@ class GroupHistory:
         return [one for one in self.certified if one.passed]
 
 
-class GroupReplicationCluster(Wired):
+class GroupReplicationCluster(WiredCluster):
     """A group.
 
     Parameters
@@ -70,7 +69,7 @@ class GroupReplicationCluster(Wired):
     options, costs : mapping, optional
         Options in the product's spelling, or without ``group_replication_``; costs that are not 0.
     **how
-        See ``Wired``.
+        See ``WiredCluster``.
     """
 
     model: GroupReplication
@@ -83,13 +82,10 @@ class GroupReplicationCluster(Wired):
         costs: Mapping[str, float] | None = None,
         **how: Any,
     ) -> None:
-        self._options = GroupReplicationOptions(**_spelled(options or {}))
-        nothing = free(GroupReplicationCosts) | {"compression_ratio": 1.0, "disk_mb_per_s": 1e9}
-        self._costs = GroupReplicationCosts(**nothing | dict(costs or {}))
-        super().__init__(delays_s, **how)
-
-    def _build(self, cluster: Cluster) -> GroupReplication:
-        return GroupReplication(cluster, self._options, self._costs)
+        uncompressed = {"compression_ratio": 1.0} | dict(costs or {})
+        super().__init__(
+            GroupReplication, delays_s, options=_spelled(options or {}), costs=uncompressed, **how
+        )
 
     @property
     def quiet(self) -> bool:

@@ -13,7 +13,7 @@ from simrep.models.mysql.options import ServerCosts
 from simrep.models.semisync.options import SemisyncCosts
 from simrep.runs.result import Result
 from simrep.runs.schedule import ScheduledRecord
-from tests.wired import free
+from simrep.testing import free
 
 __all__ = [
     "MODELS",
@@ -56,9 +56,8 @@ def large_scenario(
 ) -> dict[str, Any]:
     """A client that updates rows of its own without a pause, and a large transaction after 1 s."""
     nothing = free(COSTS[model])
-    for cost, value in (("compression_ratio", 1.0), ("disk_mb_per_s", 1e9)):
-        if cost in nothing:
-            nothing[cost] = value
+    if model == "group_replication":
+        nothing["compression_ratio"] = 1.0
     cluster: dict[str, Any] = {
         "model": model,
         "nodes": nodes,

@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from simrep.contract.cluster import Cluster
 from simrep.models.semisync import Semisync
-from simrep.models.semisync.options import SemisyncCosts, SemisyncOptions
-from tests.wired import Wired, free
+from simrep.testing import WiredCluster
 
 __all__ = ["SemisyncCluster"]
 
 
-class SemisyncCluster(Wired):
+class SemisyncCluster(WiredCluster):
     """The first node is the source.
 
     Parameters
     ----------
     delays_s : matrix of float
         One-way delays in seconds.
-    options, costs : mapping, optional
-        Options in the product's spelling; costs that are not 0.
     **how
-        See ``Wired``.
+        See ``WiredCluster``.
     """
 
-    def __init__(
-        self,
-        delays_s: Sequence[Sequence[float]],
-        *,
-        options: Mapping[str, Any] | None = None,
-        costs: Mapping[str, float] | None = None,
-        **how: Any,
-    ) -> None:
-        self._options = SemisyncOptions(**options or {})
-        nothing = free(SemisyncCosts) | {"disk_mb_per_s": 1e9}
-        self._costs = SemisyncCosts(**nothing | dict(costs or {}))
-        super().__init__(delays_s, **how)
-
-    def _build(self, cluster: Cluster) -> Semisync:
-        return Semisync(cluster, self._options, self._costs)
+    def __init__(self, delays_s: Sequence[Sequence[float]], **how: Any) -> None:
+        super().__init__(Semisync, delays_s, **how)
 
     @property
     def quiet(self) -> bool:

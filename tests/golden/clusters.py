@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from simrep.contract.model import Change
+from simrep.testing import WiredCluster, reads, updates
 from tests.clusters import GaleraCluster
 from tests.group_clusters import GroupReplicationCluster, multi_primary
 from tests.semisync_clusters import SemisyncCluster
 from tests.streams import large
-from tests.wired import Wired, reads, updates
 
 __all__ = ["CLUSTERS", "Golden", "pin"]
 
@@ -352,7 +352,7 @@ def groups_that_follow_each_other_in_mariadb() -> SemisyncCluster:
     return cluster
 
 
-CLUSTERS: dict[str, Callable[[], Wired]] = {
+CLUSTERS: dict[str, Callable[[], WiredCluster]] = {
     build.__name__: build
     for build in (
         one_writer_behind_a_slow_link,

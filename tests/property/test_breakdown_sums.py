@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from simrep.runs.run import run
 from simrep.scenario.options import versions
+from simrep.testing.strategies import scenarios
 from simrep.workload.laps import LAPS
-from tests.strategies import galera_options, networks, workloads
+from tests.galera_cases import galera_options
 
 servers = st.fixed_dictionaries(
     {
@@ -45,31 +46,31 @@ ONE_WRITER = {"asynchronous", "semisync"}
 @st.composite
 def cases(draw: st.DrawFn, model: str) -> dict[str, Any]:
     """Several nodes, clients near or far, a warm-up or none."""
-    names = ["n1", "n2", "n3"]
-    workload = draw(workloads(names[:1] if model in ONE_WRITER else names))
+    version = draw(st.sampled_from(sorted(versions("simrep.models", model))))
+    chosen = options[model]
+    if model == "group_replication" and version.startswith("mysql-5.7"):
+        chosen = chosen.map(lambda all_of_them: _without(all_of_them, SINCE_8_0))
+    content = draw(
+        scenarios(
+            model,
+            options=chosen,
+            costs=st.fixed_dictionaries({"client_us": st.sampled_from([0.0, 50.0])}),
+            nodes=(3, 3),
+            writers=1 if model in ONE_WRITER else None,
+            duration_s=0.3,
+        )
+    )
+    content["cluster"]["version"] = version
+    workload = content["workload"]
     workload["class"] += [{"name": "read", "statements": 0, "reads": 2, "autocommit": False}]
     if draw(st.booleans()):
         workload |= {"client": "own", "client_rtt_ms": draw(st.sampled_from([0.0, 3.0]))}
-    version = draw(st.sampled_from(sorted(versions("simrep.models", model))))
-    chosen = draw(options[model])
-    if model == "group_replication" and version.startswith("mysql-5.7"):
-        chosen = {name: value for name, value in chosen.items() if name not in SINCE_8_0}
-    # Retries of two deadlocked clients may meet again for ever: only time ends such a run.
-    del workload["transactions_per_client"]
-    times = {"duration_s": 0.5, "warmup_s": draw(st.sampled_from([0.0, 0.1]))}
-    return {
-        "cluster": {
-            "model": model,
-            "nodes": names,
-            "machine": {"cores": draw(st.integers(1, 4))},
-            "version": version,
-            "options": chosen,
-            "costs": {"client_us": draw(st.sampled_from([0.0, 50.0]))},
-        },
-        "network": draw(networks(names)),
-        "workload": workload,
-        "run": {"seed": draw(st.integers(0, 1000)), **times},
-    }
+    content["run"]["warmup_s"] = draw(st.sampled_from([0.0, 0.1]))
+    return content
+
+
+def _without(values: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 @pytest.mark.slow

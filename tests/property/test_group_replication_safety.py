@@ -10,10 +10,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from simrep.testing import Attempt, updates
 from tests.galera_cases import HOT_ROWS
 from tests.group_cases import GroupCase, group_cases
 from tests.group_clusters import Certified, GroupHistory, GroupReplicationCluster, multi_primary
-from tests.wired import Attempt, updates
 
 
 @settings(max_examples=110)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from simrep.testing import WiredCluster, updates
 from simrep.workload.transaction import LongTransaction, Statement, Transaction
 from tests.clusters import GaleraCluster
 from tests.group_clusters import GroupReplicationCluster, multi_primary
-from tests.wired import Wired, updates
 
 EXAMPLES = settings(max_examples=40)
 
@@ -74,40 +74,40 @@ loads = st.builds(
 )
 
 
-def galera() -> Wired:
+def galera() -> WiredCluster:
     options = {"wsrep_slave_threads": 4, "innodb_lock_wait_timeout": 1}
     return GaleraCluster(DELAYS_S, options=options, costs={**COSTS, "certify_key_us": 1.0})
 
 
-def group() -> Wired:
+def group() -> WiredCluster:
     options = multi_primary(innodb_lock_wait_timeout=1)
     return GroupReplicationCluster(
         DELAYS_S, options=options, costs={**COSTS, "certify_row_us": 1.0}
     )
 
 
-def ran(make: Callable[[], Wired], clients: list[Load], *, listed: bool) -> Wired:
+def ran(make: Callable[[], WiredCluster], clients: list[Load], *, listed: bool) -> WiredCluster:
     cluster = make()
     for number, load in enumerate(clients):
         cluster.client(load.transactions(number, listed=listed), begin_s=load.begin_s)
     return cluster.run()
 
 
-def told(cluster: Wired) -> list[Any]:
+def told(cluster: WiredCluster) -> list[Any]:
     return [
         (one.transaction.client, one.began_s, one.ended_s, one.committed)
         for one in cluster.attempts
     ]
 
 
-def happened(cluster: Wired) -> list[Any]:
+def happened(cluster: WiredCluster) -> list[Any]:
     return [(one.time_s, one.node, one.what, one.seqno) for one in cluster.trace.events]
 
 
 @pytest.mark.parametrize("make", [galera, group])
 @EXAMPLES
 @given(st.lists(loads, min_size=2, max_size=5))
-def test_every_event_is_the_same(make: Callable[[], Wired], clients: list[Load]) -> None:
+def test_every_event_is_the_same(make: Callable[[], WiredCluster], clients: list[Load]) -> None:
     by_range = ran(make, clients, listed=False)
     listed = ran(make, clients, listed=True)
     assert told(by_range) == told(listed)

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from simrep.testing.strategies import networks, workloads
 from tests.server_runs import Quiet, until_quiet
-from tests.strategies import networks, workloads
 
 EXAMPLES = settings(max_examples=100)
 

@@ -9,14 +9,14 @@ from simrep.measure.blockage import blockages, causes
 from simrep.runs.replication import simulate
 from simrep.runs.story import Follow
 from simrep.scenario import load
-from tests.strategies import scenarios
+from tests.galera_cases import galera_scenarios
 
 US = 1e-6
 
 
 @pytest.mark.slow
 @settings(max_examples=40)
-@given(content=scenarios())
+@given(content=galera_scenarios())
 def test_a_run_that_is_watched_or_followed_is_the_same_and_adds_up(content):
     loaded = load(content)
     plain = simulate(loaded, loaded.run.seed, trace=True)

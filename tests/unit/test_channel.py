@@ -11,9 +11,9 @@ from simpy.events import Event
 from simrep.contract.cluster import Cluster
 from simrep.models.mysql.applier_options import ApplierCosts, ApplierOptions
 from simrep.models.mysql.channel import Channel
-from simrep.models.mysql.server import Parts
+from simrep.models.mysql.server import MysqlServer, Parts
+from simrep.testing import WiredCluster, updates
 from simrep.workload.transaction import Statement, Transaction
-from tests.wired import Wired, free, updates
 
 APPLY_S, FSYNC_S = 0.010, 0.002
 EVENTS, BYTES = 5, 300
@@ -39,7 +39,20 @@ class Change:
         raise AssertionError
 
 
-class Replica(Wired):
+class Server:
+    """A server that knows clients, and a channel that is put to it."""
+
+    Options, Costs = ApplierOptions, ApplierCosts
+
+    def __init__(self, cluster: Cluster, options: ApplierOptions, costs: ApplierCosts) -> None:
+        self.options, self.costs = options, costs
+        self.server = Parts(cluster, 0).server(options, costs, log_bin=True)
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        return self.server.sessions.transact(transaction)
+
+
+class Replica(WiredCluster):
     """One server that applies, and what it has done when.
 
     Attributes
@@ -57,25 +70,13 @@ class Replica(Wired):
     ) -> None:
         # Without a binary log's fsync of its own, unless a test wants it.
         how = {"sync_binlog": 0, "innodb_flush_log_at_trx_commit": 0, **options}
-        self._options = ApplierOptions(**how)
-        nothing = free(ApplierCosts) | {"disk_mb_per_s": 1e9, "apply_us": APPLY_S * 1e6}
-        self._costs = ApplierCosts(**nothing | dict(costs or {}))
-        self._after_apply = after_apply
+        applying = {"apply_us": APPLY_S * 1e6} | dict(costs or {})
+        super().__init__(Server, [[0.0]], options=how, costs=applying, cores=64)
         self.written: dict[int, float] = {}
-        super().__init__([[0.0]], cores=64)
-
-    def _build(self, cluster: Cluster) -> Any:
-        self.server = Parts(cluster, 0).server(self._options, self._costs, log_bin=True)
+        self.server: MysqlServer = self.model.server
         self.channel = Channel(
-            self.server, self._options, self._costs, after_apply=self._after_apply
+            self.server, self.model.options, self.model.costs, after_apply=after_apply
         )
-        return self
-
-    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        return self.server.sessions.transact(transaction)
-
-    def counters(self) -> Mapping[str, Mapping[str, float]]:
-        return {"n1": self.server.counters()}
 
     @property
     def quiet(self) -> bool:
@@ -172,7 +173,7 @@ def test_changes_commit_like_clients_do_and_share_their_fsyncs() -> None:
         sync_binlog=1,
         innodb_flush_log_at_trx_commit=1,
     ).feed(8)
-    counters = replica.counters()["n1"]
+    counters = replica.server.counters()
     assert counters["Binlog_commits"] == counters["Handler_commit"] == 8
     # The first goes alone, the others together after it, each group with two fsyncs.
     assert counters["Binlog_group_commits"] == 2

@@ -11,12 +11,12 @@ from simrep.errors import ScenarioError
 from simrep.runs.run import run
 from simrep.scenario import load
 from simrep.scenario.options import versions
+from simrep.testing import reads, updates
 from simrep.workload.transaction import Statement, Transaction
 from tests.group_clusters import QUIET_S, GroupReplicationCluster, calm_group, latencies
 from tests.groups import symmetric
 from tests.small_scenario import problem, small
 from tests.theory.closed_forms import slot_delivery_s
-from tests.wired import reads, updates
 
 HOP_S = 0.01
 COMMIT_S = 4 * HOP_S

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from simrep.testing import updates
 from simrep.workload.transaction import Statement, Transaction
 from tests.group_clusters import QUIET_S, calm_group, latencies
 from tests.groups import symmetric
-from tests.wired import updates
 
 HOP_S = 0.01
 COMMIT_S = 4 * HOP_S

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from simrep.testing import reads, updates
 from simrep.workload.transaction import Transaction
 from tests.group_clusters import QUIET_S, GroupReplicationCluster, calm_group
 from tests.groups import symmetric
-from tests.wired import reads, updates
 
 HOP_S = 0.01
 APPLY_S = 0.5

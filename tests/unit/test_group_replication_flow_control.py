@@ -12,9 +12,9 @@ from simrep.kernel.clock import Clock
 from simrep.models.group_replication.flow_control import FlowControl
 from simrep.models.group_replication.messages import Statistics
 from simrep.models.group_replication.options import GroupReplicationOptions
+from simrep.testing import updates
 from simrep.workload.transaction import Transaction
 from tests.group_clusters import GroupReplicationCluster, multi_primary
-from tests.wired import updates
 
 LIMIT = 25_000  # of both queues
 LEAST = 1250  # 5 % of it

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from simrep.testing import updates
 from simrep.workload.transaction import LongTransaction, Statement
 from tests.group_clusters import QUIET_S, GroupReplicationCluster, calm_group
 from tests.groups import symmetric
 from tests.large_scenario import ROW_BYTES, ROWS, large_scenario, outcome
-from tests.wired import updates
 
 GROUP = "group_replication"
 HOP_S = 0.01

@@ -20,7 +20,7 @@ from simrep.runs.build import build_cluster
 from simrep.runs.result import Result
 from simrep.runs.run import Replication, run, simulate
 from simrep.scenario import load, with_value
-from tests.strategies import scenarios
+from tests.galera_cases import galera_scenarios
 
 FIXED: dict[str, Any] = {
     "name": "small",
@@ -99,7 +99,7 @@ def test_every_machine_is_reported_once() -> None:
     }
 
 
-@given(scenarios(most_nodes=4))
+@given(galera_scenarios(most_nodes=4))
 @settings(max_examples=25)
 def test_nothing_is_lost_whatever_the_scenario(content: dict[str, Any]) -> None:
     scenario = load(content)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.scenario import Scenario, json_schema, load, with_value, with_values
+from tests.galera_cases import galera_scenarios
 from tests.small_scenario import problem, small
-from tests.strategies import scenarios
 
 WAN = """
 name = "three sites"
@@ -57,7 +57,7 @@ def test_what_a_scenario_says_can_be_loaded_again_as_json() -> None:
     assert again.workload.classes == scenario.workload.classes
 
 
-@given(scenarios())
+@given(galera_scenarios())
 @settings(max_examples=30)
 def test_any_scenario_survives_a_round_trip(content: dict[str, Any]) -> None:
     scenario = load(content)

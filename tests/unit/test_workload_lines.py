@@ -12,12 +12,12 @@ import simrep
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.models.mysql.options import ServerCosts
+from simrep.testing import free
 from simrep.workload.classes import Mix, TransactionClass
 from simrep.workload.clients import Arrivals, Clients, Scheduled, Workload
 from simrep.workload.keys import Keys
 from simrep.workload.transaction import Transaction
 from tests.stand_in import INSERT, Recorder, Server, played, transactions, workload_of
-from tests.wired import free
 
 
 # ------------------------------------------- an open loop over so many connections --
@@ -110,7 +110,7 @@ def test_the_time_in_line_is_the_clients() -> None:
                 "model": "standalone",
                 "nodes": 1,
                 "machine": {"cores": 64},
-                "costs": free(ServerCosts) | {"disk_mb_per_s": 1e9, "statement_us": 10_000.0},
+                "costs": free(ServerCosts) | {"statement_us": 10_000.0},
             },
             "workload": {"rate_tps": 50.0, "connections": 1},
             "run": {"duration_s": 400.0, "seed": 1},

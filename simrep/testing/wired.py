@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from simpy.events import Event
 
 from simrep.contract.cluster import Cluster
+from simrep.contract.model import Model
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace
@@ -19,11 +20,24 @@ from simrep.network.network import Network, Path
 from simrep.server.host import Host
 from simrep.workload.transaction import Statement, Transaction
 
-__all__ = ["Attempt", "Wired", "free", "reads", "updates"]
+__all__ = ["Attempt", "WiredCluster", "free", "reads", "updates"]
+
+
+_INFINITE = 1e9
 
 
 class Attempt(NamedTuple):
-    """A transaction that a client submitted, and how it ended; places are those in the trace."""
+    """A transaction that a client submitted, and how it ended.
+
+    Attributes
+    ----------
+    transaction : Transaction
+    began_s, ended_s : float
+        In simulated seconds.
+    committed : bool
+    began_at, ended_at : int
+        Places in the trace.
+    """
 
     transaction: Transaction
     began_s: float
@@ -33,15 +47,22 @@ class Attempt(NamedTuple):
     ended_at: int
 
 
-class Model(Protocol):
-    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]: ...
-
-    def counters(self) -> Mapping[str, Mapping[str, float]]: ...
-
-
 def free(costs: type[BaseModel]) -> dict[str, float]:
-    """Costs of a cluster on which only the network takes time."""
-    return dict.fromkeys(costs.model_fields, 0.0)
+    """Costs of a cluster on which only the network takes time.
+
+    All are zero, and speeds (``..._per_s``) as good as infinite; a cost that is neither and cannot
+    be zero, such as a ratio, keeps its default.
+    """
+    fields = costs.model_fields
+    nothing = {name: 0.0 for name, field in fields.items() if _may_be_zero(field)}
+    return nothing | {name: _INFINITE for name in fields if name.endswith("_per_s")}
+
+
+def _may_be_zero(field: FieldInfo) -> bool:
+    return not any(
+        getattr(bound, "gt", -1.0) >= 0.0 or getattr(bound, "ge", 0.0) > 0.0
+        for bound in field.metadata
+    )
 
 
 def updates(
@@ -53,9 +74,19 @@ def updates(
     size_bytes: int = 100,
     autocommit: bool = True,
 ) -> Transaction:
-    """Insert a row of its own, by which it can be told from all others, and update hot rows.
+    """A transaction that inserts a row of its own and updates hot rows.
 
-    Without autocommit every hot row is updated by a statement of its own.
+    Parameters
+    ----------
+    client, node, number : int
+        Its client, the node it is submitted to, and its number among those of the client. Its own
+        row, the first of ``keys``, is made of them: no other transaction has it.
+    hot : sequence of hashable
+        Rows that others may want as well.
+    size_bytes : int
+        Of the row events.
+    autocommit : bool
+        False: every hot row is updated by a statement of its own.
     """
     own = ("client", client, number)
     if autocommit:
@@ -77,7 +108,7 @@ def updates(
 
 
 def reads(client: int, node: int) -> Transaction:
-    """Read a row."""
+    """A transaction that reads a row."""
     return Transaction(client, node, "read", (Statement(1, 0),), (), 0, 0)
 
 
@@ -93,20 +124,25 @@ class _Watched:
 
     @property
     def rows_read(self) -> int:
+        """Asked for when the statement runs."""
         self._runs()
         return self._rows_read
 
 
-class Wired(ABC):
-    """A cluster, the clients on it and what they saw.
+class WiredCluster:
+    """A cluster of one model, the clients on it and what they saw.
 
     Parameters
     ----------
+    model : type of Model
     delays_s : matrix of float
-        One-way delays in seconds.
+        One-way delays in seconds, from row to column.
+    options, costs : mapping, optional
+        Options in the product's spelling; costs that are not zero.
     jitter_s, bytes_per_s : float
         Mean of an exponential jitter, and bandwidth, on every path.
     tcp : Tcp, optional
+        What connections do with large messages.
     segments, machines : sequence of int, optional
         Segment of every node, and the machine it runs on (by default one each).
     cores : int
@@ -114,6 +150,9 @@ class Wired(ABC):
     slice_s : float
         Time slice of the machines.
     names : sequence of str, optional
+        Of the nodes; by default n1, n2, ...
+    seed : int
+        Of everything that is random.
     traced : bool
         Whether there is a trace.
     changes : bool
@@ -121,14 +160,24 @@ class Wired(ABC):
 
     Attributes
     ----------
+    clock, network, trace, model
+        What it is made of.
+    attempts : list of Attempt
+        What clients have submitted, in the order in which it ended.
+    submitted : int
     ran : dict
         For every transaction, the place in the trace at which each of its statements ran last.
     """
 
+    model: Any
+
     def __init__(
         self,
+        model: type[Model],
         delays_s: Sequence[Sequence[float]],
         *,
+        options: Mapping[str, Any] | None = None,
+        costs: Mapping[str, float] | None = None,
         jitter_s: float = 0.0,
         bytes_per_s: float = float("inf"),
         tcp: Tcp | None = None,
@@ -166,7 +215,7 @@ class Wired(ABC):
             },
         )
         self.names = names
-        self.model = self._build(
+        self.model = model(
             Cluster(
                 clock=self.clock,
                 streams=streams,
@@ -178,21 +227,22 @@ class Wired(ABC):
                 client_delays_s=[0.0] * size,
                 trace=self.trace if traced else None,
                 changes=changes,
-            )
+            ),
+            model.Options(**options or {}),
+            model.Costs(**free(model.Costs) | dict(costs or {})),
         )
         self.attempts: list[Attempt] = []
         self.ran: dict[Transaction, dict[int, int]] = {}
         self.submitted = 0
         self._clients: list[Event] = []
 
-    @abstractmethod
-    def _build(self, cluster: Cluster) -> Model:
-        """Make the model."""
-
     @property
-    @abstractmethod
     def quiet(self) -> bool:
-        """Whether all nodes are done with everything that any of them has replicated."""
+        """Whether all nodes are done with everything that any of them has replicated.
+
+        To be overridden where a model tells; by default nobody waits for it.
+        """
+        return True
 
     def client(
         self,
@@ -201,7 +251,10 @@ class Wired(ABC):
         begin_s: float = 0.0,
         pause_s: Callable[[], float] | float = 0.0,
     ) -> None:
-        """A client that submits the transactions one after the other, from ``begin_s`` on."""
+        """Add a client that submits transactions one after the other, from ``begin_s`` on.
+
+        It pauses for ``pause_s`` seconds after each of them.
+        """
 
         def run() -> Generator[Event, Any, None]:
             yield self.clock.timeout(begin_s)
@@ -231,7 +284,13 @@ class Wired(ABC):
         )
 
     def run(self, limit_s: float = 60.0) -> Self:
-        """Run until all clients have ended, and every node has all that was replicated."""
+        """Run until all clients have ended, and every node has all that was replicated.
+
+        Raises
+        ------
+        AssertionError
+            If that has not happened after ``limit_s`` simulated seconds.
+        """
         clients = self.clock.all_of(self._clients)
         self.clock.run(clients | self.clock.until(limit_s))
         assert clients.processed, f"{len(self.attempts)} of {self.submitted} ended in {limit_s} s"
@@ -242,11 +301,11 @@ class Wired(ABC):
 
     def status(self, node: int, variable: str) -> float:
         """A status variable of a node."""
-        return self.model.counters()[self.names[node]][variable]
+        return float(self.model.counters()[self.names[node]][variable])
 
     def total(self, variable: str) -> float:
         """A status variable, summed over the nodes."""
-        return sum(status[variable] for status in self.model.counters().values())
+        return float(sum(status[variable] for status in self.model.counters().values()))
 
     @property
     def committed(self) -> list[Attempt]:

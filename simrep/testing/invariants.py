@@ -1,0 +1,140 @@
+"""What must hold of every run, whatever the model; an AssertionError says what does not.
+
+>>> check(
+...     {
+...         "cluster": {"model": "standalone"},
+...         "workload": {"preset": "mysqlslap-insert", "queries": 20},
+...     }
+... ).committed
+20
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from simrep.contract.setup import Setup, setup_of
+from simrep.measure.meter import Measurement
+from simrep.network.latency import Jitter, Latency
+from simrep.runs.replication import Replication, Traffic, simulate, with_run_settings
+from simrep.scenario.load import load
+from simrep.scenario.schema import Scenario
+
+__all__ = [
+    "check",
+    "check_conservation",
+    "check_determinism",
+    "check_floor",
+    "check_stages",
+    "round_trip_s",
+]
+
+_ROUNDING = 1e-9
+
+Given = str | Path | Mapping[str, Any] | Scenario
+
+
+def check(scenario: Given, *, acknowledged_by: int = 0) -> Traffic:
+    """Run a scenario twice and ask everything of this module.
+
+    Parameters
+    ----------
+    scenario : path, mapping or Scenario
+    acknowledged_by : int
+        How many other nodes must have answered before a client is told that what it wrote is
+        committed; 0 asks nothing about the distance of the nodes.
+
+    Returns
+    -------
+    Traffic
+        What its clients did.
+
+    Raises
+    ------
+    AssertionError
+        If something does not hold.
+    ScenarioError
+        If the scenario cannot be run.
+    """
+    loaded = scenario if isinstance(scenario, Scenario) else load(scenario)
+    setup = with_run_settings(setup_of(loaded), {"log": True})
+    replication = check_determinism(setup, loaded.run.seed)
+    check_conservation(replication.traffic)
+    check_stages(replication.measurement)
+    if acknowledged_by:
+        check_floor(setup, replication.measurement, acknowledged_by)
+    return replication.traffic
+
+
+def check_conservation(traffic: Traffic) -> None:
+    """Whatever clients submitted is committed, aborted, or in flight."""
+    ended = traffic.committed + traffic.aborted
+    assert traffic.in_flight >= 0, f"{traffic.in_flight} transactions in flight"
+    assert traffic.submitted == ended + traffic.in_flight, (
+        f"{traffic.submitted} transactions were submitted, {traffic.committed} committed, "
+        f"{traffic.aborted} aborted, and {traffic.in_flight} are in flight"
+    )
+
+
+def check_stages(measurement: Measurement) -> None:
+    """The stages of committed transactions sum to their latencies; none is negative."""
+    for kind, stages_s in measurement.laps.items():
+        latency = measurement.classes[kind].latency
+        sum_s, latency_s = math.fsum(stages_s), latency.mean_s * latency.count
+        assert min(stages_s) >= 0.0, f"a stage of {kind} lasts {min(stages_s):g} s in sum"
+        assert math.isclose(sum_s, latency_s, rel_tol=_ROUNDING), (
+            f"the stages of {kind} last {sum_s:g} s in sum, its latencies {latency_s:g} s"
+        )
+
+
+def check_determinism(setup: Setup, seed: int = 1) -> Replication:
+    """A seed determines everything that happens; returns the replication."""
+    first, second = (simulate(setup, seed, trace=True) for _ in range(2))
+    assert first.trace_digest == second.trace_digest, "two runs with one seed have different traces"
+    assert first.counters == second.counters, "two runs with one seed have different counters"
+    assert first.measurement.latency.sum_s == second.measurement.latency.sum_s, (
+        "two runs with one seed have different latencies"
+    )
+    return first
+
+
+def check_floor(setup: Setup, measurement: Measurement, acknowledged_by: int) -> None:
+    """No write is committed before so many other nodes can have answered.
+
+    ``measurement`` must have a log (``run.log``).
+    """
+    assert measurement.log is not None, "there is no log: set run.log"
+    workload, log = setup.workload, measurement.log
+    nodes = {*workload.nodes, *(arrivals.node for arrivals in workload.arrivals)}
+    floor_s = min(round_trip_s(setup, node, acknowledged_by) for node in nodes)
+    writing = {one.name for one in workload.classes if one.statements}
+    for latency_s, kind, committed in zip(log.latency_s, log.kind, log.committed, strict=True):
+        assert not committed or kind not in writing or latency_s >= floor_s - _ROUNDING, (
+            f"a {kind} transaction took {latency_s:g} s, and the round trip {floor_s:g} s"
+        )
+
+
+def round_trip_s(setup: Setup, node: int, others: int) -> float:
+    """The shortest time in which so many other nodes can answer a node, in seconds."""
+    size = len(setup.placement)
+    return sorted(
+        _least_s(setup.paths[node, other].latency) + _least_s(setup.paths[other, node].latency)
+        for other in range(size)
+        if other != node
+    )[others - 1]
+
+
+def _least_s(latency: Latency) -> float:
+    """What jitter leaves of a delay at least."""
+    return max(0.0, latency.base_s + sum(map(_least_jitter_s, latency.jitter)))
+
+
+def _least_jitter_s(jitter: Jitter) -> float:
+    if jitter.kind == "normal":
+        return -math.inf
+    if jitter.kind == "uniform":
+        return jitter.mean_s - jitter.sd_s
+    return min(jitter.samples_s, default=0.0)
