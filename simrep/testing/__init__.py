@@ -14,6 +14,7 @@
 from simrep.testing.invariants import (
     check,
     check_conservation,
+    check_convergence,
     check_determinism,
     check_floor,
     check_stages,
@@ -26,6 +27,7 @@ __all__ = [
     "WiredCluster",
     "check",
     "check_conservation",
+    "check_convergence",
     "check_determinism",
     "check_floor",
     "check_stages",

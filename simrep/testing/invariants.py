@@ -17,15 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.measure.meter import Measurement
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.measure.meter import Measurement, Meter
 from simrep.network.latency import Jitter, Latency
+from simrep.runs.build import build_cluster
 from simrep.runs.replication import Replication, Traffic, simulate, with_run_settings
 from simrep.scenario.load import load
 from simrep.scenario.schema import Scenario
+from simrep.workload.clients import Clients
 
 __all__ = [
     "check",
     "check_conservation",
+    "check_convergence",
     "check_determinism",
     "check_floor",
     "check_stages",
@@ -64,6 +69,8 @@ def check(scenario: Given, *, acknowledged_by: int = 0) -> Traffic:
     replication = check_determinism(setup, loaded.run.seed)
     check_conservation(replication.traffic)
     check_stages(replication.measurement)
+    if setup.workload.per_client is not None and not setup.changes:
+        check_convergence(setup, loaded.run.seed)
     if acknowledged_by:
         check_floor(setup, replication.measurement, acknowledged_by)
     return replication.traffic
@@ -99,6 +106,22 @@ def check_determinism(setup: Setup, seed: int = 1) -> Replication:
         "two runs with one seed have different latencies"
     )
     return first
+
+
+def check_convergence(setup: Setup, seed: int = 1, limit_s: float = 3600.0) -> None:
+    """After the last transaction no node stays behind, as far as the model tells.
+
+    Clients must submit a fixed number of transactions.
+    """
+    clock, streams = Clock(), Streams(seed)
+    model = setup.model(build_cluster(setup, clock, streams), setup.options, setup.costs)
+    meter = Meter(clock)
+    ended = clock.all_of(Clients(clock, streams, setup.workload, model, meter).start())
+    clock.run(ended | clock.until(limit_s))
+    assert ended.processed, f"clients have not ended after {limit_s:g} simulated seconds"
+    while behind := {name: number for name, number in (model.backlog() or {}).items() if number}:
+        assert clock.now < limit_s, f"after {limit_s:g} simulated seconds still behind: {behind}"
+        clock.run(clock.now + 0.1)
 
 
 def check_floor(setup: Setup, measurement: Measurement, acknowledged_by: int) -> None:

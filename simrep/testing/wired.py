@@ -238,11 +238,8 @@ class WiredCluster:
 
     @property
     def quiet(self) -> bool:
-        """Whether all nodes are done with everything that any of them has replicated.
-
-        To be overridden where a model tells; by default nobody waits for it.
-        """
-        return True
+        """Whether no node is behind, as far as the model tells (``Model.backlog``)."""
+        return not any((self.model.backlog() or {}).values())
 
     def client(
         self,

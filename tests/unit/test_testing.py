@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simrep.contract.model import find_model, model_names
+from simrep.contract.registry import find_model, model_names
 from simrep.contract.setup import setup_of
 from simrep.models.standalone import Standalone
 from simrep.runs.replication import Traffic, simulate
@@ -19,6 +19,7 @@ from simrep.testing import (
     WiredCluster,
     check,
     check_conservation,
+    check_convergence,
     check_determinism,
     check_floor,
     check_stages,
@@ -49,7 +50,9 @@ def test_all_questions_are_answered_for_random_scenarios_of_every_model(
     model: str, data: st.DataObject
 ) -> None:
     writers = 1 if model in ONE_WRITER else None
-    content = data.draw(scenarios(model, nodes=(2, 3), writers=writers, duration_s=0.2))
+    duration_s = data.draw(st.sampled_from([None, 0.2]))
+    content = data.draw(scenarios(model, nodes=(2, 3), writers=writers, duration_s=duration_s))
+    content["workload"]["retry"] &= duration_s is not None
     acknowledged_by = 1 if model in {"galera", "group_replication", "semisync"} else 0
     traffic = check(content, acknowledged_by=acknowledged_by)
     assert traffic.submitted > 0
@@ -128,6 +131,17 @@ def test_a_commit_before_the_answers_can_have_come_is_told() -> None:
 def test_jitter_may_shorten_the_way(jitter: dict[str, object], least_s: float) -> None:
     content = {**THREE, "network": {"rtt_ms": 20, "jitter": jitter}}
     assert round_trip_s(setup_of(load(content)), 0, 1) == pytest.approx(least_s)
+
+
+def test_a_node_that_stays_behind_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load({**THREE, "workload": {"queries": 10}, "run": {}})
+    check_convergence(setup_of(loaded))
+    model = setup_of(loaded).model
+    monkeypatch.setattr(model, "backlog", lambda _: {"n1": 0, "n3": 2})
+    with pytest.raises(AssertionError, match=r"after 10 simulated seconds still .* {'n3': 2}"):
+        check_convergence(setup_of(loaded), limit_s=10.0)
+    with pytest.raises(AssertionError, match="clients have not ended after"):
+        check_convergence(setup_of(loaded), limit_s=0.01)
 
 
 def test_a_run_that_a_seed_does_not_determine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
