@@ -17,7 +17,6 @@ from simrep import json_schema
 from simrep.contract.card import model_card
 from simrep.contract.model import Model
 from simrep.contract.registry import find_model, model_names
-from simrep.data import curves
 from simrep.data import definition as cells
 from simrep.network.regions import PRESETS as REGIONS
 from simrep.rig.experiment import Experiment
@@ -79,13 +78,13 @@ Rows with equal factors are repetitions of one cell; their median counts. Rows w
 is 0 are left out. A column that nothing uses, and `ignore` does not name, is told. An empty cell of
 a factor is an error unless the factor is `optional`: then it leaves the scenario as it is. An empty
 cell of a metric is told unless the metric is `optional`.
-"""
 
-CURVES = """## Datasets of curves
-
-Publications that state no cells, but what their charts show. `simrep reproduce` simulates them;
-each
-row of the data has the factors, `quantity`, `low`, `high` and `unit` (`ratio` or `ms`).
+Some publications state no cells but a ratio or a difference between several, with a range: a
+*derived metric*. Its rows have its name in the column `quantity`, the range in `low` and `high`,
+and `ratio` or `ms` in `unit`. A factor of such a row may be `a-b`, for every value from a to b, or
+`a+b`, for the mean of both. The cells are simulated, measured or not. `simrep reproduce` shows
+how far these figures are from what was stated; `simrep validate` leaves datasets out that state
+nothing else.
 """
 
 
@@ -107,6 +106,8 @@ def _datasets() -> Iterator[str]:
         "`[[system]]`": cells.SystemTable,
         "`[[metric]]`": cells.MetricTable,
         "`[factors.COLUMN]`": cells.FactorTable,
+        "`[derived]`": cells.DerivedTable,
+        "`[derived.metric.NAME]`": cells.DerivedMetric,
         "`[show]`": cells.Show,
         "`[show.bands]`": cells.Bands,
         "`[[series]]`": cells.SeriesTable,
@@ -116,16 +117,6 @@ def _datasets() -> Iterator[str]:
         "`[[series.fit.extra]]`": cells.Extra,
     }
     yield from _models_of(tables, "##")
-    yield CURVES
-    tables = {
-        "Top level of curves": curves.CurveDefinition,
-        "`[axis]`": curves.Axis,
-        "`[factors.NAME]`": curves.CurveFactor,
-        "`[show]` of curves": curves.CurveShow,
-        "`[quantity.NAME]`": curves.Quantity,
-        "`[[curve]]`, `[[sustained]]`": curves.CurveTable,
-    }
-    yield from _models_of(tables, "###")
 
 
 def _models_of(tables: Mapping[str, type[BaseModel]], level: str) -> Iterator[str]:

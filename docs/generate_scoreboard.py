@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import fields
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from simrep import Dataset, datasets, load, reproduce, validate, with_values
 from simrep.cli.arguments import workers
 from simrep.contract.setup import setup_of
 from simrep.data.cells import Cell
-from simrep.data.curves import load_curve_dataset
-from simrep.data.dataset import dataset_folder, has_curves, load_dataset
+from simrep.data.dataset import dataset_folder, load_dataset
+from simrep.data.derived import DerivedRow
 from simrep.data.measurements import written
 from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.measure.units import describe, duration, number
@@ -64,7 +65,7 @@ Scored = tuple[list[Cell], Agreement]
 
 def predict(name: str, executor: Executor | None) -> dict[str, Any]:
     """What a page is written from, as JSON can hold it."""
-    if has_curves(dataset_folder(name)):
+    if not load_dataset(name).definition.metrics:
         return reproduce(name, executor=executor).to_dict()
     [part] = validate([name], executor=executor).parts
     return part.to_dict()
@@ -86,22 +87,16 @@ def pages() -> dict[Path, str]:
 
 def draw() -> None:
     """The figure of every dataset."""
-    from simrep.show.plot.curves import plot_curves
     from simrep.show.plot.dataset import plot_cells
+    from simrep.show.plot.derived import plot_derived
 
     for name in datasets():
         content = _stored(name)
         if not content:
             continue
         path = BOARD / f"{name}.png"
-        if "rows" in content:
-            definition = load_curve_dataset(name).definition
-            show = definition.show
-            plot_curves(
-                *(content["points"], content["sustained"], path),
-                axis=definition.axis.name, facet=show.facet, across=show.across, by=show.by,
-                baseline=definition.baseline, title=definition.title,
-            )  # fmt: skip
+        if "derived" in content:
+            plot_derived(_derived(content), path, title=content["title"])
         else:
             with suppress(ValueError):  # no number on the axis, or no figure of the first metric
                 plot_cells(load_dataset(name).definition, _cells(content), path)
@@ -119,6 +114,11 @@ def _cells(content: Content) -> list[Cell]:
         floats = {name: nan for name in ("predicted", "relative_error") if one[name] is None}
         found.append(Cell(**{**one, "interval": tuple(span) if span else None, **floats}))
     return found
+
+
+def _derived(content: Content) -> list[DerivedRow]:
+    names = [field.name for field in fields(DerivedRow)]
+    return [DerivedRow(**{name: row[name] for name in names}) for row in content["derived"]]
 
 
 def _pairs(content: Content) -> Agreement:
@@ -141,14 +141,14 @@ def _index(results: Sequence[Content]) -> Iterator[str]:
         yield _row([f"**{title}**", ""], map(_scored, own))
     for title, parts in _groups(results).items():
         yield _row([f"**{title}**", ""], parts)
-    curves = [one for one in results if "rows" in one]
-    if curves:
+    derived = [one for one in results if "derived" in one]
+    if derived:
         yield "\nPublished as ratios and differences of curves, each with a range:\n"
         yield "| dataset | what | fitted | predicted | in the range | median distance | largest |"
         yield "|---|---|---:|---:|---:|---:|---:|"
-    for one in curves:
-        summary = one["summary"]
-        fitted = sum(row["used_in_fit"] for row in one["rows"])
+    for one in derived:
+        summary = one["derived_summary"]
+        fitted = sum(row["used_in_fit"] for row in one["derived"])
         yield (
             f"| [{one['dataset']}]({one['dataset']}.md) | {one['title']} | {fitted} "
             f"| {summary['n']} | {summary['inside']} | {_distances(summary['median_distance'])} "
@@ -256,7 +256,7 @@ def _page(content: Content) -> Iterator[str]:
     yield ""
     if (BOARD / f"{name}.png").exists():
         yield f"![Measured and predicted figures of {name}]({name}.png)\n"
-    yield from _stated(content) if "rows" in content else _figures(content)
+    yield from _stated(content) if "derived" in content else _figures(content)
 
 
 def _computed(content: Content) -> Iterator[str]:
@@ -333,11 +333,11 @@ def _latencies(latencies: Sequence[Content]) -> Iterator[str]:
 
 
 def _stated(content: Content) -> Iterator[str]:
-    factors = _varied([row["factors"] for row in content["rows"]])
+    factors = _varied([row["factors"] for row in content["derived"]])
     left = ["quantity", *map(describe, factors)]
     yield f"| {' | '.join([*left, 'stated', 'predicted', 'distance', ''])} |"
     yield "|" + "---|" * len(left) + "---:|---:|---:|---|"
-    for row in content["rows"]:
+    for row in content["derived"]:
         values = [describe(row["quantity"]), *(str(row["factors"][name]) for name in factors)]
         unit = "" if row["unit"] == "ratio" else f" {row['unit']}"
         stated = number(row["low"])

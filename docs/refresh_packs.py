@@ -14,10 +14,9 @@ from pathlib import Path
 
 import tomlkit
 
-from simrep import CurveDataset, Dataset, datasets, load, with_values
+from simrep import Dataset, datasets, load, load_dataset, with_values
 from simrep.calibrate.pack_file import with_range
 from simrep.contract.setup import Setup, setup_of
-from simrep.data.curves import open_dataset
 from simrep.runs.pack_range import spans
 from simrep.scenario.pack import Pack, load_pack, pack_names
 from simrep.scenario.pack_fit import FitTable, FittedCost
@@ -51,8 +50,7 @@ def _runs() -> dict[str, list[Setup]]:
     """What every pack is used for in the datasets: the measured cells, by name of the pack."""
     found: dict[str, list[Setup]] = {}
     for name in datasets():
-        dataset = open_dataset(name)
-        for setup in _cells(dataset) if isinstance(dataset, Dataset) else _points(dataset):
+        for setup in _cells(load_dataset(name)):
             if setup.pack is not None:
                 found.setdefault(setup.pack.card.name, []).append(setup)
     return found
@@ -61,17 +59,8 @@ def _runs() -> dict[str, list[Setup]]:
 def _cells(dataset: Dataset) -> Iterator[Setup]:
     for series in dataset.definition.series:
         base = load(dataset.scenario_path(series))
-        for cell in dataset.cells[series.name]:
+        for cell in (*dataset.cells[series.name], *dataset.simulated[series.name]):
             yield setup_of(with_values(base, cell.settings))
-
-
-def _points(dataset: CurveDataset) -> Iterator[Setup]:
-    path = dataset.definition.axis.path
-    for curve in dataset.curves:
-        base = load(curve.scenario)
-        for x in curve.values:
-            value = int(x) if float(x).is_integer() else x
-            yield setup_of(with_values(base, {**curve.settings, path: value}))
 
 
 def _with_exact_range(text: str, covered: Mapping[str, tuple[float, float]]) -> str:

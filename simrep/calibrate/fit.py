@@ -101,6 +101,7 @@ def fit(
     """
     if not isinstance(dataset, Dataset):
         dataset = load_dataset(dataset)
+    dataset.check_measured()
     chosen = _series(dataset, series, model, any_series=bool(parameters))
     used = _cells(dataset, chosen, cells)
     base = load(dataset.scenario_path(chosen))

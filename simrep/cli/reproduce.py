@@ -26,7 +26,7 @@ def reproduce(
     plot: Plot = None,
     jobs: Jobs = 1,
 ) -> None:
-    """Simulate the cells or curves of a dataset and print how far off the simulation is.
+    """Simulate the cells of a dataset and print how far off the simulation is.
 
     [bold]Examples[/bold]
 
@@ -37,14 +37,13 @@ def reproduce(
     """
     check_writable("--plot", plot, plot=True)
 
-    from simrep.data.curves import open_dataset
-    from simrep.data.dataset import datasets
+    from simrep.data.dataset import datasets, load_dataset
 
     if list_:
         for shipped in datasets():
-            print(f"{shipped}: {open_dataset(shipped).definition.title}")
+            print(f"{shipped}: {load_dataset(shipped).definition.title}")
         return
-    dataset = open_dataset(name)
+    dataset = load_dataset(name)
 
     from simrep.data.reproduce import reproduce as simulate
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Mapping
 from simrep.data.definition import Value
 from simrep.errors import ScenarioError, nearest
 
-__all__ = ["Cells", "cells_expression"]
+__all__ = ["CellCondition", "cells_expression"]
 
-Cells = Callable[[Mapping[str, Value]], bool]
+CellCondition = Callable[[Mapping[str, Value]], bool]
 """Whether a cell with these factors is meant."""
 
 _Given = Callable[[Mapping[str, Value]], object]
@@ -33,7 +33,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
 _EXAMPLE = "for example: threads <= 16 and layout in ('lan', 'wan')"
 
 
-def cells_expression(text: str, factors: Collection[str], option: str = "--cells") -> Cells:
+def cells_expression(text: str, factors: Collection[str], option: str = "--cells") -> CellCondition:
     """What an expression says of the factors of a cell.
 
     Parameters
@@ -89,7 +89,7 @@ class _Reader:
         self._factors = factors
         self._option = option
 
-    def condition(self, node: ast.expr) -> Cells:
+    def condition(self, node: ast.expr) -> CellCondition:
         """What is true or false."""
         match node:
             case ast.BoolOp(op=ast.And(), values=values):
@@ -105,7 +105,7 @@ class _Reader:
                 return self._comparison(node)
         raise self._not_understood(node)
 
-    def _comparison(self, node: ast.Compare) -> Cells:
+    def _comparison(self, node: ast.Compare) -> CellCondition:
         sides = [node.left, *node.comparators]
         steps = []
         for number, op in enumerate(node.ops):

@@ -1,7 +1,8 @@
 """Datasets: folders with measured cells, and scenarios that are set to simulate each of them.
 
 A dataset is a folder with ``dataset.toml``, a CSV file with a row per measurement, and a scenario
-for each measured system. Rows with equal factors are repetitions of one cell.
+for each measured system. Rows with equal factors are repetitions of one cell. Rows may also state
+what is computed from several cells, which are then simulated whether they were measured or not.
 """
 
 from __future__ import annotations
@@ -9,38 +10,34 @@ from __future__ import annotations
 import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from simrep.data.definition import Definition, MetricTable, SeriesTable, Show
+from simrep.data.curves import new_tables
+from simrep.data.definition import Definition, DerivedTable, MetricTable, SeriesTable, Show
 from simrep.data.measurements import (
     PASSED,
     CsvRow,
+    DatasetCell,
     MeasuredCell,
+    grid_cells,
     measured_cells,
     read_rows,
 )
+from simrep.data.statements import Statement, Systems
 from simrep.errors import DatasetWarning, ScenarioError, nearest
 from simrep.measure.units import spellings, unit_of
 from simrep.scenario.problems import combined, problems
 
-__all__ = [
-    "DEFINITION",
-    "Dataset",
-    "dataset_folder",
-    "datasets",
-    "has_curves",
-    "load_dataset",
-    "read_definition",
-]
+__all__ = ["Dataset", "dataset_folder", "datasets", "load_dataset"]
 
 DEFINITION = "dataset.toml"
 _KINDS = ("published", "measured")
-D = TypeVar("D", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +53,34 @@ class Dataset:
     definition : Definition
     cells : mapping of series name to tuple of MeasuredCell
         In the order of the factors' values.
+    simulated, sustained : mapping of series name to tuple of DatasetCell
+        Cells to simulate besides, and systems whose sustained rate is sought: for derived metrics.
+    stated : tuple of Statement
+        Rows that state derived metrics, in the order of the data.
     """
 
     name: str
     folder: Path
     definition: Definition
     cells: Mapping[str, tuple[MeasuredCell, ...]]
+    simulated: Mapping[str, tuple[DatasetCell, ...]]
+    sustained: Mapping[str, tuple[DatasetCell, ...]]
+    stated: tuple[Statement, ...] = ()
+
+    @property
+    def systems(self) -> Systems | None:
+        """The systems that derived metrics are computed from; None without such metrics."""
+        definition = self.definition
+        if definition.derived is None:
+            return None
+        cells = [cell for own in (self.cells, self.simulated) for cell in chain(*own.values())]
+        return Systems.of(definition, definition.derived, cells, chain(*self.sustained.values()))
+
+    def check_measured(self) -> None:
+        """Refuse a dataset whose rows state only what is computed from several cells."""
+        if not self.definition.metrics:
+            problem = "states derived metrics and no measured cells"
+            raise ScenarioError(self.name, problem, "simrep reproduce simulates it")
 
     def scenario_path(self, series: SeriesTable) -> Path:
         """The scenario file of a series."""
@@ -98,13 +117,29 @@ def load_dataset(name: str | Path) -> Dataset:
     rows = read_rows(folder / definition.data, where)
     _check_columns(definition, rows, where)
     definition = definition.model_copy(update={"show": _shown(definition, rows)})
-    cells = {
-        series.name: measured_cells(definition, series, rows, where) for series in definition.series
-    }
+    where_defined = f"{own_name}/{DEFINITION}"
+    every = definition.series
+    cells = {series.name: measured_cells(definition, series, rows, where) for series in every}
+    simulated = {s.name: grid_cells(definition, s, "simulate", where_defined) for s in every}
+    for system, measured in cells.items():
+        known = [cell.factors for cell in measured]
+        simulated[system] = tuple(c for c in simulated[system] if c.factors not in known)
+    sustained = {s.name: grid_cells(definition, s, "sustained", where_defined) for s in every}
+    dataset = Dataset(own_name, folder, definition, cells, simulated, sustained)
     for metric in definition.metrics:
-        if not any(metric.column in cell.values for own in cells.values() for cell in own):
+        if not any(metric.column in cell.values for cell in chain(*cells.values())):
             raise ScenarioError(where, f"{metric.column} is empty in all rows")
-    return Dataset(own_name, folder, definition, cells)
+    systems = dataset.systems
+    if systems is None:
+        return dataset
+    stated = tuple(
+        systems.statement(row, where)
+        for row in rows
+        if definition.states(row) and row.get(PASSED, 1) != 0
+    )
+    if not definition.metrics and definition.fit_where and not any(r.used_in_fit for r in stated):
+        raise ScenarioError(f"{where_defined}: fit_where", f"no row of {where} is meant")
+    return replace(dataset, stated=stated)
 
 
 def dataset_folder(name: str | Path) -> Path:
@@ -136,26 +171,6 @@ def _known(name: str | Path) -> str:
     return nearest(str(name), datasets())
 
 
-def has_curves(folder: Path) -> bool:
-    """Whether a dataset is one of curves and not of cells."""
-    return "curve" in _toml(folder)
-
-
-def read_definition(folder: Path, kind: type[D]) -> D:
-    """The ``dataset.toml`` of a folder.
-
-    Raises
-    ------
-    ScenarioError
-        When it is not TOML, or not a definition of that kind.
-    """
-    content = _toml(folder)
-    try:
-        return kind.model_validate(content)
-    except ValidationError as error:
-        raise combined(problems(error, kind), f"{folder.name}/{DEFINITION}") from None
-
-
 def _toml(folder: Path) -> dict[str, Any]:
     try:
         return tomllib.loads((folder / DEFINITION).read_text(encoding="utf-8"))
@@ -165,11 +180,10 @@ def _toml(folder: Path) -> dict[str, Any]:
 
 def _definition(folder: Path) -> Definition:
     where = f"{folder.name}/{DEFINITION}"
-    if has_curves(folder):
-        raise ScenarioError(
-            where, "is a dataset of curves, not of cells", "simrep reproduce simulates it"
-        )
-    definition = read_definition(folder, Definition)
+    try:
+        definition = Definition.model_validate(new_tables(_toml(folder), where))
+    except ValidationError as error:
+        raise combined(problems(error, Definition), where) from None
     for key in (definition.show.x, definition.show.by):
         if key and key not in definition.factors:
             raise ScenarioError(
@@ -177,8 +191,19 @@ def _definition(folder: Path) -> Definition:
             )
     for metric in definition.metrics:
         _check_unit(metric, where)
+    if definition.derived is not None:
+        _check_factors(definition, definition.derived, where)
     _check_timeline(definition, where)
     return definition
+
+
+def _check_factors(definition: Definition, derived: DerivedTable, where: str) -> None:
+    allowed = {"along": list(definition.factors), "baseline": list(definition.systems_by)}
+    for place, names in (("along", [derived.along]), ("baseline", derived.baseline)):
+        for name in names:
+            if name not in allowed[place]:
+                hint = nearest(name, allowed[place])
+                raise ScenarioError(f"{where}: derived.{place}", f"{name!r} is no factor", hint)
 
 
 def _check_unit(metric: MetricTable, where: str) -> None:
@@ -210,9 +235,10 @@ def _check_columns(definition: Definition, rows: Sequence[CsvRow], where: str) -
 def _shown(definition: Definition, rows: Sequence[CsvRow]) -> Show:
     """How it is shown, with the factors that vary most where it does not say."""
     show = definition.show
-    if show.x:
+    if show.x or not definition.metrics:
         return show
-    values = {name: {row[name] for row in rows} - {""} for name in definition.factors}
+    names = [name for name in definition.factors if name in rows[0]]
+    values = {name: {row[name] for row in rows} - {""} for name in names}
     numeric = {n: own for n, own in values.items() if not any(isinstance(v, str) for v in own)}
     x = max(numeric or values, key=lambda name: len(values[name]))
     others = [name for name in values if name != x and len(values[name]) > 1]

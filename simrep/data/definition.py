@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
+from math import inf
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -21,6 +22,9 @@ from simrep.errors import ScenarioError
 __all__ = [
     "Bands",
     "Definition",
+    "DerivedKind",
+    "DerivedMetric",
+    "DerivedTable",
     "Extra",
     "FactorTable",
     "Fit",
@@ -50,6 +54,13 @@ def _path_alone(value: Any) -> Any:
 
 def _one_or_several(value: Any) -> Any:
     return (value,) if isinstance(value, dict) else value
+
+
+def _lists(value: Any) -> Any:
+    """A value alone is a list of one."""
+    if not isinstance(value, dict):
+        return value
+    return {name: own if isinstance(own, (list, tuple)) else [own] for name, own in value.items()}
 
 
 def _no_time(value: Any) -> Any:
@@ -132,7 +143,9 @@ class Information(_Table):
 class FactorTable(_Table):
     """Where the values of a CSV column go in the scenario; a string is the path alone."""
 
-    path: str = Field(description="scenario path that takes the value")
+    path: str | None = Field(
+        None, description="scenario path that takes the value; may be left out if `at` is given"
+    )
     optional: bool = Field(
         False, description="an empty cell leaves the scenario as it is, and is no mistake"
     )
@@ -142,7 +155,14 @@ class FactorTable(_Table):
 
     def settings(self, value: Value) -> dict[str, Any]:
         """Scenario paths and what they are set to for a value of the column."""
-        return {self.path: value, **self.at.get(str(value), {})}
+        own = {} if self.path is None else {self.path: value}
+        return own | self.at.get(str(value), {})
+
+    @model_validator(mode="after")
+    def _sets_something(self) -> Self:
+        if self.path is None and not self.at:
+            raise ScenarioError("path", "is required", "or `at`, with settings for each value")
+        return self
 
 
 class MetricTable(_Table):
@@ -185,6 +205,69 @@ class MetricTable(_Table):
             return None
         allowed = max(self.absolute, (self.relative or 0.0) * measured)
         return abs(predicted - measured) <= allowed + 1e-9  # figures may be whole intervals
+
+
+DerivedKind = Literal[
+    "maximum_ratio",
+    "maximum_gap",
+    "maximum_ratio_drop",
+    "mean_gap",
+    "gap_at",
+    "mean_latency_increase",
+    "mean_latency_added_ms",
+    "sustained_ratio",
+]
+
+
+class DerivedMetric(_Table):
+    """A figure of several simulated cells, beside the same figure of the baseline."""
+
+    kind: DerivedKind = Field(
+        description="`maximum_ratio`, `maximum_gap`: of the highest throughput, as a share of the "
+        "baseline's and what is missing to it; `maximum_ratio_drop`: by how much the ratio falls "
+        "from the first system of a row to the last; `mean_gap`, `gap_at`: of the throughput at "
+        "equal values of `along`; `mean_latency_increase`, `mean_latency_added_ms`: of the mean "
+        "latency there, as a share and in ms; `sustained_ratio`: the rate that is kept up, as a "
+        "share of the highest throughput of the baseline"
+    )
+    at: float | None = Field(None, description="of `gap_at`: the value of `along`")
+    up_to: float | None = Field(None, description="of means: the largest value of `along` to use")
+
+    @property
+    def unit(self) -> str:
+        """``ms`` or ``ratio``."""
+        return "ms" if self.kind.endswith("_ms") else "ratio"
+
+    def shared(self, own: Iterable[float], base: Collection[float]) -> list[float]:
+        """Values of ``along`` that the metric uses: of maxima all, else those that both have."""
+        if self.kind.startswith("maximum"):
+            return list(own)
+        limits = (self.at, self.at) if self.at is not None else (-inf, self.up_to)
+        low, high = (inf if limit is None else limit for limit in limits)
+        return [x for x in own if x in base and low <= x <= high]
+
+    @model_validator(mode="after")
+    def _uses_what_it_says(self) -> Self:
+        uses = {"at": self.kind == "gap_at", "up_to": self.kind.startswith("mean_")}
+        for option, used in uses.items():
+            if getattr(self, option) is not None and not used:
+                raise ScenarioError(option, f"has no meaning for {self.kind}")
+        if uses["at"] and self.at is None:
+            raise ScenarioError("at", "is required")
+        return self
+
+
+class DerivedTable(_Table):
+    """Figures of several cells, which rows of the data state with a range."""
+
+    along: str = Field(description="factor that maxima and means are taken over")
+    baseline: dict[str, Value] = Field(
+        min_length=1, description="factors to change in a system to find what it is compared with"
+    )
+    precision: float = Field(0.05, ge=0.01, le=0.5, description="of a sustained rate, relative")
+    metric: dict[str, DerivedMetric] = Field(
+        min_length=1, description="figures by the name that rows have in the column `quantity`"
+    )
 
 
 class Bands(_Table):
@@ -273,6 +356,9 @@ class Fit(_Table):
     seed: int = Field(1, ge=0, description="of the simulation, in every set of costs")
 
 
+Grid = Annotated[dict[str, tuple[Value, ...]], BeforeValidator(_lists)]
+
+
 class SeriesTable(_Table):
     """One measured system: its rows of the data and the scenario that stands for it."""
 
@@ -281,6 +367,14 @@ class SeriesTable(_Table):
     scenario: str = Field(description="scenario file beside dataset.toml")
     where: dict[str, Value] = Field({}, description="columns and values that select its rows")
     what_if: tuple[WhatIf, ...] = Field((), description="variants that are simulated beside it")
+    simulate: tuple[Grid, ...] = Field(
+        (),
+        description="cells to simulate besides those measured, for derived metrics: every "
+        "combination of the factors' values; one alone or a list",
+    )
+    sustained: tuple[Grid, ...] = Field(
+        (), description="in the same way, without `along`: whose sustained rate is sought"
+    )
     fit: Fit | None = Field(None, description="how its local costs are fitted")
 
 
@@ -289,7 +383,10 @@ class Definition(Information):
 
     replications: int = Field(5, ge=1, description="of the simulation")
     metrics: Annotated[tuple[MetricTable, ...], BeforeValidator(_one_or_several)] = Field(
-        alias="metric", min_length=1, description="what was measured; the plot shows the first"
+        (), alias="metric", description="what was measured; the plot shows the first"
+    )
+    derived: DerivedTable | None = Field(
+        None, description="figures of several cells; without a `metric` all rows state these"
     )
     factors: dict[str, Annotated[FactorTable, BeforeValidator(_path_alone)]] = Field(
         min_length=1, description="columns that set something in the scenario"
@@ -301,10 +398,47 @@ class Definition(Information):
     show: Show = Field(Show(), description="how plots and tables are laid out")
     series: tuple[SeriesTable, ...] = Field(min_length=1, description="the measured systems")
 
+    @model_validator(mode="after")
+    def _about_something(self) -> Self:
+        if not self.metrics and self.derived is None:
+            raise ScenarioError("metric", "is required", "or `derived`")
+        return self
+
+    @property
+    def systems_by(self) -> tuple[str, ...]:
+        """What tells simulated systems apart: columns of series and factors, but ``along``."""
+        columns = dict.fromkeys(column for series in self.series for column in series.where)
+        along = self.derived.along if self.derived else None
+        return tuple(name for name in columns | dict.fromkeys(self.factors) if name != along)
+
+    def system(self, factors: Mapping[str, Value]) -> tuple[Value, ...]:
+        """Which simulated system a cell with these factors belongs to."""
+        return tuple(factors.get(name, "") for name in self.systems_by)
+
+    def settings(self, factors: Mapping[str, Value]) -> dict[str, Any]:
+        """What a scenario is changed to for a cell; an empty factor leaves it as it is."""
+        settings: dict[str, Any] = {}
+        for column, factor in self.factors.items():
+            if factors.get(column, "") != "":
+                settings |= factor.settings(factors[column])
+        return settings
+
+    def states(self, row: Mapping[str, Value]) -> bool:
+        """Whether a row states a derived metric, and measures no cell."""
+        return self.derived is not None and row["quantity"] != ""
+
+    def fits(self, row: Mapping[str, Value]) -> bool:
+        """Whether a fit may use a row."""
+        where = self.fit_where.items()
+        return bool(where) and all(row[column] in values for column, values in where)
+
     @property
     def mapped(self) -> set[str]:
         """Columns that mean something to a simulation or a comparison."""
         columns = {*self.factors, *self.fit_where}
+        if self.derived is not None:
+            columns |= {"quantity", "low", "high", "unit"}
+            columns -= set() if self.metrics else {self.derived.along}
         for metric in self.metrics:
             columns |= {metric.column, *metric.where}
             columns |= {metric.standard_error} if metric.standard_error else set()

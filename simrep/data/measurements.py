@@ -6,15 +6,25 @@ import csv
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import isfinite, sqrt
 from pathlib import Path
 from statistics import fmean, median, stdev
-from typing import Any
+from typing import Any, Literal
 
 from simrep.data.definition import Definition, MetricTable, SeriesTable, Value
 from simrep.errors import DatasetWarning, ScenarioError
 
-__all__ = ["PASSED", "CsvRow", "MeasuredCell", "measured_cells", "read_rows", "written"]
+__all__ = [
+    "PASSED",
+    "CsvRow",
+    "DatasetCell",
+    "MeasuredCell",
+    "grid_cells",
+    "measured_cells",
+    "read_rows",
+    "written",
+]
 
 CsvRow = Mapping[str, Value]
 
@@ -25,8 +35,8 @@ _RUN = ("run", "attempt")
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredCell:
-    """One measured cell.
+class DatasetCell:
+    """What a series is simulated with.
 
     Attributes
     ----------
@@ -34,6 +44,20 @@ class MeasuredCell:
         What tells the cell from others: the columns that select the series, and the factors.
     settings : mapping of scenario path to value
         What the scenario of the series is changed to.
+    """
+
+    factors: Mapping[str, Value]
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCell(DatasetCell):
+    """One measured cell.
+
+    Attributes
+    ----------
+    factors, settings
+        See ``DatasetCell``.
     values : mapping of column to float
         Medians over the repetitions; what is empty or not a number is left out.
     repetitions : int
@@ -45,8 +69,6 @@ class MeasuredCell:
         Names of the files that may hold the recorded transactions of the repetitions.
     """
 
-    factors: Mapping[str, Value]
-    settings: Mapping[str, Any]
     values: Mapping[str, float]
     repetitions: int
     used_in_fit: bool
@@ -99,8 +121,8 @@ def measured_cells(
 ) -> tuple[MeasuredCell, ...]:
     """The cells of a series, in the order of the factors' values.
 
-    Rows whose column ``passed`` is 0 are left out, if there is one; an empty optional factor sets
-    nothing.
+    Rows whose column ``passed`` is 0 are left out, if there is one, and so are rows that state a
+    derived metric; an empty optional factor sets nothing.
 
     Raises
     ------
@@ -115,12 +137,14 @@ def measured_cells(
     columns = list(definition.factors)
     groups: dict[tuple[Value, ...], list[CsvRow]] = {}
     for number, row in enumerate(rows, start=1):
-        if row.get(PASSED, 1) == 0:
-            continue  # a measurement that was spoiled
+        if row.get(PASSED, 1) == 0 or definition.states(row):
+            continue  # a measurement that was spoiled, or no measurement of a cell
         if all(row[column] == value for column, value in series.where.items()):
             _check_factors(definition, row, f"{where}: row {number}")
             _check_figures(definition, row, f"{where}: row {number}")
             groups.setdefault(tuple(row[column] for column in columns), []).append(row)
+    if not groups and (series.simulate or series.sustained):
+        return ()
     if not groups:
         raise ScenarioError(where, f"has no rows for series {series.name!r}: {series.where}")
     _tell_of_gaps(definition, series, [row for group in groups.values() for row in group], where)
@@ -130,6 +154,46 @@ def measured_cells(
         if not any(metric.column in cell.values for metric in definition.metrics):
             raise ScenarioError(where, f"nothing was measured: {cell.factors}")
     return cells
+
+
+def grid_cells(
+    definition: Definition, series: SeriesTable, kind: Literal["simulate", "sustained"], where: str
+) -> tuple[DatasetCell, ...]:
+    """The cells that a series is simulated with besides those measured.
+
+    Parameters
+    ----------
+    definition : Definition
+    series : SeriesTable
+    kind : {"simulate", "sustained"}
+        Cells, or systems whose sustained rate is sought: without the factor ``along``.
+    where : str
+        The definition's file, for messages.
+
+    Raises
+    ------
+    ScenarioError
+        If a factor has no value, or there is no derived metric to simulate them for.
+    """
+    grids: Sequence[Mapping[str, tuple[Value, ...]]] = getattr(series, kind)
+    where = f"{where}: series.{series.name}.{kind}"
+    if grids and definition.derived is None:
+        raise ScenarioError(where, "is for derived metrics", "see the table `derived`")
+    along = definition.derived.along if definition.derived else ""
+    names = [name for name in definition.factors if kind == "simulate" or name != along]
+    cells: dict[tuple[Value, ...], DatasetCell] = {}
+    for number, grid in enumerate(grids):
+        if grid.keys() != set(names):
+            raise ScenarioError(
+                f"{where}.{number}",
+                f"needs a value for each of {', '.join(names)}, given {', '.join(grid) or 'none'}",
+            )
+        if any(isinstance(value, str) for value in grid.get(along, ())):
+            raise ScenarioError(f"{where}.{number}.{along}", "must be numbers")
+        for values in product(*(grid[name] for name in names)):
+            factors = dict(zip(names, values, strict=True))
+            cells[values] = DatasetCell({**series.where, **factors}, definition.settings(factors))
+    return tuple(cells.values())
 
 
 def _check_factors(definition: Definition, row: CsvRow, where: str) -> None:
@@ -183,19 +247,13 @@ def _rank(value: Value) -> tuple[int, float, str]:
 def _cell(definition: Definition, series: SeriesTable, rows: Sequence[CsvRow]) -> MeasuredCell:
     first = rows[0]
     factors = {column: first[column] for column in definition.factors}
-    settings: dict[str, Any] = {}
-    for column, factor in definition.factors.items():
-        if first[column] != "":  # what does not concern this cell
-            settings |= factor.settings(first[column])
-    fit_where = definition.fit_where
     named = all(column in first for column in _RUN)
     return MeasuredCell(
         factors={**series.where, **factors},
-        settings=settings,
+        settings=definition.settings(factors),
         values=_medians(definition.metrics, rows),
         repetitions=len(rows),
-        used_in_fit=bool(fit_where)
-        and all(first[column] in values for column, values in fit_where.items()),
+        used_in_fit=definition.fits(first),
         standard_errors={
             metric.column: error
             for metric in definition.metrics

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain, count
+from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.data.cells import Cell, Summary, cells_of
-from simrep.data.curves import CurveDataset, open_dataset
-from simrep.data.dataset import Dataset
+from simrep.data.dataset import Dataset, load_dataset
 from simrep.data.definition import SeriesTable
-from simrep.data.measurements import MeasuredCell
-from simrep.data.provenance import Reproduced
+from simrep.data.derived import (
+    FIGURES,
+    DerivedFigures,
+    DerivedRow,
+    DerivedSummary,
+    SimulatedCell,
+    SystemRate,
+)
+from simrep.data.measurements import DatasetCell, MeasuredCell
 from simrep.data.timeline import Course, Timeline, figures_and_course
-from simrep.errors import ScenarioError
+from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.breakdown import Breakdown
+from simrep.measure.json_values import plain
 from simrep.runs.batch import simulate_cells, simulate_each
 from simrep.runs.replication import simulate
+from simrep.runs.report import Report
 from simrep.runs.result import Result
+from simrep.runs.sustain import sustainable_rate
 from simrep.scenario import Scenario, load, with_values
-
-if TYPE_CHECKING:
-    from simrep.data.curve_dataset import CurveDatasetResult
 
 __all__ = [
     "Cell",
@@ -42,7 +51,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class DatasetResult(Reproduced):
+class DatasetResult(Report):
     """The simulated cells of a dataset.
 
     Attributes
@@ -54,14 +63,30 @@ class DatasetResult(Reproduced):
         Variants of them; not part of the summary.
     timelines : tuple of Timeline
         Commits over time, of the first replication of each cell; only if the dataset shows them.
-    seed, replications, complete, versions
-        See ``Reproduced``.
+    derived : tuple of DerivedRow
+        What rows state of several cells, as far as these were simulated.
+    simulated : tuple of SimulatedCell
+        What that is computed from.
+    sustained : tuple of SystemRate
+        The same of rates that systems keep up.
+    seed, replications : int
+    complete : bool
+        False when the work was interrupted and something is missing.
+    versions : mapping of str to str
+        What computed it; models and packs under the names of the systems that use them.
     """
 
     dataset: Dataset
     cells: tuple[Cell, ...]
     what_if: tuple[Cell, ...]
     timelines: tuple[Timeline, ...] = ()
+    derived: tuple[DerivedRow, ...] = ()
+    simulated: tuple[SimulatedCell, ...] = ()
+    sustained: tuple[SystemRate, ...] = ()
+    seed: int
+    replications: int
+    complete: bool
+    versions: Mapping[str, str]
 
     @property
     def summary(self) -> Summary:
@@ -89,8 +114,13 @@ class DatasetResult(Reproduced):
 
     @property
     def finished(self) -> int:
-        """Number of cells."""
-        return len(self.cells)
+        """Number of measured cells, and of rows about several cells."""
+        return len(self.cells) + len(self.derived)
+
+    @property
+    def derived_summary(self) -> DerivedSummary:
+        """Distances of the rows about several cells that were not used in a fit."""
+        return DerivedSummary.of(self.derived)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""
@@ -99,11 +129,21 @@ class DatasetResult(Reproduced):
             "dataset": self.dataset.name,
             "title": definition.title,
             "source": definition.source,
-            "metric": definition.metric.label,
-            "cells": [self._plain(cell) for cell in self.cells],
-            "what_if": [self._plain(cell) for cell in self.what_if],
-            "summary": asdict(self.summary),
         }
+        if definition.metrics:
+            content |= {
+                "metric": definition.metric.label,
+                "cells": [self._plain(cell) for cell in self.cells],
+                "what_if": [self._plain(cell) for cell in self.what_if],
+                "summary": asdict(self.summary),
+            }
+        if definition.derived is not None:
+            content |= {
+                "derived": [{**asdict(r), "distance_unit": r.distance_unit} for r in self.derived],
+                "simulated": [asdict(cell) for cell in self.simulated],
+                "sustained": [asdict(rate) for rate in self.sustained],
+                "derived_summary": asdict(self.derived_summary),
+            }
         if self._several:
             content["metrics"] = {m.column: m.model_dump() for m in definition.metrics}
             content["summaries"] = {name: asdict(own) for name, own in self.summaries.items()}
@@ -115,13 +155,20 @@ class DatasetResult(Reproduced):
         if definition.show.breakdown and self.complete:
             found = breakdowns(self.dataset, self.seed)
             content["breakdown"] = {name: each.to_dict() for name, each in found.items()}
-        return self._as_json(content)
+        whole: Mapping[str, object] = {
+            **content,
+            "seed": self.seed,
+            "replications": self.replications,
+            "complete": self.complete,
+            "versions": dict(self.versions),
+        }
+        return plain(whole)
 
     @property
     def _several(self) -> bool:
         """Whether there is more to tell of a cell than one relative error."""
         metrics = self.dataset.definition.metrics
-        return len(metrics) > 1 or metrics[0].absolute is not None
+        return len(metrics) > 1 or any(metric.absolute is not None for metric in metrics)
 
     def _plain(self, cell: Cell) -> dict[str, Any]:
         content = asdict(cell)
@@ -131,46 +178,39 @@ class DatasetResult(Reproduced):
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per cell, its factors in columns of their own."""
-        cells = [asdict(cell) for cell in (*self.cells, *self.what_if)]
-        return [{**cell.pop("factors"), **cell} for cell in cells]
+        rows = [asdict(cell) for cell in (*self.cells, *self.what_if)]
+        rows += [asdict(row) for row in self.derived]
+        return [{**row.pop("factors"), **row} for row in rows]
 
     def __repr__(self) -> str:
-        summary = self.summary
+        summary, derived = self.summary, self.derived_summary
+        if not self.cells and self.derived:
+            return (
+                f"<DatasetResult {self.dataset.name}: {len(self.derived)} rows, "
+                f"{derived.n} predicted, {derived.inside} in the stated range>"
+            )
         return (
             f"<DatasetResult {self.dataset.name}: {len(self.cells)} cells, {summary.n} predicted, "
             f"median error {summary.median_abs_error:.1%}, largest {summary.max_abs_error:.1%}>"
         )
 
 
-class _How(TypedDict, total=False):
-    replications: int | None
-    seed: int | None
-    executor: Executor | None
-    progress: Progress | None
-
-
-@overload
-def reproduce(dataset: Dataset, **how: Unpack[_How]) -> DatasetResult: ...
-@overload
-def reproduce(dataset: CurveDataset, **how: Unpack[_How]) -> CurveDatasetResult: ...
-@overload
-def reproduce(dataset: str | Path, **how: Unpack[_How]) -> DatasetResult | CurveDatasetResult: ...
 def reproduce(
-    dataset: Dataset | CurveDataset | str | Path,
+    dataset: Dataset | str | Path,
     *,
     replications: int | None = None,
     seed: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> DatasetResult | CurveDatasetResult:
-    """Simulate every measured cell, or every curve, of a dataset.
+) -> DatasetResult:
+    """Simulate every cell of a dataset, and what rows state of several cells together.
 
     All cells use the same seed, so that differences between them and between variants are not
     blurred by different random numbers.
 
     Parameters
     ----------
-    dataset : Dataset, CurveDataset, str or Path
+    dataset : Dataset, str or Path
         A dataset, the name of one that ships with the package, or its folder.
     replications, seed : int, optional
         Instead of those the dataset names.
@@ -181,45 +221,44 @@ def reproduce(
 
     Returns
     -------
-    DatasetResult or CurveDatasetResult
-        Holds the finished cells or points when the work was interrupted (Ctrl-C).
+    DatasetResult
+        Holds the finished cells when the work was interrupted (Ctrl-C).
     """
     if isinstance(dataset, (str, Path)):
-        dataset = open_dataset(dataset)
+        dataset = load_dataset(dataset)
     definition = dataset.definition
     replications = definition.replications if replications is None else replications
     seed = definition.seed if seed is None else seed
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
-    if isinstance(dataset, CurveDataset):
-        from simrep.data.curve_dataset import simulate_curves
-
-        return simulate_curves(dataset, replications, seed, executor, progress)
-    definition = dataset.definition
-    work: list[tuple[SeriesTable, str, MeasuredCell, Setup]] = []
-    for series in definition.series:
-        base = load(dataset.scenario_path(series))
-        nothing: dict[str, Any] = {}
-        variants = {"": nothing} | {variant.name: variant.set for variant in series.what_if}
-        work += [
-            (series, variant, cell, setup_of(with_values(base, {**settings, **cell.settings})))
-            for variant, settings in variants.items()
-            for cell in dataset.cells[series.name]
-        ]
-    metrics = definition.metrics
+    work = _work(dataset)
+    total = len(work) + sum(map(len, dataset.sustained.values()))
+    done = count(1)
     cells: list[Cell] = []
     timelines: list[Timeline] = []
+    derived = None if dataset.systems is None else DerivedFigures(dataset.systems)
     complete = True
+
+    def advance() -> None:
+        if progress is not None:
+            progress(next(done), total)
+
     try:
-        simulated = _simulated(dataset, [item[3] for item in work], replications, seed, executor)
-        for done, ((series, variant, measured, _), (samples, course)) in enumerate(
-            zip(work, simulated, strict=True), start=1
-        ):
-            cells += cells_of(metrics, series, variant, measured, samples)
-            if course is not None and not variant:
-                timelines.append(Timeline(measured.factors, series.name, course))
-            if progress is not None:
-                progress(done, len(work))
+        with _rates(dataset, replications, seed, executor) as rates:
+            setups = [setup for *_, setup in work]
+            simulated = _simulated(dataset, setups, replications, seed, executor)
+            for (series, variant, cell, _), (samples, course) in zip(work, simulated, strict=True):
+                if isinstance(cell, MeasuredCell):
+                    cells += cells_of(definition.metrics, series, variant, cell, samples)
+                    if course is not None and not variant:
+                        timelines.append(Timeline(cell.factors, series.name, course))
+                if derived is not None and not variant:
+                    derived.add(series.name, cell, samples)
+                advance()
+            for series, system, found in rates:
+                assert derived is not None
+                derived.add_rates(series.name, system, found)
+                advance()
     except KeyboardInterrupt:
         complete = False
     return DatasetResult(
@@ -227,6 +266,9 @@ def reproduce(
         cells=tuple(cell for cell in cells if not cell.variant),
         what_if=tuple(cell for cell in cells if cell.variant),
         timelines=tuple(timelines),
+        derived=tuple(derived.rows(dataset.stated)) if derived else (),
+        simulated=tuple(derived.simulated) if derived else (),
+        sustained=tuple(derived.sustained) if derived else (),
         seed=seed,
         replications=replications,
         complete=complete,
@@ -234,30 +276,93 @@ def reproduce(
     )
 
 
+def _work(dataset: Dataset) -> list[tuple[SeriesTable, str, DatasetCell, Setup]]:
+    """What is simulated: measured cells and their variants, and cells for derived metrics."""
+    work: list[tuple[SeriesTable, str, DatasetCell, Setup]] = []
+    for series in dataset.definition.series:
+        base = load(dataset.scenario_path(series))
+        nothing: dict[str, Any] = {}
+        variants = {"": nothing} | {variant.name: variant.set for variant in series.what_if}
+        measured, others = dataset.cells[series.name], dataset.simulated[series.name]
+        work += [
+            (series, variant, cell, setup_of(with_values(base, {**settings, **cell.settings})))
+            for variant, settings in variants.items()
+            for cell in (measured if variant else (*measured, *others))
+        ]
+    return work
+
+
 def _simulated(
     dataset: Dataset,
-    plans: Sequence[Setup],
+    setups: Sequence[Setup],
     replications: int,
     seed: int,
     executor: Executor | None,
 ) -> Iterator[tuple[list[tuple[float, ...]], Course | None]]:
-    """For every plan the figures of its replications, and a course if the dataset shows it."""
+    """For every setup the figures of its replications, and a course if the dataset shows it."""
     definition = dataset.definition
     paths = tuple(metric.result for metric in definition.metrics)
+    paths += FIGURES if definition.derived is not None else ()
     if not (definition.show.timeline and definition.scheduled):
-        for samples in simulate_cells(plans, paths, replications, seed, executor):
+        for samples in simulate_cells(setups, paths, replications, seed, executor):
             yield samples, None
         return
     reduce = partial(figures_and_course, paths=paths, name=definition.scheduled)
-    for pairs in simulate_each(plans, reduce, replications, seed, executor):
+    for pairs in simulate_each(setups, reduce, replications, seed, executor):
         yield [figures for figures, _ in pairs], pairs[0][1]
 
 
-def series_versions(plans: Mapping[str, Setup]) -> dict[str, str]:
+@contextmanager
+def _rates(
+    dataset: Dataset, replications: int, seed: int, executor: Executor | None
+) -> Iterator[Iterator[tuple[SeriesTable, DatasetCell, list[tuple[float, str]]]]]:
+    """The sustained rate of every system in every replication, and who limits it.
+
+    An executor starts all searches at once; those that have not begun at the end of the context
+    are given up.
+    """
+    derived = dataset.definition.derived
+    systems = [
+        (series, cell, with_values(load(dataset.scenario_path(series)), cell.settings))
+        for series in dataset.definition.series
+        for cell in dataset.sustained[series.name]
+    ]
+    precision = derived.precision if derived is not None else 0.0
+    if executor is None:
+        yield (
+            (series, cell, [_search(scenario, seed, n, precision) for n in range(replications)])
+            for series, cell, scenario in systems
+        )
+        return
+    pending = [
+        [executor.submit(_search, scenario, seed, n, precision) for n in range(replications)]
+        for *_, scenario in systems
+    ]
+    try:
+        yield (
+            (series, cell, [future.result() for future in futures])
+            for (series, cell, _), futures in zip(systems, pending, strict=True)
+        )
+    finally:
+        for future in chain(*pending):
+            future.cancel()
+
+
+def _search(scenario: Scenario, seed: int, replication: int, precision: float) -> tuple[float, str]:
+    try:
+        found = sustainable_rate(scenario, seed=seed, replication=replication, precision=precision)
+    except ScenarioError:
+        raise
+    except SimrepError as error:  # that there is no such rate spoils the rows about it alone
+        return nan, str(error)
+    return found.rate_tps, found.limited_by
+
+
+def series_versions(setups: Mapping[str, Setup]) -> dict[str, str]:
     """Software under its name; model and pack under the series that uses them."""
     return {
         f"{series} {name}" if name in {"model", "pack"} else name: version
-        for series, setup in plans.items()
+        for series, setup in setups.items()
         for name, version in setup.versions.items()
     }
 

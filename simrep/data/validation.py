@@ -14,13 +14,7 @@ from simrep.contract.registry import find_model
 from simrep.contract.setup import Setup, setup_of
 from simrep.data.cells import Cell, cells_of
 from simrep.data.cells_expression import cells_expression
-from simrep.data.dataset import (
-    Dataset,
-    dataset_folder,
-    datasets,
-    has_curves,
-    load_dataset,
-)
+from simrep.data.dataset import Dataset, datasets, load_dataset
 from simrep.data.definition import SeriesTable
 from simrep.data.latencies import Latencies, compared, figures_and_histogram, recorded
 from simrep.data.measurements import MeasuredCell, written
@@ -196,11 +190,12 @@ def validate(
     if replications is not None and replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
     if names is None:
-        names = [name for name in datasets() if not has_curves(dataset_folder(name))]
-    works = [
-        _work(one if isinstance(one, Dataset) else load_dataset(one), pack, holdout)
-        for one in names
-    ]
+        chosen = [one for one in map(load_dataset, datasets()) if one.definition.metrics]
+    else:
+        chosen = [one if isinstance(one, Dataset) else load_dataset(one) for one in names]
+    for dataset in chosen:
+        dataset.check_measured()
+    works = [_work(dataset, pack, holdout) for dataset in chosen]
     if not any(work.cells for work in works):
         raise ScenarioError("pack", f"no measured system has the model of {str(pack)!r}")
     count = sum(len(work.cells) for work in works)

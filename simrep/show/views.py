@@ -96,7 +96,6 @@ tables = View(
     {
         "Analytic": "text.analytic",
         "Comparison": "text.comparison",
-        "CurveDatasetResult": "text.curves",
         "DatasetResult": "text.dataset",
         "Explanation": "text.why",
         "FitResult": "text.fit",
@@ -116,7 +115,6 @@ plot = Figures(
     "figure",
     {
         "Comparison": "plot.comparison",
-        "CurveDatasetResult": "plot.curves",
         "DatasetResult": "plot.dataset",
         "Explanation": "plot.why.spacetime",
         "Product": "plot.plan",

@@ -142,18 +142,15 @@ def test_a_shipped_pack_is_whole(name):
 
 
 def test_every_run_of_a_shipped_dataset_lies_in_the_range_of_its_pack():
-    from simrep.data.curves import open_dataset
     from simrep.runs.pack_range import extrapolation
     from simrep.scenario import with_values
 
     seen = 0
     for name in datasets():
-        dataset = open_dataset(name)
-        if not hasattr(dataset, "cells"):
-            continue
+        dataset = load_dataset(name)
         for series in dataset.definition.series:
             base = load(dataset.scenario_path(series))
-            for cell in dataset.cells[series.name]:
+            for cell in (*dataset.cells[series.name], *dataset.simulated[series.name]):
                 setup = setup_of(with_values(base, cell.settings))
                 assert extrapolation(setup) == "", f"{name} {series.name}"
                 seen += setup.pack is not None

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simrep.data.dataset import dataset_folder as folder_of
-from simrep.data.dataset import datasets, has_curves, load_dataset
+from simrep.data.dataset import datasets, load_dataset
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +36,9 @@ def test_every_page_belongs_to_a_dataset(generator):
     }
 
 
-@pytest.mark.parametrize("name", [name for name in datasets() if not has_curves(folder_of(name))])
+@pytest.mark.parametrize(
+    "name", [name for name in datasets() if load_dataset(name).definition.metrics]
+)
 def test_what_was_predicted_is_what_is_in_the_data(generator, name):
     content = json.loads((generator.BOARD / f"{name}.json").read_text(encoding="utf-8"))
     predicted = {

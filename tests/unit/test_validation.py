@@ -108,8 +108,8 @@ def test_systems_of_other_models_are_left_out(folder):
         validate([folder], pack=folder / "other.toml")
 
 
-def test_curves_have_no_cells_to_validate():
-    with pytest.raises(ScenarioError, match="dataset of curves"):
+def test_derived_metrics_have_no_cells_to_validate():
+    with pytest.raises(ScenarioError, match="derived metrics and no measured cells"):
         validate(["group-replication-overview"])
 
 

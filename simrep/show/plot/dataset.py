@@ -17,6 +17,7 @@ from simrep.data.cells import Cell
 from simrep.data.definition import Definition
 from simrep.data.reproduce import DatasetResult
 from simrep.measure.units import describe
+from simrep.show.plot.derived import plot_derived
 from simrep.show.plot.style import (
     GREY,
     MARKERS,
@@ -126,10 +127,12 @@ def plot_reproduction(result: DatasetResult) -> Sheet:
     """Draw the first metric over a factor, or commits over time if the dataset shows them.
 
     Measured as points, simulated as lines with intervals; in a dataset with timelines a panel for
-    each cell, measured levels as bands.
+    each cell, measured levels as bands; without measured cells the rows about several of them.
     """
     if result.timelines:
         return plot_timelines(result)
+    if not result.dataset.definition.metrics:
+        return plot_derived(result.derived, title=result.dataset.definition.title)
     return plot_cells(result.dataset.definition, result.cells)
 
 

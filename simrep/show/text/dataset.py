@@ -12,6 +12,7 @@ from rich.text import Text
 from simrep.data.cells import Cell, Summary
 from simrep.data.dataset import Dataset
 from simrep.data.definition import MetricTable, SeriesTable
+from simrep.data.derived import DerivedRow, DerivedSummary
 from simrep.data.reproduce import DatasetResult, breakdowns
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import describe, duration, number
@@ -22,12 +23,14 @@ __all__ = ["cell_tables"]
 
 _FAR = 0.20
 """An error beyond this is shown in red."""
+_FAR_OFF = {"points": 5.0, "ms": 0.3}
+"""So is a distance from a stated range beyond this."""
 
 
 @tables.register(DatasetResult)
 def dataset_tables(result: DatasetResult) -> Group:
     """One block per value of the factor that the dataset shows by, and the summary."""
-    parts: list[RenderableType] = [*cell_tables(result)]
+    parts: list[RenderableType] = [*cell_tables(result), *_derived_tables(result)]
     if result.dataset.definition.show.breakdown and result.complete:
         parts += [Text(), _breakdown_table(breakdowns(result.dataset, result.seed))]
     missing = "" if result.complete else "cells are missing"
@@ -157,9 +160,49 @@ def _place(stage: str, found: dict[str, Breakdown]) -> int:
     return max(list(each.stages).index(stage) for each in found.values() if stage in each.stages)
 
 
+def _derived_tables(result: DatasetResult) -> Iterator[RenderableType]:
+    """Rows about several cells: stated, simulated and how far apart; a block per quantity."""
+    spread = any(row.interval is not None for row in result.derived)
+    for quantity in dict.fromkeys(row.quantity for row in result.derived):
+        own = [row for row in result.derived if row.quantity == quantity]
+        values = {name: {str(row.factors[name]) for row in own} for name in own[0].factors}
+        shared = [f"{describe(n)}: {own[0].factors[n]}" for n in values if len(values[n]) == 1]
+        varied = [name for name in values if len(values[name]) > 1]
+        heads = ("stated", "simulated", *(["95 % of runs"] * spread), "distance", "")
+        rows = (
+            (
+                *(str(row.factors[name]) for name in varied),
+                _range((row.low, row.high), row.unit),
+                _range((min(row.values), max(row.values)), row.unit),
+                *([_range(row.interval, row.unit)] * spread),
+                _distance(row),
+                "fit" if row.used_in_fit else "",
+            )
+            for row in own
+        )
+        yield Text("\n" + "; ".join([describe(quantity), *shared]))
+        left = [*map(describe, varied)]
+        yield table((*left, *heads), "l" * len(left) + "R" * (3 + spread) + "l", rows)
+
+
+def _range(ends: tuple[float, float] | None, unit: str) -> str:
+    if ends is None or not all(map(isfinite, ends)):
+        return "-"
+    words = [f"{100 * end:.1f}" if unit == "ratio" else f"{end:.2f}" for end in ends]
+    return f"{' .. '.join(dict.fromkeys(words))} {'%' if unit == 'ratio' else unit}"
+
+
+def _distance(row: DerivedRow) -> str:
+    if not isfinite(row.distance):
+        return "-"
+    unit = row.distance_unit
+    text = f"{row.distance:+.{1 if unit == 'points' else 2}f} {unit}" if row.distance else "0"
+    return f"[red]{text}[/red]" if abs(row.distance) > _FAR_OFF[unit] else text
+
+
 def _notes(result: DatasetResult) -> list[str]:
     metrics = result.dataset.definition.metrics
-    lines = []
+    lines = [_distances(result.derived_summary)] if result.derived_summary.n else []
     for metric in metrics:
         name = f"{metric.label}: " if len(metrics) > 1 else ""
         if metric.absolute is not None:
@@ -171,10 +214,21 @@ def _notes(result: DatasetResult) -> list[str]:
             lines.append(name + _errors(result.summaries[metric.column]))
     if not lines:
         lines = ["No finished cell that the fit has not seen."]
-    if any(cell.used_in_fit for cell in result.cells):
-        lines.append("Cells marked 'fit' set the local costs and are not counted.")
-    lines.append(f"{result.replications} replications each, seed {result.seed}.")
+    fitted = [cell.used_in_fit for cell in result.cells] + [r.used_in_fit for r in result.derived]
+    if any(fitted):
+        kind = "Cells" if metrics else "Rows"
+        lines.append(f"{kind} marked 'fit' set the local costs and are not counted.")
+    plural = "" if result.replications == 1 and not metrics else "s each"
+    lines.append(f"{result.replications} replication{plural}, seed {result.seed}.")
     return lines
+
+
+def _distances(summary: DerivedSummary) -> str:
+    distances = "; ".join(
+        f"median distance {middle:.2g} {unit}, largest {summary.max_distance[unit]:.2g}"
+        for unit, middle in summary.median_distance.items()
+    )
+    return f"{summary.n} predicted rows, {summary.inside} in the stated range; {distances}."
 
 
 def _errors(summary: Summary) -> str:

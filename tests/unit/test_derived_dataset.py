@@ -1,4 +1,4 @@
-"""Simulating a dataset of curves: what is simulated, how rows are scored, what is shown."""
+"""Simulating derived metrics: what is simulated, how rows are scored, what is shown."""
 
 import json
 from collections.abc import Iterator
@@ -9,20 +9,23 @@ from statistics import median
 import pytest
 from typer.testing import CliRunner
 
-import simrep.data.curve_dataset as curve_dataset_module
+import simrep.data.reproduce as reproduce_module
+from simrep.calibrate.fit import fit
 from simrep.cli import app
-from simrep.data.curve_rows import CurveSummary, Row
+from simrep.data.derived import DerivedRow, DerivedSummary
 from simrep.data.reproduce import reproduce
+from simrep.data.validation import validate
+from simrep.errors import ScenarioError
 from simrep.runs.run import run
 from simrep.runs.sustain import CLIENTS
 from simrep.scenario import load, with_values
-from tests.small_curves import write_curves
 from tests.small_dataset import change
+from tests.small_derived import write_derived
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    return write_curves(tmp_path_factory.mktemp("curves") / "small")
+    return write_derived(tmp_path_factory.mktemp("derived") / "small")
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +35,14 @@ def result(shared):
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_curves(tmp_path / "small")
+    return write_derived(tmp_path / "small")
 
 
 def row(result, quantity, members):
     [found] = [
-        one for one in result.rows if (one.quantity, one.factors["members"]) == (quantity, members)
+        one
+        for one in result.derived
+        if (one.quantity, one.factors["members"]) == (quantity, members)
     ]
     return found
 
@@ -45,16 +50,17 @@ def row(result, quantity, members):
 def test_a_point_is_what_the_scenario_gives_when_set_by_hand(result, shared):
     settings = {"cluster.nodes": 3, "cluster.costs.statement_us": 500.0, "workload.threads": 4}
     by_hand = run(with_values(load(shared / "replicated.toml"), settings), seed=3, replications=2)
-    wanted = {"members": 3, "load": "light", "mode": "replicated"}
-    [point] = [one for one in result.points if (one.factors, one.x) == (wanted, 4)]
+    wanted = {"members": 3, "load": "light", "mode": "replicated", "clients": 4}
+    [point] = [one for one in result.simulated if one.factors == wanted]
     measured = [record.measurement for record in by_hand.runs]
     assert point.throughput_tps == pytest.approx(median(m.throughput_tps for m in measured))
     assert point.latency_s == pytest.approx(median(m.latency.mean_s for m in measured))
 
 
-def test_all_points_are_there(result):
+def test_all_cells_are_there(result):
     assert result.complete
-    assert result.finished == len(result.points) == (2 + 4) * 3
+    assert len(result.simulated) == (2 + 4) * 3
+    assert result.finished == len(result.derived) == 4
 
 
 def test_a_source_that_waits_for_nobody_has_the_maximum_of_a_server(result):
@@ -76,14 +82,14 @@ def test_a_replica_with_one_slow_applier_limits_what_is_kept_up(result):
     [found] = result.sustained
     assert found.limited_by == "n2"
     assert 350 < found.rate_tps < 530
-    highest = max(p.throughput_tps for p in result.points if p.factors["load"] == "heavy")
+    highest = max(p.throughput_tps for p in result.simulated if p.factors["load"] == "heavy")
     assert row(result, "kept_up", 2).predicted == pytest.approx(found.rate_tps / highest, rel=0.02)
 
 
 def test_intervals_need_replications(result, shared):
     low, high = row(result, "kept_up", 2).interval
     assert low <= row(result, "kept_up", 2).predicted <= high
-    assert {one.interval for one in reproduce(shared, replications=1).rows} == {None}
+    assert {one.interval for one in reproduce(shared, replications=1).derived} == {None}
 
 
 def test_an_executor_changes_nothing(result, shared):
@@ -92,59 +98,56 @@ def test_an_executor_changes_nothing(result, shared):
     assert together.to_dict() == result.to_dict()
 
 
-def test_progress_counts_points_and_rates_up_to_the_end(shared):
+def test_progress_counts_cells_and_rates_up_to_the_end(shared):
     seen = []
     reproduce(shared, replications=1, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(number, 19) for number in range(1, 20)]
 
 
-def test_interrupting_keeps_finished_curves_and_the_rows_about_them(folder, monkeypatch):
+def test_interrupting_keeps_finished_systems_and_the_rows_about_them(folder, monkeypatch):
     def interrupted(_plans, *_) -> Iterator[list[tuple[float, ...]]]:
-        for number in range(12):  # the curves of the server, and two of two members
+        for number in range(12):  # the cells of the server, and those of two members
             yield [(100.0 + number, 0.01)] * 2
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(curve_dataset_module, "simulate_cells", interrupted)
+    monkeypatch.setattr(reproduce_module, "simulate_cells", interrupted)
     result = reproduce(folder)
     assert not result.complete
-    assert len(result.points) == 12
-    assert [(one.quantity, one.factors["members"]) for one in result.rows] == [
+    assert len(result.simulated) == 12
+    assert [(one.quantity, one.factors["members"]) for one in result.derived] == [
         ("highest", 2),
         ("added_ms", 2),
     ]
-    assert row(result, "highest", 2).predicted == pytest.approx(108.0 / 102.0)
+    assert row(result, "highest", 2).predicted == pytest.approx(110.0 / 104.0)
     assert "Interrupted" in str(result)
 
 
 def test_json_holds_what_it_should(result):
     content = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert {"rows", "points", "sustained", "summary", "seed", "complete", "versions"} <= set(
-        content
-    )
-    for one in content["rows"]:
+    assert {"derived", "simulated", "sustained", "seed", "complete", "versions"} <= set(content)
+    for one in content["derived"]:
         assert {"quantity", "low", "high", "predicted", "distance", "distance_unit"} <= set(one)
-    assert content["summary"]["n"] == 3
+    assert content["derived_summary"]["n"] == 3
 
 
 def test_the_table_shows_every_row_and_the_summary(result):
     text = str(result)
     assert text.count(" fit") >= 1
-    for words in ("kept up", "added (ms)", "90.0 .. 100.0 %", "3 predicted rows", "n2"):
+    for words in ("kept up", "added (ms)", "90.0 .. 100.0 %", "3 predicted rows"):
         assert words in text
 
 
-def test_the_figure_has_three_charts_for_every_load(result, tmp_path):
+def test_the_figure_has_a_panel_for_each_unit_and_a_line_for_each_row(result, tmp_path):
     target = tmp_path / "figure.png"
     figure = result.plot(target)
     assert target.stat().st_size > 1000
-    assert len(figure.axes) == 2 * 3
-    sizes, clients, latencies = figure.axes[:3]
-    assert sizes.get_xlabel() == "members"
-    assert clients.get_xlabel() == latencies.get_xlabel() == "clients"
-    # Three curves by clients; by size the maxima, the baseline across, and the sustained rate.
-    assert len(clients.lines) == len(latencies.lines) == 3
-    assert len(sizes.lines) == 3
-    assert len(figure.axes[3].lines) == 2
+    ratios, times = figure.axes
+    assert [label.get_text() for label in times.get_yticklabels()] == [
+        "added (ms), heavy+light, replicated, 2"
+    ]
+    assert len(ratios.get_yticklabels()) == 3
+    stated = ratios.lines[0].get_xdata()
+    assert list(stated) == pytest.approx([90.0, 110.0])
 
 
 @pytest.mark.slow
@@ -156,29 +159,31 @@ def test_the_command_prints_the_table_and_saves_the_figure(folder, monkeypatch):
     assert "3 predicted rows" in shown.stdout
     assert (folder / "out.svg").stat().st_size > 1000
     content = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
-    assert len(content["rows"]) == 4
+    assert len(content["derived"]) == 4
 
 
-def test_fitting_says_what_kind_of_dataset_it_is(folder):
-    done = CliRunner().invoke(app, ["fit", str(folder)])
-    assert done.exit_code != 0
+def test_what_needs_measured_cells_says_so(folder):
+    with pytest.raises(ScenarioError, match="derived metrics and no measured cells"):
+        fit(folder)
+    with pytest.raises(ScenarioError, match="simrep reproduce"):
+        validate([folder])
 
 
 @pytest.mark.slow
 def test_equal_seeds_agree_and_others_do_not(shared, folder):
-    change(folder, "dataset.toml", "[[sustained]]", "[[curve]]\nvalues = [1]")
+    change(folder, "dataset.toml", '[[series.sustained]]\nmembers = 2\nload = "heavy"\n', "")
     change(folder, "data.csv", "heavy,replicated,2,kept_up,0.9,1.0,ratio\n", "")
     change(folder, "server.toml", "cores = 2", "cores = 2\nvariation = 0.5")
     first, again, other = (reproduce(folder, seed=seed, replications=1) for seed in (5, 5, 6))
-    assert first.points == again.points
-    assert first.points != other.points
+    assert first.simulated == again.simulated
+    assert first.simulated != other.simulated
 
 
 # ------------------------------------------------------------------ scoring --
 
 
 def stated(distance, *, unit="ratio", fitted=False):
-    return Row(
+    return DerivedRow(
         factors={}, quantity="q", low=1.0, high=2.0, predicted=nan, values=(), distance=distance,
         interval=None, unit=unit, used_in_fit=fitted,
     )  # fmt: skip
@@ -186,18 +191,18 @@ def stated(distance, *, unit="ratio", fitted=False):
 
 def test_the_summary_keeps_units_apart_and_leaves_out_fitted_rows():
     rows = [stated(0.0), stated(-4.0), stated(8.0), stated(0.5, unit="ms"), stated(99, fitted=True)]
-    summary = CurveSummary.of(rows)
+    summary = DerivedSummary.of(rows)
     assert (summary.n, summary.inside) == (4, 1)
     assert summary.median_distance == {"points": 4.0, "ms": 0.5}
     assert summary.max_distance == {"points": 8.0, "ms": 0.5}
 
 
 def test_a_summary_of_nothing_is_empty():
-    assert CurveSummary.of([]) == CurveSummary(0, 0, {}, {})
+    assert DerivedSummary.of([]) == DerivedSummary(0, 0, {}, {})
 
 
 def test_what_is_no_number_is_not_inside():
-    summary = CurveSummary.of([stated(nan)])
+    summary = DerivedSummary.of([stated(nan)])
     assert summary.inside == 0
     assert isnan(summary.max_distance["points"])
     assert CLIENTS == "clients"

@@ -1,4 +1,4 @@
-"""A dataset of curves that simulates in a second: one server against a source with a replica."""
+"""Derived metrics that simulate in a second: one server against a source with a replica."""
 
 from pathlib import Path
 
@@ -30,6 +30,61 @@ REPLICATED = (
 )
 
 DATASET = """
+title = "A small dataset of derived metrics"
+source = "made up"
+replications = 2
+seed = 3
+
+[factors]
+members = "cluster.nodes"
+clients = "workload.threads"
+
+[factors.load]
+at.light = { "cluster.costs.statement_us" = 500.0 }
+
+[fit_where]
+members = [2]
+quantity = ["highest"]
+
+[derived]
+along = "clients"
+baseline = { mode = "alone", members = 1 }
+precision = 0.2
+
+[derived.metric]
+highest = { kind = "maximum_ratio" }
+kept_up = { kind = "sustained_ratio" }
+added_ms = { kind = "mean_latency_added_ms" }
+
+[[series]]
+name = "server"
+title = "One server"
+scenario = "server.toml"
+where = { mode = "alone" }
+
+[[series.simulate]]
+members = 1
+load = ["heavy", "light"]
+clients = [1, 2, 4]
+
+[[series]]
+name = "replicated"
+title = "A source with replicas"
+scenario = "replicated.toml"
+where = { mode = "replicated" }
+
+[[series.simulate]]
+members = [2, 3]
+load = ["heavy", "light"]
+clients = [1, 2, 4]
+
+[[series.sustained]]
+members = 2
+load = "heavy"
+"""
+
+# The same in the format before.
+CURVES = """
 title = "A small dataset of curves"
 source = "made up"
 replications = 2
@@ -92,10 +147,10 @@ heavy+light,replicated,2,added_ms,-1,1,ms
 """
 
 
-def write_curves(place: Path) -> Path:
+def write_derived(place: Path, definition: str = DATASET) -> Path:
     """Write the dataset into a new folder."""
     place.mkdir()
-    (place / "dataset.toml").write_text(DATASET)
+    (place / "dataset.toml").write_text(definition)
     (place / "server.toml").write_text(SERVER)
     (place / "replicated.toml").write_text(REPLICATED)
     (place / "data.csv").write_text(ROWS)
