@@ -12,6 +12,7 @@ import typer
 from simrep.cli.arguments import Jobs, Json, workers
 from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
 from simrep.errors import ScenarioError
+from simrep.measure.grammar import duration
 
 __all__ = ["from_server", "with_new_names"]
 
@@ -41,10 +42,16 @@ Version = Annotated[
 Nodes = Annotated[int | None, typer.Option(min=1, max=64, help="Servers in all.")]
 Cores = Annotated[int | None, typer.Option(min=1, help="CPU cores of a server.")]
 RoundTrip = Annotated[
-    float | None, typer.Option("--rtt-ms", min=0, help="Round trip between servers, by ping.")
+    str | None,
+    typer.Option(
+        "--rtt-ms", metavar="TIME", help="Round trip between servers, by ping: 0.4 or 400us."
+    ),
 ]
 Fsync = Annotated[
-    float | None, typer.Option("--fsync-us", min=0, help="One flush of a log, by a disk test.")
+    str | None,
+    typer.Option(
+        "--fsync-us", metavar="TIME", help="One flush of a log, by a disk test: 700 or 2ms."
+    ),
 ]
 
 
@@ -96,7 +103,9 @@ def from_server(
     from simrep.intake.description import from_server as description_of
 
     files = ServerFiles(mycnf, tuple(status or ()), variables, sysbench)
-    overrides = Overrides(model, server_version, nodes, cores, rtt_ms, fsync_us)
+    trip_ms = None if rtt_ms is None else duration("--rtt-ms", rtt_ms, "ms")
+    flush_us = None if fsync_us is None else duration("--fsync-us", fsync_us, "us")
+    overrides = Overrides(model, server_version, nodes, cores, trip_ms, flush_us)
     name = out.name.removesuffix(".toml")
     scenario, pack = out.with_name(f"{name}.toml"), out.with_name(f"{name}.pack.toml")
     for path in (scenario, pack):

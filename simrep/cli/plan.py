@@ -256,8 +256,8 @@ def product(
         ),
     ] = None,
     zone_rtt_ms: Annotated[
-        float, typer.Option(metavar="MS", help="Round trip within a region.")
-    ] = 1.0,
+        str, typer.Option(metavar="TIME", help="Round trip within a region: 1 or 500us.")
+    ] = "1ms",
     replications: Repeated = 8,
     set_: Set = None,
     seed: Seed = None,
@@ -275,7 +275,7 @@ def product(
         "writes": _names(writes),
         "objective": objective,
         "rtts": rtts,
-        "zone_rtt_ms": zone_rtt_ms,
+        "zone_rtt_ms": duration("--zone-rtt-ms", zone_rtt_ms, "ms"),
         "replications": replications,
     }
     _answer(context, "product", own, set_, seed, jobs, json=json, plot=plot)

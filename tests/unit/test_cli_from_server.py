@@ -47,6 +47,16 @@ def test_json(simrep):
     assert {"setting", "value", "note"} <= content["defaults"][0].keys()
 
 
+def test_times_may_have_a_unit(simrep):
+    done = simrep(*READ, "--out", "mine", "--json", "--rtt-ms", "0.003s", "--fsync-us", "0.7ms")
+    content = json.loads(done.stdout)
+    assert content["scenario"]["network"] == {"rtt_ms": 3.0}
+    assert content["pack"]["costs"]["fsync_us"] == 700.0
+    wrong = simrep(*READ, "--out", "other", "--rtt-ms", "near")
+    assert wrong.exit_code == 2
+    assert "--rtt-ms: 'near' is not a time" in wrong.stderr
+
+
 @pytest.mark.parametrize("there", ["mine.toml", "mine.pack.toml"])
 def test_what_is_there_is_not_overwritten(simrep, tmp_path, there):
     write(tmp_path, there, "kept")

@@ -77,6 +77,7 @@ def test_what_cannot_be_read_names_the_option_and_the_text(
     assert "e.g." in caught.value.hint
 
 
+PRODUCT = ("--regions", "us-east-1", "--writes", "us-east-1", "--objective", "tps>=1")
 TIMES = ("1min", "500ms", "0.5", "2 h", "1e3us", ".25s")
 SHARES = ("5%", "0.05", "5e-2", " 5 % ")
 RANGES = ("1..100", "1e1..1e3", "1 .. 100", "1..1_000", "10..100:log")
@@ -89,6 +90,7 @@ RANGES = ("1..100", "1e1..1e3", "1 .. 100", "1..1_000", "10..100:log")
         (("plan", "FILE", "transaction"), "--longest-stall", TIMES),
         (("plan", "FILE", "fragment"), "--longest-stall", TIMES),
         (("explain", "FILE", "--stall"), "--longer-than", TIMES),
+        (("plan", "FILE", "product", *PRODUCT), "--zone-rtt-ms", TIMES),
         (("explain", "FILE"), "--tail", SHARES),
         (("run", "FILE"), "--precision", SHARES),
         (("sweep", "FILE", "--over", "workload.threads=1"), "--precision", SHARES),
