@@ -55,9 +55,16 @@ class Causes:
 
     def __init__(self, story: Story, messages: Messages, journey: Journey) -> None:
         self._messages = messages
+        self._legs = journey.legs
         self._ends = _stage_ends(story, journey)
         self.critical = {sent for end in self._ends for sent in self.chain(end)}
         self.own = messages.of(journey.transaction) | self.critical
+
+    @property
+    def untold(self) -> bool:
+        """Whether it waited for other nodes, and the model did not tell for which message."""
+        waited = any(leg.seconds > 0.0 and LAPS[leg.lap] in _WAITING for leg in self._legs)
+        return waited and not self._ends
 
     def chain(self, end: _End) -> list[Sent]:
         """The message that ended a stage, and what led to it, the last one first."""

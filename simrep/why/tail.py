@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil, nan
+from math import ceil, isnan, nan
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -63,7 +63,8 @@ def explain_tail(
     The network floor is what the same transactions spend on messages when nobody else is there: of
     ten transactions of the same class and one lone client of the same node, without outages, the
     median time in which messages that the commit waited for were on the wire, and the round trips
-    between client and server. Where servers come and go there is none.
+    between client and server. Where servers come and go there is none. It is not known of a model
+    that does not tell which message a node handles (``Network.handler``).
 
     The run is simulated twice: once to find the slowest, and once more to keep what they waited
     for.
@@ -78,6 +79,9 @@ def explain_tail(
     order = sorted(story.journeys, key=_latency)
     slow, rest = order[: len(slow)], order[len(slow) :]
     floor = _mean_floor(replay, slow)
+    floor_s = sum(floor.values())
+    if isnan(floor_s):
+        floor = dict.fromkeys(LAPS, 0.0)
     return TailExplanation(
         share=share,
         transactions=len(slow),
@@ -85,7 +89,7 @@ def explain_tail(
         from_s=slow[-1].latency_s,
         latency_s=fmean(j.latency_s for j in slow),
         rest_s=fmean(j.latency_s for j in rest) if rest else nan,
-        floor_s=sum(floor.values()),
+        floor_s=floor_s,
         stages=_stages(story, slow, rest, floor),
         model=replay.setup.model.name,
         seed=replay.seed,
@@ -133,7 +137,10 @@ def _floor(replay: Replay, node: int, kind: str) -> dict[str, float]:
     alone = with_run_settings(replace(setup, workload=workload, paths=paths), quiet)
     story = Replay(alone, replay.seed).story(Follow())
     messages = Messages(story)
-    wire = [Causes(story, messages, journey).wire_s() for journey in story.journeys]
+    causes = [Causes(story, messages, journey) for journey in story.journeys]
+    if story.sent and any(one.untold for one in causes):
+        return dict.fromkeys(LAPS, nan)
+    wire = [one.wire_s() for one in causes]
     floor = {stage: median([one.get(stage, 0.0) for one in wire]) for stage in LAPS}
     client_rtt_s = seconds(setup.scenario.workload.client_rtt_ms)
     trips = [_round_trips(journey.transaction) for journey in story.journeys]

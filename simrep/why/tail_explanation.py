@@ -13,6 +13,7 @@ from simrep.runs.report import Report
 
 __all__ = ["Blocker", "TailExplanation", "TailStage"]
 
+_BEYOND = " beyond the way of the messages"
 _WAITING = {
     "client": "with the client: waiting for a connection, pausing, on the way",
     "execute": "executing statements",
@@ -97,7 +98,7 @@ class TailExplanation(Report):
         Their mean latency, and that of all others (NaN if there are none), in seconds.
     floor_s : float
         The network floor: what messages alone take of them, in seconds; 0 where there are none,
-        and where servers come and go.
+        and where servers come and go; NaN if the model does not tell which message ends a wait.
     stages : tuple of TailStage
         Those first that took longest above the network floor.
     model : str
@@ -136,22 +137,29 @@ class TailExplanation(Report):
         )
         if not isnan(self.rest_s):
             first += f", the others {duration(self.rest_s)}"
-        if self.floor_s:
+        if self.floor_s > 0.0:
             first += f"; the network alone needs {duration(self.floor_s)}"
         said = [f"{first}."]
-        over = "the time above the network floor" if self.floor_s else "that time"
+        if isnan(self.floor_s):
+            said.append(
+                f"The network floor is not known: model {self.model!r} does not tell which message "
+                "a node handles (Network.handler)."
+            )
+        over = "the time above the network floor" if self.floor_s > 0.0 else "that time"
         for stage in self.stages:
             if stage.share < _WORTH:
                 break
-            said.append(
-                f"{100 * stage.share:.0f} % of {over} was {_WAITING.get(stage.name, stage.name)}."
-            )
+            said.append(f"{100 * stage.share:.0f} % of {over} was {self._waiting(stage.name)}.")
             for one in stage.blockers[:3]:
                 part = one.seconds / stage.slow_s
                 if part >= _WORTH:
                     doing = f", then {_doing(one.doing)}" if one.doing else ""
                     said.append(f"  {100 * part:.0f} % of that stage for {one.who}{doing}.")
         return said
+
+    def _waiting(self, stage: str) -> str:
+        words = _WAITING.get(stage, stage)
+        return words.removesuffix(_BEYOND) if isnan(self.floor_s) else words
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it."""
