@@ -44,32 +44,27 @@ def models(name: Name = None, json: Json = False) -> None:
 
 
 def _overview(cards: list[dict[str, Any]]) -> Group:
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("model", "what it simulates", "versions", "packs"):
-        table.add_column(heading)
-    for one in cards:
-        table.add_row(
-            one["name"], one["summary"], ", ".join(one["versions"]), ", ".join(one["packs"])
-        )
-    return Group(table, "simrep models NAME describes options, defaults by version and costs.")
+    from simrep.show.text.layout import table
+
+    rows = (
+        (one["name"], one["summary"], ", ".join(one["versions"]), ", ".join(one["packs"]))
+        for one in cards
+    )
+    heads = ("model", "what it simulates", "versions", "packs")
+    content = table(heads, "l", rows, edges=True)
+    return Group(content, "simrep models NAME describes options, defaults by version and costs.")
 
 
 def _description(one: dict[str, Any]) -> Group:
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    options = Table(box=box.SIMPLE_HEAD)
-    options.add_column("option", no_wrap=True)
-    for heading in ("default", "in versions", "allowed", "meaning"):
-        options.add_column(heading, overflow="fold")
-    for name, option in one["options"].items():
-        options.add_row(
+    from simrep.show.text.layout import table
+
+    rows = (
+        (
             name,
             _text(option["default"]),
             "\n".join(
@@ -80,12 +75,23 @@ def _description(one: dict[str, Any]) -> Group:
             option["allowed"],
             option["description"],
         )
-    costs = Table(box=box.SIMPLE_HEAD)
-    for heading in ("cost", "default", "usual", "unit", "meaning"):
-        costs.add_column(heading, justify="right" if heading == "default" else "left")
-    for name, cost in one["costs"].items():
-        usual = " to ".join(map(_text, cost["range"] or ()))
-        costs.add_row(name, _text(cost["default"]), usual, cost["unit"], cost["description"])
+        for name, option in one["options"].items()
+    )
+    heads = ("option", "default", "in versions", "allowed", "meaning")
+    options = table(heads, "Ll", rows, edges=True)
+    for column in options.columns[1:]:
+        column.overflow = "fold"
+    prices = (
+        (
+            name,
+            _text(cost["default"]),
+            " to ".join(map(_text, cost["range"] or ())),
+            cost["unit"],
+            cost["description"],
+        )
+        for name, cost in one["costs"].items()
+    )
+    costs = table(("cost", "default", "usual", "unit", "meaning"), "lrl", prices, edges=True)
     title = Text.assemble((one["name"], "bold"), f": {one['summary']}")
     versions = Text("Versions: " + (", ".join(one["versions"]) or "none"))
     packs = Text("Packs: " + (", ".join(one["packs"]) or "none"))

@@ -197,16 +197,18 @@ def list_experiments(json: Json = False) -> None:
         ]
         print_json({"experiments": described})
         return
-    from rich import box
-    from rich.table import Table
+    from simrep.show.text.layout import table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("experiment", "what it measures", "cells", "runs"):
-        table.add_column(heading, justify="right" if heading in {"cells", "runs"} else "left")
-    for one in found:
-        cells, runs = len(list(one.experiment.cells())), len(one.experiment.runs())
-        table.add_row(one.name, one.experiment.title, str(cells), str(runs))
-    show(table)
+    rows = (
+        (
+            one.name,
+            one.experiment.title,
+            str(len(list(one.experiment.cells()))),
+            str(len(one.experiment.runs())),
+        )
+        for one in found
+    )
+    show(table(("experiment", "what it measures", "cells", "runs"), "llr", rows, edges=True))
 
 
 @rig.command()
@@ -218,15 +220,10 @@ def check(json: Json = False) -> None:
     if json:
         print_json({one.name: {"present": one.present, "note": one.note} for one in found})
         return
-    from rich import box
-    from rich.table import Table
+    from simrep.show.text.layout import table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("what", "there", "note"):
-        table.add_column(heading)
-    for one in found:
-        table.add_row(one.name, "yes" if one.present else "no", one.note)
-    show(table)
+    rows = ((one.name, "yes" if one.present else "no", one.note) for one in found)
+    show(table(("what", "there", "note"), "l", rows, edges=True))
 
 
 @rig.command()
@@ -256,17 +253,17 @@ def relay(
     if json:
         print_json(found)
         return
-    from rich import box
-    from rich.table import Table
+    from simrep.show.text.layout import table
 
-    table = Table(box=box.SIMPLE_HEAD, title=f"Delays by {found['delay_method']}")
     names = ("requested_ms", "mean_ms", "p50_ms", "p99_ms", "most_ms", "relay_cpu")
-    for name in (*names, "received"):
-        table.add_column(name, justify="right")
-    for row in found["delays"]:
-        received = f"{row['received'] / row['sent']:.2%}"
-        table.add_row(*(f"{row[name]:.3f}" for name in names), received)
-    show(table)
+    rows = (
+        (*(f"{row[name]:.3f}" for name in names), f"{row['received'] / row['sent']:.2%}")
+        for row in found["delays"]
+    )
+    title = f"Delays by {found['delay_method']}"
+    delays = table((*names, "received"), "r", rows, name=title, edges=True)
+    delays.title_justify = "center"
+    show(delays)
 
 
 @rig.command()
