@@ -16,7 +16,7 @@ __all__ = ["QUESTIONS", "plan"]
 QUESTIONS: Mapping[str, str] = {
     "rtt": "questions.largest_rtt",
     "clients": "questions.fewest_clients",
-    "appliers": "appliers.fewest_appliers",
+    "appliers": "questions.fewest_appliers",
     "transaction": "transaction.largest_transaction",
     "fragment": "fragment.largest_fragment",
     "gcache": "gcache.gcache_size",

@@ -1,18 +1,25 @@
-"""Inverse questions with one number for an answer: how far apart, how many clients."""
+"""Inverse questions with one number for an answer: how far apart, how many clients or appliers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack
 
+from simrep.contract.registry import find_model, models_that
+from simrep.contract.roles import APPLIERS, spellings_of
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.range import Range
+from simrep.runs.executor import in_order
+from simrep.runs.sustain import probe
 from simrep.scenario import Scenario, with_value
-from simrep.whatif.objective import Objective
+from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.threshold import SearchOptions, Threshold, Varied, threshold
 
-__all__ = ["fewest_clients", "largest_rtt"]
+__all__ = ["fewest_appliers", "fewest_clients", "largest_rtt"]
 
 _RTT = "network.rtt_ms"
+_DRIFT = 0.025  # of the arrivals: what stays behind of them is not told from none
 
 
 def largest_rtt(
@@ -94,3 +101,64 @@ def fewest_clients(
         return with_value(scenario, "workload.threads", int(clients))
 
     return threshold(scenario, Objective.of(objective), varied, vary, **options)
+
+
+def fewest_appliers(
+    scenario: Scenario,
+    *,
+    tps: float,
+    within: tuple[int, int] = (1, 64),
+    **options: Unpack[SearchOptions],
+) -> Threshold:
+    """The fewest appliers with which a rate is kept up: no member falls behind, however long.
+
+    What clients see does not tell, since members may fall behind for a while. Clients are
+    replaced by arrivals at this rate, as :func:`simrep.sustainable_rate` does it, and what counts
+    is the drift: by what share of the arrivals the backlog grows.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    tps : float
+        Transactions per second that have to be kept up.
+    within : (int, int)
+        Range of the search.
+    **options
+        See :func:`simrep.plan`.
+    """
+    if not 0.0 < tps < float("inf"):
+        raise ScenarioError("tps", f"must be above 0 and finite, given {tps:g}")
+    option = _option(scenario)
+    limits = Range(*within, whole=True)
+    varied = Varied("number of appliers", "appliers", largest=False, within=limits, points=7)
+    chosen = options.get("seed")
+    seed = scenario.run.seed if chosen is None else chosen
+    executor = options.get("executor")
+
+    def sample(appliers: float, numbers: range) -> Sequence[Sequence[float]]:
+        variant = with_value(scenario, f"cluster.options.{option}", int(appliers))
+        tasks = [(variant, tps, seed, number) for number in numbers]
+        return [(drift,) for drift in in_order(_drift, tasks, executor)]
+
+    objective = Objective((Condition("drift", at_most=True, limit=_DRIFT),))
+    goal = f"{tps:,.6g} transactions/s kept up"
+    return threshold(scenario, objective, varied, None, sample=sample, goal=goal, **options)
+
+
+def _drift(scenario: Scenario, tps: float, seed: int, replication: int) -> float:
+    return probe(scenario, tps, seed=seed, replication=replication, precision=2.0 * _DRIFT).drift
+
+
+def _option(scenario: Scenario) -> str:
+    """The option that sets the number of appliers, as the scenario spells it."""
+    model = find_model(scenario.cluster.model)
+    setup_of(scenario)  # says what is wrong with it before anything is simulated
+    names = spellings_of(APPLIERS, model.Options)
+    if not names:
+        others = models_that(lambda other: spellings_of(APPLIERS, other.Options))
+        raise ScenarioError(
+            "cluster.model",
+            f"model {model.name!r} has no appliers to count",
+            f"models that have: {others}; of one's own, mark the option with roles.APPLIERS",
+        )
+    return next((name for name in names if name in scenario.cluster.options), names[0])
