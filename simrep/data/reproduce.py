@@ -54,6 +54,8 @@ Progress = Callable[[int, int], None]
 class DatasetResult(Report):
     """The simulated cells of a dataset.
 
+    ``plot()`` draws cells over a factor, or commits over time if the dataset has them.
+
     Attributes
     ----------
     dataset : Dataset

@@ -93,6 +93,8 @@ class DatasetValidation:
 class Validation(Report):
     """The predictions for some datasets.
 
+    ``plot()`` draws the relative error of every figure, a row for each dataset.
+
     Attributes
     ----------
     parts : tuple of DatasetValidation

@@ -40,6 +40,8 @@ CONFIDENCE = 0.95
 class Result(Report):
     """The result of one run, from one or several replications.
 
+    ``plot()`` draws its latencies, and its commits over time.
+
     Figures are per replication, and means when there were several; only the latencies are those
     of all transactions together, and maxima are those of all replications.
 

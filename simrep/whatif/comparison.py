@@ -89,6 +89,8 @@ class Compared:
 class Comparison(Report):
     """Two scenarios, compared pair by pair.
 
+    ``plot()`` draws the ratios with their intervals.
+
     Attributes
     ----------
     figures : mapping of str to Compared

@@ -114,6 +114,8 @@ class Transmission:
 class Explanation(Report):
     """One transaction of a run, from its client's request to the answer.
 
+    ``plot()`` draws the messages between the nodes above the stages.
+
     Attributes
     ----------
     number : int

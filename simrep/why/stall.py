@@ -31,6 +31,8 @@ _LEAST_SHARE = 0.02
 class StallExplanation(Report):
     """What was blocked in a run, and what caused its longest stall.
 
+    ``plot()`` draws the blockages over time, the stall shaded.
+
     Attributes
     ----------
     stall : Stall

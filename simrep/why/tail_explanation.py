@@ -86,6 +86,8 @@ class TailStage:
 class TailExplanation(Report):
     """Where the time of the slowest transactions of a run went.
 
+    ``plot()`` draws the time above the network floor, by stages.
+
     Attributes
     ----------
     share : float

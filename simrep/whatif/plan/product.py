@@ -56,6 +56,8 @@ class Ranked:
 class Product(Answer):
     """Products and layouts, the best first.
 
+    ``plot()`` draws the figures of the objective, candidate by candidate.
+
     Attributes
     ----------
     objective : Objective

@@ -24,6 +24,8 @@ __all__ = ["Rate", "highest_rate"]
 class Rate(Answer):
     """The rate that no member falls behind at.
 
+    ``plot()`` draws the growth of what is behind, over the rates that were tried.
+
     Attributes
     ----------
     searches : tuple of SustainedRate

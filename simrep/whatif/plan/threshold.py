@@ -71,6 +71,8 @@ class Varied:
 class Threshold(Answer):
     """The end of what meets an objective; ``value`` surely meets it, ``low`` to ``high`` hold it.
 
+    ``plot()`` draws each figure over the values that were tried, and its limit.
+
     Attributes
     ----------
     objective : Objective

@@ -62,6 +62,8 @@ class Effect:
 class Sensitivity(Report):
     """What moves a figure of a scenario, the most important first.
 
+    ``plot()`` draws a tornado: what each number does, with its interval.
+
     Attributes
     ----------
     title : str
