@@ -87,8 +87,8 @@ def fit(
     max_steps : int
         Steps of the search at most; each simulates one set of costs per fitted cost, the last
         ones two.
-    executor : concurrent.futures.Executor, optional
-        Where replications run; in this process when None.
+    executor
+        See :func:`simrep.run`.
     progress : callable, optional
         Called after each evaluation with their number and the lowest cost so far.
 

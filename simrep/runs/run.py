@@ -77,7 +77,8 @@ def run(
         them; default: as many as replications, if there are several. With 0 the interval covers
         the error of the model alone. Without a pack that tells how sure it is there are none.
     executor : concurrent.futures.Executor, optional
-        Where replications and draws run; default: here, one after the other.
+        Where replications and draws run: processes, or the machines of a Dask cluster; default:
+        in this process, one after the other.
     progress : callable, optional
         Called with the number of finished replications, and of those that are wanted so far.
     trace : bool

@@ -69,21 +69,12 @@ def compare(
         mean and percentiles of the latency.
     labels : (str, str)
         What the two are called in tables and in the verdict.
-    seed : int, optional
-        Root of all random numbers; default: ``run.seed`` of ``a``.
-    replications : int, optional
-        Pairs, at least 2; default: the larger ``run.replications`` of the two, or 10 if that is 1.
-    precision : float, optional
-        Instead of a number of replications: as many as it takes until half the 95 % interval of
-        the ratio of the first figure is at most this share of it.
-    most : int
-        Pairs at which that is given up.
+    seed, replications, precision, most, executor, progress
+        See :func:`simrep.run`. Replications are pairs, at least 2; by default as many as the
+        larger ``run.replications`` of the two, or 10 if that is 1. The precision is that of the
+        ratio of the first figure.
     confidence : float
         Of every single interval.
-    executor : concurrent.futures.Executor, optional
-        Where replications run; default: here, one after the other.
-    progress : callable, optional
-        Called with the number of finished pairs and of those that are wanted so far.
 
     Returns
     -------

@@ -200,20 +200,11 @@ def sweep(
     samples : int, optional
         So many points of a Latin hypercube instead of all combinations; factors may then be
         ranges, ``"1..100"`` or ``"1..100:log"``.
-    seed : int, optional
-        Root of all random numbers; default: ``run.seed`` of the scenario.
-    replications : int, optional
-        Of every point; default: ``run.replications``.
-    precision : float, optional
-        Instead: as many as it takes until the half width of the 95 % interval is this share of
-        the figure; at least 10 and at most ``most``.
+    seed, replications, precision, most, executor
+        See :func:`simrep.run`; the same for every point.
     of : str or sequence of str
         Figures of a result by their paths; the first is what precision and plots are about.
         Throughput and latencies are always there.
-    most : int
-        Replications at which to give up.
-    executor : concurrent.futures.Executor, optional
-        Where points are simulated; default: here, one after the other.
     cache : bool, str or Path
         Look up points that were simulated before and keep those that are now: in this folder, or
         with True in the one of the command line.

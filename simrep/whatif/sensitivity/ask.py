@@ -86,10 +86,8 @@ def sensitivity(
         a hair off, which tell what chance does; at least 3.
     replications : int
         Runs per point, of which the mean counts.
-    seed : int, optional
-        Root of all random numbers; default: that of the scenario.
-    executor : concurrent.futures.Executor, optional
-        Where runs are simulated; in this process when None.
+    seed, executor
+        See :func:`simrep.run`.
     progress : callable, optional
         Called with the number of finished points and of all points.
 
