@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simrep.models.galera.session import GaleraSession
+from simrep.models.galera.options import GaleraSession
 from simrep.models.galera.writeset import Part
 from simrep.network.link import Tcp
 from simrep.workload.transaction import LongTransaction, Statement

@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from simrep.models.mysql.applier_options import ApplierCosts, ApplierOptions
-from simrep.models.mysql.options import Pipeline
+from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline
 from simrep.scenario import prior
 
 __all__ = ["AsynchronousCosts", "AsynchronousOptions"]

@@ -56,10 +56,9 @@ from simrep.workload.transaction import Transaction
 from .changes import Changes
 from .group import GroupMember
 from .node import GaleraNode, Parts
-from .options import GaleraCosts, GaleraOptions
+from .options import GaleraCosts, GaleraOptions, GaleraSession
 from .recognition import GaleraRecognition
 from .server import GaleraServer
-from .session import GaleraSession
 from .watch import WatchedParts, describe_payload
 
 __all__ = ["Galera"]

@@ -24,7 +24,7 @@ from simrep.models.galera.gcomm.evs import AGGREGATE_BYTES, EvsOptions
 
 from .flow_control import receive_queue_limits
 from .options import GaleraCosts, GaleraOptions
-from .writeset import HEADER_BYTES, ROW_BYTES, TABLE_BYTES
+from .writeset import writeset_bytes
 
 __all__ = ["GaleraForm"]
 
@@ -61,12 +61,8 @@ class GaleraForm:
         }
         one = setup.workload.classes[0]
         self._rows = row_count(one)
-        self._bytes = (
-            self._rows * one.row_bytes
-            + (one.text_bytes if options.annotate_rows else 0)
-            + HEADER_BYTES
-            + (TABLE_BYTES + ROW_BYTES * self._rows if self._rows else 0)
-        )
+        text_bytes = one.text_bytes if options.annotate_rows else 0
+        self._bytes = writeset_bytes(self._rows * one.row_bytes, text_bytes, self._rows)
 
     def doubts(self) -> Iterator[str]:
         """See ``ClosedForm.doubts``."""

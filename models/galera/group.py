@@ -1,17 +1,45 @@
-"""A node's connection to the group: its thread, its mesh and its member of the total order."""
+"""How a Galera node reaches its group: its member of the total order, and its send monitor."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from simrep.contract.watching import Parts
+from simrep.kernel.clock import Clock
+from simrep.kernel.mutex import PausableMutex
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
 from simrep.network.mesh import MessageWork
+from simrep.server.host import Host
 from simrep.server.thread import Thread
+from simrep.workload.laps import Lap
 
 from .options import GaleraCosts, GaleraOptions
+from .writeset import Control, Kind, LocalTransaction, Writeset
 
-__all__ = ["GroupMember"]
+__all__ = ["GroupMember", "Sender"]
 
 _US = 1e-6
+_RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
+# Of every message on its way out: a global name is cheaper than an attribute.
+_QUEUE, _WINDOW, _WRITESET = Lap.QUEUE, Lap.WINDOW, Kind.WRITESET
+
+
+class _Fragment:
+    """A part of a writeset that is larger than a message; the last part is the writeset."""
+
+    kind = Kind.FRAGMENT
+
+
+_FRAGMENT = _Fragment()
+
+
+class _Nowhere:
+    """Where a dead process sends to."""
+
+    def send(self, _payload: Any, _size_bytes: int) -> bool:
+        """Take everything and lose it."""
+        return True
 
 
 class GroupMember:
@@ -51,3 +79,122 @@ class GroupMember:
         )
         self.mesh = parts.mesh(cluster.segments, Thread(host), work)
         self.evs = Evs(clock, self.mesh, cluster.size, self.options, keepalive_at_s)
+
+
+class Sender:
+    """The send monitor of a node, and what passes through it or past it.
+
+    Parameters
+    ----------
+    clock : Clock
+    host : Host
+    switch_s : float
+        What it takes to wake a thread whose turn it is, in seconds.
+    evs_options : EvsOptions
+        For the largest message.
+
+    Attributes
+    ----------
+    monitor : PausableMutex
+        Held for all messages of a writeset; paused by flow control.
+    replicated, replicated_bytes : int
+        Writesets sent, and their size.
+    """
+
+    def __init__(self, clock: Clock, host: Host, switch_s: float, evs_options: EvsOptions) -> None:
+        self._clock = clock
+        self._host = host
+        self._switch_s = switch_s
+        self._mtu = evs_options.mtu_bytes
+        self.monitor = self._send_monitor()
+        self.replicated = self.replicated_bytes = 0
+
+    def _send_monitor(self) -> PausableMutex:
+        return PausableMutex(self._clock, self._hand_over)
+
+    def connect(self, evs: Evs) -> None:
+        """Where messages are handed to."""
+        self._evs: Evs | _Nowhere = evs
+        evs.on_send(self._left)
+
+    def disconnect(self) -> None:
+        """What is sent from now on gets nowhere."""
+        self._evs = _Nowhere()
+
+    def replicate(self, writeset: Writeset) -> None:
+        """Send a writeset to the group when it is its turn; its transaction may be withdrawn."""
+        self.monitor.enter(self._send, writeset)
+        if writeset.sent_s < 0.0:  # it waits
+            writeset.local.withdraw = partial(self._withdraw, writeset)
+
+    def rollback(self, writeset: Writeset) -> None:
+        """Send a rollback fragment, which nobody waits for and nothing can withdraw."""
+        self.monitor.enter(self._begin, writeset)
+
+    def report_committed(self, node: int, seqno: int) -> None:
+        """Tell the group, behind the writesets that had seen less."""
+        self.monitor.enter(self._report, Control(Kind.LAST_COMMITTED, node, seqno))
+
+    def control(self, message: Control) -> None:
+        """Send a message of the group layer; it is retried until the output queue takes it."""
+        if not self._evs.send(message, message.size_bytes):
+            self._clock.at(self._clock._now + _RETRY_S, self.control, message)
+
+    def fail(self, local: LocalTransaction) -> None:
+        """A local transaction has lost against another node."""
+        if not local.done.triggered:  # else its connection was lost
+            local.retry = True
+            self._clock.fire(local.done, False)
+
+    def _withdraw(self, writeset: Writeset) -> None:
+        """Take a victim of brute force out of the queue for the send monitor."""
+        if self.monitor.withdraw(writeset):
+            self._host.run(self._switch_s, self.fail, writeset.local)
+
+    def _hand_over(self, call: Any, argument: Any) -> None:
+        """Wake a thread whose turn it is."""
+        self._host.run(self._switch_s, call, argument)
+
+    def _send(self, writeset: Writeset) -> None:
+        local = writeset.local
+        local.withdraw = None
+        if local.aborted:
+            self.monitor.leave()
+            self.fail(local)
+            return
+        local.mark(_QUEUE)
+        self._begin(writeset)
+
+    def _begin(self, writeset: Writeset) -> None:
+        writeset.sent_s = self._clock._now
+        if writeset.journal is not None:
+            writeset.journal.replicate()
+        self.replicated += 1
+        self.replicated_bytes += writeset.size_bytes
+        self._send_rest((writeset, writeset.size_bytes))
+
+    def _send_rest(self, work: tuple[Writeset, int]) -> None:
+        """Hand the messages of a writeset to the group communication, holding the monitor."""
+        writeset, left = work
+        mtu = self._mtu
+        while left > mtu:
+            if not self._evs.send(_FRAGMENT, mtu):
+                self._clock.at(self._clock._now + _RETRY_S, self._send_rest, (writeset, left))
+                return
+            left -= mtu
+        if self._evs.send(writeset, left):
+            self.monitor.leave()
+        else:
+            self._clock.at(self._clock._now + _RETRY_S, self._send_rest, (writeset, left))
+
+    def _left(self, payloads: tuple[Any, ...]) -> None:
+        """The windows let a message go."""
+        for payload in payloads:
+            if payload.kind == _WRITESET:
+                payload.local.mark(_WINDOW)
+
+    def _report(self, message: Control) -> None:
+        if self._evs.send(message, message.size_bytes):
+            self.monitor.leave()
+        else:
+            self._clock.at(self._clock._now + _RETRY_S, self._report, message)

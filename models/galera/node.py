@@ -22,10 +22,9 @@ from .apply_monitor import ApplyMonitor
 from .certifier import Certifier, NodeState
 from .commit_monitor import LooseCommitMonitor, commit_monitor
 from .flow_control import FlowControl
-from .group import GroupMember
+from .group import GroupMember, Sender
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
-from .sender import Sender
 from .stream_appliers import StreamAppliers
 from .views import NodeViews
 from .writeset import (

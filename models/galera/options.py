@@ -1,19 +1,21 @@
-"""Options and costs of the Galera model."""
+"""Options, session variables and costs of the Galera model."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from simrep.contract import roles
-from simrep.models.mysql.client_costs import ClientCosts
+from simrep.contract.model import SessionTable
+from simrep.errors import ScenarioError
+from simrep.models.mysql.options import ClientCosts
 from simrep.scenario import prior
 
-from .session import FragmentUnit, check_streaming
+__all__ = ["GaleraCosts", "GaleraOptions", "GaleraSession"]
 
-__all__ = ["GaleraCosts", "GaleraOptions"]
+FragmentUnit = Literal["bytes", "rows", "statements"]
 
 _ISO_SECONDS = re.compile(r"PT(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 
@@ -23,6 +25,22 @@ def _seconds(value: Any) -> Any:
     if isinstance(value, str) and (match := _ISO_SECONDS.fullmatch(value)) and any(match.groups()):
         return 60.0 * float(match[1] or 0) + float(match[2] or 0)
     return value
+
+
+def _check_streaming(options: Any, size: int) -> None:
+    """Streaming replication came with Galera 4.
+
+    Raises
+    ------
+    ScenarioError
+        If fragments are asked for, and the version has none.
+    """
+    if size and not options.streaming_replication:
+        raise ScenarioError(
+            "wsrep_trx_fragment_size",
+            f"this version has no streaming replication, given {size}",
+            "Galera 4 has it: MariaDB 10.4 and later, PXC 8.0",
+        )
 
 
 class GaleraOptions(BaseModel):
@@ -173,8 +191,27 @@ class GaleraOptions(BaseModel):
 
     @model_validator(mode="after")
     def _known_to_this_version(self) -> Self:
-        check_streaming(self, self.fragment_size)
+        _check_streaming(self, self.fragment_size)
         return self
+
+
+class GaleraSession(SessionTable):
+    """What is not set has the value of the server's option."""
+
+    fragment_unit: FragmentUnit | None = Field(
+        None, alias="wsrep_trx_fragment_unit", description="bytes, rows or statements"
+    )
+    fragment_size: int | None = Field(
+        None,
+        alias="wsrep_trx_fragment_size",
+        ge=0,
+        le=2147483647,
+        description="units after which a fragment is replicated; 0: no streaming replication",
+    )
+
+    def check(self, options: Any) -> None:
+        """See ``SessionTable.check``."""
+        _check_streaming(options, self.fragment_size or 0)
 
 
 class GaleraCosts(ClientCosts):

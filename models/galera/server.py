@@ -17,8 +17,7 @@ from .group import GroupMember
 from .load_data import split_load_data
 from .node import Parts
 from .options import GaleraCosts, GaleraOptions
-from .status import status
-from .streaming import Streams
+from .streaming import StreamingReplication
 from .writeset import LocalTransaction, Part, Writeset
 
 __all__ = ["GaleraServer"]
@@ -61,7 +60,7 @@ class GaleraServer:
         self._primary = True
         self._clock = parts.clock
         self._options = options
-        self._streams = Streams(node, options, costs, numbers)
+        self._streams = StreamingReplication(node, options, costs, numbers)
         # Only where servers come and go must they know whom they serve.
         self._open: dict[LocalTransaction, None] | None = {} if parts.cluster.changes else None
         self._sessions = parts.sessions(
@@ -126,8 +125,44 @@ class GaleraServer:
         return committed
 
     def counters(self) -> Mapping[str, float]:
-        """Status variables (``SHOW STATUS LIKE 'wsrep%'``)."""
-        return status(self.node, self._sessions, self._streams)
+        """Status variables (``SHOW STATUS LIKE 'wsrep%'``).
+
+        What the product does not count is in small letters.
+        """
+        node = self.node
+        elapsed = (node.clock.now if node.died_s is None else node.died_s) - node.started_s
+        paused = min(node.sender.monitor.paused_until_now_s(), elapsed)
+        latency, certifier = node.repl_latency, node.certifier
+        return {
+            "wsrep_last_committed": node.last_committed,
+            "wsrep_replicated": node.sender.replicated,
+            "wsrep_replicated_bytes": node.sender.replicated_bytes,
+            "wsrep_received": node.received,
+            "wsrep_received_bytes": node.received_bytes,
+            "wsrep_local_commits": node.local_commits,
+            "wsrep_local_cert_failures": node.cert_failures,
+            "wsrep_local_bf_aborts": self._sessions.victims,
+            "wsrep_local_recv_queue_avg": _mean(node.recv_queue_sum, node.received),
+            "wsrep_local_recv_queue_max": node.recv_queue_max,
+            "wsrep_max_ws_size_exceeded": node.too_large,
+            "wsrep_flow_control_paused": paused / elapsed if elapsed else 0.0,
+            "wsrep_flow_control_sent": node.flow_control.sent,
+            "wsrep_flow_control_recv": node.flow_control.received,
+            "wsrep_cert_deps_distance": _mean(certifier.distance_sum, certifier.passed),
+            "wsrep_evs_repl_latency_min": latency.minimum if latency.count else 0.0,
+            "wsrep_evs_repl_latency_avg": latency.mean,
+            "wsrep_evs_repl_latency_max": latency.maximum if latency.count else 0.0,
+            "wsrep_evs_repl_latency_stddev": latency.deviation,
+            "wsrep_cert_index_size": len(certifier.index),
+            "evs_messages_sent": node.mesh.sent,
+            "evs_messages_received": node.mesh.received,
+            "fragments_replicated": self._streams.fragments,
+            "streams_rolled_back": self._streams.rollbacks,
+            "streams_open": len(node.streams),
+            "rows_locked": len(node.locks),
+            "commits_out_of_order": node.commits_out_of_order,
+            **self._sessions.rollback_counters("1047", "1180", "1205", "1213", "2013"),
+        }
 
     # -- where servers come and go -------------------------------------------------------------
 
@@ -186,3 +221,7 @@ class GaleraServer:
 
 def _refuse(most: int, rows: int) -> str:
     return "1180 wsrep_max_ws_rows exceeded" if rows > most else ""
+
+
+def _mean(total: float, count: int) -> float:
+    return total / count if count else 0.0

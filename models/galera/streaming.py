@@ -27,17 +27,16 @@ from simrep.workload.laps import Lap
 from simrep.workload.transaction import LongTransaction, Statement, Transaction
 
 from .node import GaleraNode
-from .options import GaleraCosts, GaleraOptions
-from .session import GaleraSession
+from .options import GaleraCosts, GaleraOptions, GaleraSession
 from .writeset import LocalTransaction, Part, StreamPart, Writeset
 
-__all__ = ["Stream", "Streams"]
+__all__ = ["Stream", "StreamingReplication"]
 
 _US = 1e-6
 _ANY_NUMBER = 1 << 62
 
 
-class Streams:
+class StreamingReplication:
     """Which transactions of a node are streamed, and how.
 
     Parameters
@@ -94,7 +93,7 @@ class Stream:
 
     Parameters
     ----------
-    streams : Streams
+    streams : StreamingReplication
     transaction : Transaction
     local : LocalTransaction
     identity : (int, int)
@@ -113,7 +112,7 @@ class Stream:
 
     def __init__(
         self,
-        streams: Streams,
+        streams: StreamingReplication,
         transaction: Transaction,
         local: LocalTransaction,
         identity: tuple[int, int],

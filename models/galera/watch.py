@@ -22,11 +22,10 @@ from .apply_monitor import ApplyMonitor
 from .certifier import Certifier
 from .commit_monitor import IN_ORDER
 from .flow_control import FlowControl
-from .group import GroupMember
+from .group import GroupMember, Sender
 from .node import GaleraNode, Parts
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
-from .sender import Sender
 from .stream_appliers import StreamApplier, StreamAppliers
 from .writeset import Control, Kind, LocalTransaction, Ordered, Writeset
 

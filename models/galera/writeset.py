@@ -14,9 +14,6 @@ from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.transaction import Transaction
 
 __all__ = [
-    "HEADER_BYTES",
-    "ROW_BYTES",
-    "TABLE_BYTES",
     "Control",
     "Kind",
     "LocalTransaction",
@@ -28,13 +25,20 @@ __all__ = [
     "is_prepare",
     "is_rollback",
     "is_whole",
+    "writeset_bytes",
 ]
 
-HEADER_BYTES = 150  # writeset header, checksum, GTID and transaction events
+_HEADER_BYTES = 150  # writeset header, checksum, GTID and transaction events
 # FLAT8: one 8-byte hash per key part (schema, table, row); parts that a key has in common with the
 # one before it are not repeated (key_set.cpp).
-TABLE_BYTES = 16
-ROW_BYTES = 8
+_TABLE_BYTES = 16
+_KEY_BYTES = 8
+
+
+def writeset_bytes(row_event_bytes: int, text_bytes: int, keys: int) -> int:
+    """The size of a writeset; ``text_bytes`` are those of its statements, if it has them."""
+    size = row_event_bytes + text_bytes + _HEADER_BYTES
+    return size + _TABLE_BYTES + _KEY_BYTES * keys if keys else size
 
 
 class Kind:
@@ -166,12 +170,8 @@ class Writeset:
             else tuple(dict.fromkeys(chain.from_iterable(s.locks for s in statements)))
         )
         self.rows = transaction.rows
-        self.size_bytes = (
-            transaction.size_bytes
-            + (transaction.text_bytes if annotate else 0)
-            + HEADER_BYTES
-            + (TABLE_BYTES + ROW_BYTES * self.key_count if self.key_count else 0)
-        )
+        text_bytes = transaction.text_bytes if annotate else 0
+        self.size_bytes = writeset_bytes(transaction.size_bytes, text_bytes, self.key_count)
         self.last_seen = 0
         self.sent_s = -1.0
         self.journal: Journal | None = transaction.journal

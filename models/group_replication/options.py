@@ -8,8 +8,7 @@ from pydantic import Field, model_validator
 
 from simrep.contract import roles
 from simrep.errors import ScenarioError
-from simrep.models.mysql.applier_options import ApplierCosts, ApplierOptions
-from simrep.models.mysql.options import Pipeline, as_set
+from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline, as_set
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from simrep.contract.watching import Parts
-from simrep.models.mysql.commit import Call, Commit, CommitHooks, Engine, Group, total_bytes
+from simrep.models.mysql.commit import Call, Commit, CommitHooks, Engine, Group, mark, total_bytes
 from simrep.server.stage import Stage
 from simrep.server.storage import Binlog
 from simrep.workload.laps import Lap
@@ -85,6 +85,7 @@ class _Pipeline:
         self._binlog.sync(self._synced, group)
 
     def _synced(self, group: Group) -> None:
+        mark(group, Lap.FLUSH)  # the waits to share the logs included
         self._hooks.after_flush(group)
         self._hooks.readable(group)
 
@@ -240,6 +241,7 @@ class GroupCommit(_Pipeline):
         self._binlog.sync(self._synced, group)
 
     def _synced(self, group: Group) -> None:
+        mark(group, Lap.FLUSH)
         if self._binlog.sync_binlog == 1:
             self._hooks.readable(group)
         if self._ordered:

@@ -11,7 +11,7 @@ from simrep.measure.stations import Station
 from simrep.models.mysql.appliers import RelayEntry
 from simrep.workload.transaction import Transaction
 
-from .applier_options import ApplierCosts, ApplierOptions
+from .options import ApplierCosts, ApplierOptions
 from .server import MysqlServer
 
 __all__ = ["Channel", "Committing", "RelayedTransaction"]

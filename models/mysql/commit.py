@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from simrep.server.host import Host
 from simrep.server.stage import Stage
 from simrep.server.storage import RedoLog
+from simrep.workload.laps import Lap
+from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.transaction import Transaction
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "Engine",
     "GoOn",
     "Group",
+    "mark",
     "total_bytes",
 ]
 
@@ -139,7 +142,11 @@ class Engine:
             self._host.run(self._switch_s, entry.done, entry.argument)
 
     def commit(self, group: Group, call: GoOn) -> None:
-        """One thread commits the group, all locks are released at its end; then ``call(group)``."""
+        """One thread commits the group, all locks are released at its end; then ``call(group)``.
+
+        It has waited for earlier commits since its logs were durable.
+        """
+        mark(group, Lap.COMMIT_ORDER)
         others_s = (len(group) - 1) * self._commitment.seconds
         self._host.run(self._commitment.cost(others_s), self._committed, (group, call))
 
@@ -149,6 +156,17 @@ class Engine:
         for entry in group:
             entry.committed(entry.argument)
         call(group)
+
+
+def mark(group: Group, lap: int) -> None:
+    """Mark a stage of all transactions of a group that clients wait for.
+
+    What a replica applies passes the same pipeline: nobody waits for it, so it has no owner.
+    """
+    for entry in group:
+        owner: OpenTransaction | None = getattr(entry.argument, "owner", None)
+        if owner is not None:
+            owner.mark(lap)
 
 
 def total_bytes(group: Group) -> int:

@@ -1,22 +1,26 @@
-"""Options and costs that all models of MySQL and MariaDB servers with a binary log share."""
+"""Options and costs of MySQL and MariaDB servers, which several models share."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from simrep.contract import roles
 from simrep.errors import ScenarioError
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
+from simrep.workload.session import SessionCosts
 
-from .client_costs import ClientCosts
-
-__all__ = ["LARGEST_CACHE", "Pipeline", "ServerCosts", "ServerOptions", "as_set"]
+__all__ = [
+    "LARGEST_CACHE", "ApplierCosts", "ApplierOptions", "ClientCosts", "Pipeline", "ServerCosts",
+    "ServerOptions", "as_set",
+]  # fmt: skip
 
 LARGEST_CACHE = 18446744073709547520
 """Default of ``max_binlog_cache_size`` in bytes: no limit."""
+
+_US = 1e-6
 
 Pipeline = Literal["mysql-5.1", "mysql-5.5", "mysql-5.6", "mysql-5.7", "mariadb"]
 
@@ -117,6 +121,40 @@ def as_set(value: Any) -> str:
     return ("OFF", "ON")[value] if isinstance(value, bool) else repr(value)
 
 
+class ClientCosts(BaseModel):
+    """What clients cost a server up to the commit; the same defaults for all products."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    connect_us: Annotated[float, prior.CONNECT] = Field(
+        800.0, ge=0, description="CPU to open a connection"
+    )
+    statement_us: Annotated[float, prior.STATEMENT] = Field(
+        90.0, ge=0, description="CPU per statement, client included"
+    )
+    client_us: Annotated[float, prior.CLIENT] = Field(
+        0.0, ge=0, description="CPU of the client per statement"
+    )
+    row_us: Annotated[float, prior.ROW] = Field(
+        5.0, ge=0, description="CPU per row written at the origin"
+    )
+    row_read_us: Annotated[float, prior.ROW_READ] = Field(5.0, ge=0, description="CPU per row read")
+    rollback_us: Annotated[float, prior.ROLLBACK] = Field(
+        20.0, ge=0, description="CPU to roll back, without its rows"
+    )
+
+    def of_sessions(self) -> SessionCosts:
+        """The same in seconds."""
+        return SessionCosts(
+            connect_s=self.connect_us * _US,
+            statement_s=self.statement_us * _US,
+            row_s=self.row_us * _US,
+            row_read_s=self.row_read_us * _US,
+            client_s=self.client_us * _US,
+            rollback_s=self.rollback_us * _US,
+        )
+
+
 class ServerCosts(ClientCosts):
     """What things cost on a machine that runs a server: the content of a calibrated pack.
 
@@ -147,3 +185,64 @@ class ServerCosts(ClientCosts):
         ge=0,
         description="CPU of a context switch to a woken thread (5-50 with its cold start)",
     )
+
+
+class ApplierOptions(ServerOptions):
+    """Those of a server, and how it applies what others have committed; defaults of MySQL 9."""
+
+    only_with: ClassVar[dict[str, tuple[Any, tuple[Pipeline, ...]]]] = {
+        **ServerOptions.only_with,
+        "parallel_type": ("LOGICAL_CLOCK", ("mysql-5.6", "mysql-5.7")),
+        "parallel_workers": (0, ("mysql-5.6", "mysql-5.7", "mariadb")),
+        "preserve_commit_order": (True, ("mysql-5.7",)),
+    }
+
+    parallel_workers: Annotated[int, roles.APPLIERS] = Field(
+        4,
+        validation_alias=AliasChoices(
+            "replica_parallel_workers", "slave_parallel_workers", "slave_parallel_threads"
+        ),
+        serialization_alias="replica_parallel_workers",
+        ge=0,
+        le=16383,
+        description="threads that apply beside the coordinator; 0: it applies itself",
+    )
+    parallel_type: Literal["DATABASE", "LOGICAL_CLOCK"] = Field(
+        "LOGICAL_CLOCK",
+        validation_alias=AliasChoices("replica_parallel_type", "slave_parallel_type"),
+        serialization_alias="replica_parallel_type",
+        description="DATABASE: one worker per schema, and a workload has only one",
+    )
+    preserve_commit_order: bool = Field(
+        True,
+        validation_alias=AliasChoices(
+            "replica_preserve_commit_order", "slave_preserve_commit_order"
+        ),
+        serialization_alias="replica_preserve_commit_order",
+        description="replicas commit in the order of the source (MariaDB always does)",
+    )
+    sync_relay_log: int = Field(
+        10_000,
+        ge=0,
+        le=4294967295,
+        description="fsync of the relay log every so many events; 0: never",
+    )
+
+    @property
+    def workers(self) -> int:
+        """Applier threads that can be at work: a workload has one schema."""
+        if self.parallel_workers and self.parallel_type == "DATABASE":
+            return 1
+        return self.parallel_workers
+
+
+class ApplierCosts(ServerCosts):
+    """Those of a server, and what it costs to apply."""
+
+    schedule_us: Annotated[float, prior.HAND_OVER] = Field(
+        5.0, ge=0, description="CPU of the coordinator to read and assign a transaction"
+    )
+    apply_us: Annotated[float, prior.APPLY] = Field(
+        40.0, ge=0, description="CPU to apply a transaction, without its rows"
+    )
+    apply_row_us: Annotated[float, prior.ROW] = Field(5.0, ge=0, description="CPU to apply a row")

@@ -21,9 +21,7 @@ from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.transaction import Transaction
 
 from .binlog_cache import FullCache
-from .laps import MarkingBinlog, MarkingEngine
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions
-from .rollback_counters import rollback_counters
 
 __all__ = ["ENVELOPE_BYTES", "BinlogHooks", "BinlogTransaction", "MysqlServer", "Parts"]
 
@@ -184,7 +182,7 @@ class MysqlServer:
             flush_at_commit=options.innodb_flush_log_at_trx_commit,
             write_s=costs.log_write_us * _US,
         )
-        self._binlog = MarkingBinlog(
+        self._binlog = Binlog(
             host,
             self.disk,
             sync_binlog=options.sync_binlog,
@@ -193,9 +191,7 @@ class MysqlServer:
             bytes_per_s=1e9 / costs.binlog_byte_ns if costs.binlog_byte_ns else float("inf"),
         )
         self.hooks = hooks or BinlogHooks()
-        engine = MarkingEngine(
-            host, self._redo, commit_s=costs.commit_us * _US, switch_s=self.switch_s
-        )
+        engine = Engine(host, self._redo, commit_s=costs.commit_us * _US, switch_s=self.switch_s)
         self.pipeline: CommitPipeline = (
             _with_binlog(parts, options, engine, self._binlog, self.hooks)
             if log_bin
@@ -278,7 +274,7 @@ class MysqlServer:
             "Innodb_row_lock_time_avg": wait_mean_s * 1e3,
             "Innodb_row_lock_time_max": locks.wait_max_s * 1e3,
             "Innodb_deadlocks": locks.deadlocks,
-            **rollback_counters(self.sessions, "1197", "1205", "1213"),
+            **self.sessions.rollback_counters("1197", "1205", "1213"),
         }
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from simrep.models.asynchronous.source import BinlogSource
 from simrep.models.mysql import server
-from simrep.models.mysql.commit import GoOn, Group
+from simrep.models.mysql.commit import GoOn, Group, mark
 from simrep.models.mysql.dump import Dump, StopAndWaitDump
-from simrep.models.mysql.laps import mark
 from simrep.models.mysql.server import BinlogTransaction
 from simrep.server.thread import Thread
 from simrep.workload.laps import Lap

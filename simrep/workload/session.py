@@ -160,6 +160,31 @@ class Sessions(Generic[T]):
         """The time in simulated seconds."""
         return self._clock.now
 
+    def rollback_counters(self, *errors: str) -> dict[str, float]:
+        """What was written for nothing, and how often by the number of the error.
+
+        Parameters
+        ----------
+        *errors : str
+            Numbers of the errors that a server of this model may answer.
+
+        Returns
+        -------
+        dict
+            ``rolled_back_rows``; ``rolled_back_s``, from the begin of each such attempt to the
+            end of its rollback in seconds; ``errors.1205`` and so on. None of them is a status
+            variable.
+        """
+        counters: dict[str, float] = {
+            "rolled_back_rows": self.wasted_rows,
+            "rolled_back_s": self.wasted_s,
+            **{f"errors.{error}": 0 for error in errors},
+        }
+        for said, times in self.errors.items():
+            name = f"errors.{said.split(maxsplit=1)[0]}"
+            counters[name] = counters.get(name, 0) + times
+        return counters
+
     def connect(self) -> Generator[Event, Any, None]:
         """Open a connection: handshake, authentication, a thread on the server."""
         if self._delay_s:  # two round trips: TCP handshake, then greeting and authentication

@@ -11,7 +11,7 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from simrep.contract.model import Change
-from simrep.models.galera.session import GaleraSession
+from simrep.models.galera.options import GaleraSession
 from simrep.models.galera.writeset import Part
 from simrep.workload.transaction import LongTransaction, Statement, Transaction
 from tests.clusters import GaleraCluster

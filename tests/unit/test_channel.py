@@ -9,8 +9,8 @@ import pytest
 from simpy.events import Event
 
 from simrep.contract.cluster import Cluster
-from simrep.models.mysql.applier_options import ApplierCosts, ApplierOptions
 from simrep.models.mysql.channel import Channel
+from simrep.models.mysql.options import ApplierCosts, ApplierOptions
 from simrep.models.mysql.server import MysqlServer, Parts
 from simrep.testing import WiredCluster, updates
 from simrep.workload.transaction import Statement, Transaction

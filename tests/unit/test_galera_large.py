@@ -8,7 +8,7 @@ import pytest
 
 import simrep
 from simrep.kernel.streams import Streams
-from simrep.models.galera.session import GaleraSession
+from simrep.models.galera.options import GaleraSession
 from simrep.workload.classes import Mix, TransactionClass
 from tests.clusters import GaleraCluster, updates
 from tests.large_scenario import ROW_BYTES, ROWS, large_scenario, outcome

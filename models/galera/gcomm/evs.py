@@ -20,7 +20,7 @@ from itertools import islice
 from typing import Any
 
 from simrep.kernel.clock import Clock
-from simrep.models.galera.gcomm.view import NO_VIEW, Message, View
+from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage, View
 from simrep.network.mesh import Mesh
 from simrep.network.total_order import Deliver
 
@@ -117,7 +117,7 @@ class Evs:
         self._output = self._queue  # what of it may be sent: another, empty one during a change
         self._output_bytes = 0
         self._since_feedback = 0
-        self._undelivered: list[tuple[int, int, Message]] = []
+        self._undelivered: list[tuple[int, int, EvsMessage]] = []
         self._delivering = False
         self._tell_view: Callable[[View], object] = _ignore
         self._tell_sent: Callable[[tuple[Any, ...]], object] = _ignore
@@ -158,7 +158,7 @@ class Evs:
         """Messages waiting for the window, or for the next view."""
         return len(self._queue)
 
-    def receive(self, message: Message) -> None:
+    def receive(self, message: EvsMessage) -> None:
         """Handle a message that has arrived."""
         if message.view != self.view:
             self._outside(message)
@@ -262,7 +262,7 @@ class Evs:
         if last > self._max_seen:
             self._max_seen = last
         self._aru = aru = min(self._seen)
-        message = Message(self.view, me, first, last, aru, more, payloads, size)
+        message = EvsMessage(self.view, me, first, last, aru, more, payloads, size)
         if payloads:
             heappush(self._undelivered, (first, me, message))
         self._report(me, aru)
@@ -272,7 +272,7 @@ class Evs:
 
     def _send_gap(self) -> None:
         """Acknowledge. gcomm hands its own gap to itself, which may flush or complete."""
-        gap = Message(self.view, self._me, 0, -1, self._aru, False, (), 0)
+        gap = EvsMessage(self.view, self._me, 0, -1, self._aru, False, (), 0)
         self.mesh.broadcast(gap, _GAP_BYTES)
         self._handle_gap(self._me, self._aru)
 
@@ -322,23 +322,23 @@ class Evs:
                 held[source] = first
         return self._safe, held
 
-    def held_of(self, source: int, after: int) -> list[Message]:
+    def held_of(self, source: int, after: int) -> list[EvsMessage]:
         """The undelivered messages of ``source`` with numbers above ``after``."""
         return [
             one for first, by, one in sorted(self._undelivered) if by == source and first > after
         ]
 
-    def accept(self, messages: Iterable[Message]) -> None:
+    def accept(self, messages: Iterable[EvsMessage]) -> None:
         """Take over messages of the view that is closed."""
         for message in messages:
             heappush(self._undelivered, (message.first, message.source, message))
 
-    def withdraw(self) -> list[Message]:
+    def withdraw(self) -> list[EvsMessage]:
         """Own messages that others may lack, with all that waits as one more."""
         if self._output is self._queue and self._queue:
             payloads = tuple(payload for payload, _ in self._queue)
             number, size = self._last_sent + 1, self._output_bytes
-            rest = Message(self.view, self._me, number, number, self._aru, False, payloads, size)
+            rest = EvsMessage(self.view, self._me, number, number, self._aru, False, payloads, size)
             self.accept([rest])
         return self.held_of(self._me, self._safe)
 

@@ -12,12 +12,12 @@ from itertools import count
 
 from simrep.kernel.clock import Clock
 from simrep.models.galera.gcomm.evs import Evs
-from simrep.models.galera.gcomm.primary import Presence, Status, Statuses
+from simrep.models.galera.gcomm.primary import MemberStatus, MemberStatuses, Presence
 from simrep.models.galera.gcomm.view_change import Participant
 
 __all__ = ["Membership"]
 
-_NO_STATUS = Status(-1, Presence.CRASHED)  # of a member of which nothing is known
+_NO_STATUS = MemberStatus(-1, Presence.CRASHED)  # of a member of which nothing is known
 
 
 class Membership:
@@ -70,11 +70,11 @@ class Membership:
 
     def _crash(self, member: int) -> None:
         participant = self._participants[member]
-        gone = Status(participant.statuses[member].life, Presence.CRASHED)
+        gone = MemberStatus(participant.statuses[member].life, Presence.CRASHED)
         participant.stop(Presence.CRASHED)
         self._clock.at(self._clock.now + self._timeout_s, self._suspect, (member, gone))
 
-    def _suspect(self, crash: tuple[int, Status]) -> None:
+    def _suspect(self, crash: tuple[int, MemberStatus]) -> None:
         member, gone = crash
         for participant in self._participants:
             if participant.up:
@@ -86,13 +86,13 @@ class Membership:
     def _join(self, member: int) -> None:
         """Who comes back has asked those who are there whom they know."""
         life = self._participants[member].statuses[member].life + 1
-        statuses = self._with(member, Status(life, Presence.UP))
+        statuses = self._with(member, MemberStatus(life, Presence.UP))
         for participant in self._participants:
             if participant.up:
                 statuses = tuple(map(max, statuses, participant.statuses))
         self._participants[member].join(statuses)
 
-    def _with(self, member: int, status: Status) -> Statuses:
+    def _with(self, member: int, status: MemberStatus) -> MemberStatuses:
         """Knowledge of one member only."""
         known = [_NO_STATUS] * len(self._participants)
         known[member] = status

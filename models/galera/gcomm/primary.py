@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from simrep.models.galera.gcomm.evs import Evs
 from simrep.models.galera.gcomm.view import NO_VIEW, View
 
-__all__ = ["Presence", "PrimaryComponent", "Status", "Statuses"]
+__all__ = ["MemberStatus", "MemberStatuses", "Presence", "PrimaryComponent"]
 
 _MESSAGE_BYTES = 40  # header of a state or install message
 _NODE_BYTES = 60  # what it tells of one member
@@ -41,7 +41,7 @@ class Presence(IntEnum):
     LEFT = 2
 
 
-class Status(NamedTuple):
+class MemberStatus(NamedTuple):
     """What is known of a member; of two, the greater is the later.
 
     Parameters
@@ -55,7 +55,7 @@ class Status(NamedTuple):
     presence: Presence
 
 
-Statuses = tuple[Status, ...]
+MemberStatuses = tuple[MemberStatus, ...]
 """What is known of all members, by position."""
 
 
@@ -102,7 +102,7 @@ class PrimaryComponent:
         self._lives: tuple[tuple[int, int], ...] = ()
         self._states: list[_State] = []
 
-    def survive(self, statuses: Statuses) -> None:
+    def survive(self, statuses: MemberStatuses) -> None:
         """Find out, when the old view has ended, whether what is left of it is the majority."""
         if self._primary:
             assert self._last_primary is not None
@@ -111,7 +111,7 @@ class PrimaryComponent:
             left = sum(statuses[member] == (life, Presence.LEFT) for member, life in lives)
             self._primary = 2 * here + left > len(lives)
 
-    def begin(self, members: Sequence[int], statuses: Statuses) -> None:
+    def begin(self, members: Sequence[int], statuses: MemberStatuses) -> None:
         """EVS has begun a view: exchange states."""
         self._lives = tuple((member, statuses[member].life) for member in members)
         self._states = []

@@ -8,7 +8,7 @@ from typing import Any
 
 from simrep.kernel.chronicle import MessageText, together
 
-__all__ = ["NO_VIEW", "Message", "View", "describe_evs"]
+__all__ = ["NO_VIEW", "EvsMessage", "View", "describe_evs"]
 
 NO_VIEW = -1  # the number of the view of a member that is between two
 
@@ -37,7 +37,7 @@ class View:
     primary: bool
 
 
-class Message:
+class EvsMessage:
     """A user message covers first..last; a gap (no ``payloads``, ``last`` -1) covers nothing."""
 
     __slots__ = ("aru", "first", "last", "more", "payloads", "size", "source", "view")
@@ -65,7 +65,7 @@ class Message:
 
 def describe_evs(message: Any, payload: Callable[[Any], MessageText]) -> MessageText:
     """A message of an EVS group; ``payload`` describes what the application sends."""
-    if not isinstance(message, Message):  # of a change of the view
+    if not isinstance(message, EvsMessage):  # of a change of the view
         return MessageText(type(message).__name__.lstrip("_").lower())
     if message.last < 0:
         return MessageText("gap")

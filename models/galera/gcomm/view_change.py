@@ -45,8 +45,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simrep.models.galera.gcomm.evs import Evs
-from simrep.models.galera.gcomm.primary import Presence, PrimaryComponent, Status, Statuses
-from simrep.models.galera.gcomm.view import NO_VIEW, Message
+from simrep.models.galera.gcomm.primary import (
+    MemberStatus,
+    MemberStatuses,
+    Presence,
+    PrimaryComponent,
+)
+from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage
 
 __all__ = ["Participant"]
 
@@ -63,7 +68,7 @@ class _MembershipMessage:
 @dataclass(frozen=True, slots=True)
 class _Join(_MembershipMessage):
     source: int
-    statuses: Statuses
+    statuses: MemberStatuses
     base: int  # the view that the sender comes from, or none
     safe: int
     held: list[int]
@@ -76,7 +81,7 @@ class _Join(_MembershipMessage):
 @dataclass(frozen=True, slots=True)
 class _Install(_MembershipMessage):
     number: int
-    statuses: Statuses
+    statuses: MemberStatuses
     members: tuple[int, ...]
     joins: tuple[_Join, ...]  # of those who come from the old view
 
@@ -90,7 +95,7 @@ class _Install(_MembershipMessage):
 class _Recovery(_MembershipMessage):
     source: int
     number: int
-    messages: list[Message]
+    messages: list[EvsMessage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +112,14 @@ class _Leave(_MembershipMessage):
     source: int
     life: int
     base: int
-    messages: list[Message]
+    messages: list[EvsMessage]
 
 
-def _up(statuses: Statuses) -> tuple[int, ...]:
+def _up(statuses: MemberStatuses) -> tuple[int, ...]:
     return tuple(i for i, status in enumerate(statuses) if status.presence == Presence.UP)
 
 
-def _lives(statuses: Statuses) -> list[tuple[int, int]]:
+def _lives(statuses: MemberStatuses) -> list[tuple[int, int]]:
     return [(member, statuses[member].life) for member in _up(statuses)]
 
 
@@ -133,14 +138,14 @@ class Participant:
     Attributes
     ----------
     up : bool
-    statuses : tuple of Status
+    statuses : tuple of MemberStatus
         What it knows of all.
     """
 
     def __init__(self, evs: Evs, size: int, numbers: Callable[[], int]) -> None:
         self.evs = evs
         self.up = True
-        self.statuses: Statuses = (Status(0, Presence.UP),) * size
+        self.statuses: MemberStatuses = (MemberStatus(0, Presence.UP),) * size
         self._me = evs.mesh.me
         self._size = size
         self._next_number = numbers
@@ -179,7 +184,7 @@ class Participant:
         self._send(_up(self.statuses), _Leave(self._me, life, self._base, messages), size)
         self.stop(Presence.LEFT)
 
-    def join(self, statuses: Statuses) -> None:
+    def join(self, statuses: MemberStatuses) -> None:
         """Come back, knowing no more than who is there."""
         self.up = True
         self.statuses = statuses
@@ -187,7 +192,7 @@ class Participant:
         self.evs.forget()
         self._gather()
 
-    def learn(self, statuses: Statuses) -> None:
+    def learn(self, statuses: MemberStatuses) -> None:
         """Learn who is up or gone."""
         before = _lives(self.statuses)
         if self._merge(statuses) and (self._gathering or _lives(self.statuses) != before):
@@ -199,7 +204,7 @@ class Participant:
     def _gathering(self) -> bool:
         return self.evs.view == NO_VIEW
 
-    def _merge(self, statuses: Statuses) -> bool:
+    def _merge(self, statuses: MemberStatuses) -> bool:
         """Add knowledge; whether there was something new."""
         merged = tuple(map(max, self.statuses, statuses))
         news = merged != self.statuses
@@ -234,7 +239,7 @@ class Participant:
     def _on_leave(self, leave: _Leave) -> None:
         begin = self._follow(leave.base)
         statuses = list(self.statuses)
-        statuses[leave.source] = Status(leave.life, Presence.LEFT)
+        statuses[leave.source] = MemberStatus(leave.life, Presence.LEFT)
         if self._merge(tuple(map(max, self.statuses, statuses))):
             begin = True
             if self._base == leave.base and self._committed is None:
@@ -283,7 +288,7 @@ class Participant:
 
     def _recover(self, install: _Install) -> None:
         """Send what others lack; find out who sends what this member lacks."""
-        parcels: dict[int, list[Message]] = {}
+        parcels: dict[int, list[EvsMessage]] = {}
         for source in range(self._size):
             top = max((join.held[source] for join in install.joins), default=-1)
             lacking = [join.source for join in install.joins if join.has(source) < top]
@@ -355,7 +360,7 @@ class Participant:
         """Handle what is not of the present view."""
         if not self.up:
             return
-        if not isinstance(message, Message):
+        if not isinstance(message, EvsMessage):
             self._handle[type(message)](message)
             return
         install = self._install
