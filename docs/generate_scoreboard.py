@@ -28,7 +28,7 @@ from simrep.data.derived import DerivedRow
 from simrep.data.measurements import written
 from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.measure.units import describe, duration, number
-from simrep.runs.pack_range import factors_of
+from simrep.runs.prediction import factors_of
 
 __all__ = ["pages"]
 

@@ -19,7 +19,7 @@ from simrep.contract.setup import setup_of
 from simrep.data.dataset import Dataset
 from simrep.data.definition import SeriesTable
 from simrep.errors import ScenarioError
-from simrep.runs.pack_range import spans
+from simrep.runs.prediction import spans
 from simrep.scenario import load, with_values
 from simrep.scenario.options import in_product_spelling
 from simrep.scenario.pack import load_pack

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import chain, count
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,7 @@ from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.json_values import plain
 from simrep.runs.batch import simulate_cells, simulate_each
+from simrep.runs.executor import collected, in_groups
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
 from simrep.runs.result import Result
@@ -216,8 +215,8 @@ def reproduce(
         A dataset, the name of one that ships with the package, or its folder.
     replications, seed : int, optional
         Instead of those the dataset names.
-    executor : concurrent.futures.Executor, optional
-        Where replications run; in this process when None.
+    executor
+        See :func:`simrep.run`.
     progress : callable, optional
         Called with the number of finished cells and of all cells.
 
@@ -234,35 +233,28 @@ def reproduce(
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
     work = _work(dataset)
-    total = len(work) + sum(map(len, dataset.sustained.values()))
-    done = count(1)
     cells: list[Cell] = []
     timelines: list[Timeline] = []
     derived = None if dataset.systems is None else DerivedFigures(dataset.systems)
-    complete = True
 
-    def advance() -> None:
-        if progress is not None:
-            progress(next(done), total)
+    def finished() -> Iterator[object]:
+        setups = [setup for *_, setup in work]
+        simulated = _simulated(dataset, setups, replications, seed, executor)
+        for (series, variant, cell, _), (samples, course) in zip(work, simulated, strict=True):
+            if isinstance(cell, MeasuredCell):
+                cells.extend(cells_of(definition.metrics, series, variant, cell, samples))
+                if course is not None and not variant:
+                    timelines.append(Timeline(cell.factors, series.name, course))
+            if derived is not None and not variant:
+                derived.add(series.name, cell, samples)
+            yield cell
+        for series, system, found in _rates(dataset, replications, seed, executor):
+            assert derived is not None
+            derived.add_rates(series.name, system, found)
+            yield system
 
-    try:
-        with _rates(dataset, replications, seed, executor) as rates:
-            setups = [setup for *_, setup in work]
-            simulated = _simulated(dataset, setups, replications, seed, executor)
-            for (series, variant, cell, _), (samples, course) in zip(work, simulated, strict=True):
-                if isinstance(cell, MeasuredCell):
-                    cells += cells_of(definition.metrics, series, variant, cell, samples)
-                    if course is not None and not variant:
-                        timelines.append(Timeline(cell.factors, series.name, course))
-                if derived is not None and not variant:
-                    derived.add(series.name, cell, samples)
-                advance()
-            for series, system, found in rates:
-                assert derived is not None
-                derived.add_rates(series.name, system, found)
-                advance()
-    except KeyboardInterrupt:
-        complete = False
+    total = len(work) + sum(map(len, dataset.sustained.values()))
+    _, complete = collected(finished(), least=0, progress=progress, total=total)
     return DatasetResult(
         dataset=dataset,
         cells=tuple(cell for cell in cells if not cell.variant),
@@ -314,15 +306,10 @@ def _simulated(
         yield [figures for figures, _ in pairs], pairs[0][1]
 
 
-@contextmanager
 def _rates(
     dataset: Dataset, replications: int, seed: int, executor: Executor | None
-) -> Iterator[Iterator[tuple[SeriesTable, DatasetCell, list[tuple[float, str]]]]]:
-    """The sustained rate of every system in every replication, and who limits it.
-
-    An executor starts all searches at once; those that have not begun at the end of the context
-    are given up.
-    """
+) -> Iterator[tuple[SeriesTable, DatasetCell, list[tuple[float, str]]]]:
+    """The sustained rate of every system in every replication, and who limits it."""
     derived = dataset.definition.derived
     systems = [
         (series, cell, with_values(load(dataset.scenario_path(series)), cell.settings))
@@ -330,24 +317,13 @@ def _rates(
         for cell in dataset.sustained[series.name]
     ]
     precision = derived.precision if derived is not None else 0.0
-    if executor is None:
-        yield (
-            (series, cell, [_search(scenario, seed, n, precision) for n in range(replications)])
-            for series, cell, scenario in systems
-        )
-        return
-    pending = [
-        [executor.submit(_search, scenario, seed, n, precision) for n in range(replications)]
+    searches = [
+        [(scenario, seed, number, precision) for number in range(replications)]
         for *_, scenario in systems
     ]
-    try:
-        yield (
-            (series, cell, [future.result() for future in futures])
-            for (series, cell, _), futures in zip(systems, pending, strict=True)
-        )
-    finally:
-        for future in chain(*pending):
-            future.cancel()
+    found = in_groups(_search, searches, executor)
+    for (series, cell, _), rates in zip(systems, found, strict=True):
+        yield series, cell, rates
 
 
 def _search(scenario: Scenario, seed: int, replication: int, precision: float) -> tuple[float, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.errors import ScenarioError
 from simrep.measure.json_values import plain
 from simrep.runs.batch import Task, simulate_groups
+from simrep.runs.executor import collected
 from simrep.runs.prediction import (
     Uncertainty,
     prediction_interval,
@@ -174,8 +175,8 @@ def validate(
         judged.
     replications, seed : int, optional
         Instead of those the datasets name.
-    executor : concurrent.futures.Executor, optional
-        Where replications run; in this process when None.
+    executor
+        See :func:`simrep.run`.
     progress : callable, optional
         Called with the number of finished cells and of all cells.
 
@@ -288,40 +289,35 @@ def _simulated(
         _runs(setup, uncertainty, replications)
         for (_, _, setup), uncertainty in zip(work.cells, known, strict=True)
     ]
-    cells: list[Cell] = []
-    latencies: list[Latencies] = []
-    complete = True
-    try:
+
+    def judged() -> Iterator[tuple[list[Cell], Latencies | None]]:
         simulated = simulate_groups(groups, reduce, seed, executor)
         for (series, measured, _), uncertainty, samples in zip(
             work.cells, known, simulated, strict=True
         ):
             own, drawn = samples[:replications], samples[replications:] or samples
-            found = cells_of(definition.metrics, series, "", measured, [one for one, _ in own])
+            cells = cells_of(definition.metrics, series, "", measured, [one for one, _ in own])
             if uncertainty is not None:
-                values = dict(
-                    zip(columns, zip(*(one for one, _ in drawn), strict=True), strict=True)
-                )
-                found = [_with_prediction(cell, values[cell.metric], uncertainty) for cell in found]
-            cells += found
+                figures = zip(*(one for one, _ in drawn), strict=True)
+                values = dict(zip(columns, figures, strict=True))
+                cells = [_with_prediction(cell, values[cell.metric], uncertainty) for cell in cells]
             seen = recorded(dataset.folder, measured)
-            if both := compared(series.name, measured, seen, [one for _, one in own]):
-                latencies.append(both)
-            advance()
-    except KeyboardInterrupt:
-        complete = False
+            yield cells, compared(series.name, measured, seen, [one for _, one in own])
+
+    found, complete = collected(judged(), least=0, progress=lambda *_: advance())
     # Where the time goes, and when, is for `reproduce`: it takes further runs.
     show = definition.show.model_copy(update={"breakdown": False, "timeline": False})
     result = DatasetResult(
         dataset=replace(dataset, definition=definition.model_copy(update={"show": show})),
-        cells=tuple(cells),
+        cells=tuple(cell for cells, _ in found for cell in cells),
         what_if=(),
         seed=seed,
         replications=replications,
         complete=complete,
         versions=series_versions({series.name: setup for series, _, setup in work.cells}),
     )
-    return DatasetValidation(result=result, latencies=tuple(latencies))
+    latencies = tuple(both for _, both in found if both)
+    return DatasetValidation(result=result, latencies=latencies)
 
 
 def _runs(setup: Setup, uncertainty: Uncertainty | None, replications: int) -> list[Task]:

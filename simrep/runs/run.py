@@ -15,11 +15,11 @@ from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning, 
 from simrep.runs.batch import figures_of
 from simrep.runs.executor import collected, in_order
 from simrep.runs.notices import notices
-from simrep.runs.pack_range import extrapolation
 from simrep.runs.prediction import (
     CONFIDENCE,
     Prediction,
     Uncertainty,
+    extrapolation,
     predictable,
     prediction_interval,
     uncertainty_of,

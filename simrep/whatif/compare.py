@@ -15,7 +15,7 @@ from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice
-from simrep.runs.pack_range import extrapolation
+from simrep.runs.prediction import extrapolation
 from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
 from simrep.runs.sampler import MOST, Progress, Sampler, check_precision
 from simrep.scenario import Scenario, load

@@ -142,7 +142,7 @@ def test_a_shipped_pack_is_whole(name):
 
 
 def test_every_run_of_a_shipped_dataset_lies_in_the_range_of_its_pack():
-    from simrep.runs.pack_range import extrapolation
+    from simrep.runs.prediction import extrapolation
     from simrep.scenario import with_values
 
     seen = 0

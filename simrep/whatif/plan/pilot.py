@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ShortRunWarning
 from simrep.runs.notices import BEYOND
-from simrep.runs.pack_range import extrapolation
+from simrep.runs.prediction import extrapolation
 from simrep.runs.replication import (
     simulate,
     with_run_settings,
