@@ -4,9 +4,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from simrep.rig.cluster import Health
 from simrep.rig.delays import DelayMatrix
-from simrep.rig.engine import DelayStatistics, Health, RoundTrip
+from simrep.rig.engine import RoundTrip
 from simrep.rig.loading import Loaded
+from simrep.rig.relays import DelayStatistics
 from simrep.rig.transactions import Transaction
 
 

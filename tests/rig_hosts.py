@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from simrep.rig.server import Server
+from simrep.rig.server import RigServer
 
 
 class PretendedHost:
@@ -56,7 +56,7 @@ class PretendedServers:
     def __init__(self, monkeypatch, rows):
         self.rows = rows
         self.asked = []
-        monkeypatch.setattr(Server, "query", self._query_of())
+        monkeypatch.setattr(RigServer, "query", self._query_of())
 
     def _query_of(self):
         def query(server, *statements):

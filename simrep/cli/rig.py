@@ -102,7 +102,7 @@ def measure(
     from simrep.rig.campaign import Campaign
     from simrep.rig.dataset import check_folder, write_dataset
     from simrep.rig.equipment import ThisMachine, bases
-    from simrep.rig.folders import rig_folder
+    from simrep.rig.files import rig_folder
 
     folder = out or Path(stored.name)
     given = bases(base or [])
@@ -214,7 +214,7 @@ def list_experiments(json: Json = False) -> None:
 @rig.command()
 def check(json: Json = False) -> None:
     """Tell what this machine can do: engines, delays, tools."""
-    from simrep.rig.engines import abilities
+    from simrep.rig.equipment import abilities
 
     found = abilities()
     if json:
@@ -237,8 +237,8 @@ def relay(
     """Measure how exactly packets are delayed on this machine, and what that costs."""
     _need_drivers()
     from simrep.rig.equipment import ThisMachine, bases
-    from simrep.rig.folders import rig_folder
-    from simrep.rig.interruption import ended_by_signals
+    from simrep.rig.files import rig_folder
+    from simrep.rig.guard import ended_by_signals
 
     machine = ThisMachine(
         server,

@@ -4,13 +4,17 @@ import subprocess
 
 import pytest
 
-from simrep.rig import netem
 from simrep.rig.accuracy import Accuracy, read_probe
-from simrep.rig.delays import DelayMatrix, Link
+from simrep.rig.delays import (
+    DelayMatrix,
+    Link,
+    netem_commands,
+    netem_probe,
+    netem_removal,
+)
+from simrep.rig.engine import ping_command, read_ping
 from simrep.rig.errors import RigError
-from simrep.rig.ping import ping_command, read_ping
-from simrep.rig.programs import compiled
-from simrep.rig.relays import link_lines, merged, read_counters
+from simrep.rig.relays import compiled, link_lines, merged, read_counters
 from tests.rig_hosts import compiler_is_there
 
 NODES = ("n1", "n2", "n3")
@@ -73,7 +77,7 @@ def test_counters_of_links_are_weighed_by_their_packets():
 
 
 def test_netem_has_a_band_for_every_late_receiver():
-    commands = netem.add_commands("eth0", [("10.0.0.1", Link(50)), ("10.0.0.2", Link(5, 1, 0.01))])
+    commands = netem_commands("eth0", [("10.0.0.1", Link(50)), ("10.0.0.2", Link(5, 1, 0.01))])
     lines = [" ".join(command) for command in commands]
     assert lines[0].startswith("tc qdisc add dev eth0 root handle 1: prio bands 3 priomap 0 0")
     assert lines[1].endswith("parent 1:2 handle 11: netem limit 100000 delay 50000us")
@@ -85,20 +89,20 @@ def test_netem_has_a_band_for_every_late_receiver():
 
 
 def test_netem_limits_a_rate_without_a_delay():
-    _, command, _ = netem.add_commands("eth0", [("10.0.0.1", Link(rate_mbit=100))])
+    _, command, _ = netem_commands("eth0", [("10.0.0.1", Link(rate_mbit=100))])
     assert command[-5:] == ["netem", "limit", "100000", "rate", "100000kbit"]
 
 
 def test_netem_leaves_a_device_alone_whose_packets_are_not_late():
-    assert netem.add_commands("eth0", []) == []
+    assert netem_commands("eth0", []) == []
     with pytest.raises(ValueError, match="16 bands"):
-        netem.add_commands("eth0", [(f"10.0.0.{i}", Link(1)) for i in range(16)])
+        netem_commands("eth0", [(f"10.0.0.{i}", Link(1)) for i in range(16)])
 
 
 def test_a_probe_for_netem_cleans_up_after_itself():
-    add, remove = netem.probe_commands("eth0")
+    add, remove = netem_probe("eth0")
     assert "add" in add
-    assert remove == netem.remove_command("eth0")
+    assert remove == netem_removal("eth0")
 
 
 def test_the_summary_of_ping_is_read():

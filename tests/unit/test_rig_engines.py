@@ -11,16 +11,22 @@ import pytest
 from typer.testing import CliRunner
 
 from simrep.cli import app
-from simrep.rig import engines, processes
-from simrep.rig.command import run, succeeds
-from simrep.rig.container_host import ContainerHost, cpu_seconds_of_stat, in_container
-from simrep.rig.container_relay import configuration, routing_commands
+from simrep.rig import equipment, processes
 from simrep.rig.delays import DelayMatrix
-from simrep.rig.docker import COMPOSE_FILE, MOST_HOSTS, SUBNET, Docker
+from simrep.rig.docker import (
+    COMPOSE_FILE,
+    MOST_HOSTS,
+    SUBNET,
+    ContainerHost,
+    ContainerRelay,
+    Docker,
+    in_container,
+    routing_commands,
+)
 from simrep.rig.errors import RigError
-from simrep.rig.folders import rig_folder
-from simrep.rig.namespace_host import NamespaceHost
-from simrep.rig.namespaces import Namespaces, network_commands
+from simrep.rig.files import rig_folder
+from simrep.rig.namespaces import NamespaceHost, Namespaces, network_commands
+from simrep.rig.processes import cpu_seconds_of_stat, run, succeeds
 from simrep.rig.rootfs import RECIPES, build, chroot_command, default_rootfs, installed_versions
 
 
@@ -78,7 +84,7 @@ def test_every_host_has_a_namespace_and_a_port_of_the_bridge():
 def test_programs_run_in_the_namespace_and_the_root_file_system(tmp_path):
     data, scratch, names = (tmp_path / part for part in ("data", "tmp", "names"))
     rootfs = tmp_path / "root fs"
-    host = NamespaceHost("n1", "10.0.0.1", "simrep-n1", rootfs, data, scratch, names)
+    host = NamespaceHost("n1", "10.0.0.1", rootfs, data, scratch, names)
     argv = host.command(["mariadbd", "--version"])
     assert argv[:3] == ["nsenter", "--net=/run/netns/simrep-n1", "unshare"]
     assert argv[-2:] == ["mariadbd", "--version"]
@@ -195,12 +201,12 @@ def test_cpu_time_is_that_of_all_threads():
 def test_a_relay_in_a_container_delays_its_own_host(tmp_path):
     hosts = [ContainerHost(f"n{i}", f"10.97.0.1{i}", tmp_path) for i in (1, 2)]
     delays = DelayMatrix.egress(("n1", "n2"), "n2", 50)
-    assert configuration(hosts[1], hosts, delays).splitlines() == [
+    assert ContainerRelay(hosts[1], hosts, tmp_path)._lines(delays) == [
         "peer n1 10.97.0.11",
         "self n2 10.97.0.12",
         "link n2 n1 50000 0 0 0",
     ]
-    assert "link" not in configuration(hosts[0], hosts, delays)
+    assert len(ContainerRelay(hosts[0], hosts, tmp_path)._lines(delays)) == 2
     assert routing_commands("10.97.0.0/24", "eth0")[1][3] == "10.97.0.0/24"
 
 
@@ -208,42 +214,42 @@ def test_a_relay_in_a_container_delays_its_own_host(tmp_path):
 
 
 def test_a_docker_engine_is_taken_where_one_answers(monkeypatch):
-    monkeypatch.setattr(engines, "engine_answers", lambda: True)
-    choice = engines.choose("mysql")
+    monkeypatch.setattr(equipment, "engine_answers", lambda: True)
+    choice = equipment.choose("mysql")
     assert choice.engine.name == "docker"
     assert choice.reason == "a Docker engine answers"
 
 
 def test_namespaces_are_taken_by_root_else(monkeypatch, tmp_path):
-    monkeypatch.setattr(engines, "engine_answers", lambda: False)
+    monkeypatch.setattr(equipment, "engine_answers", lambda: False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert engines.choose("mysql").engine.name == "netns"
+    assert equipment.choose("mysql").engine.name == "netns"
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(RigError, match="use sudo"):
-        engines.choose("mysql")
-    assert engines.choose("mysql", base=str(tmp_path)).reason == "the base is a folder"
+        equipment.choose("mysql")
+    assert equipment.choose("mysql", base=str(tmp_path)).reason == "the base is a folder"
 
 
 def test_an_engine_may_be_told(monkeypatch):
-    monkeypatch.setattr(engines, "engine_answers", pytest.fail)
-    choice = engines.choose("percona", wanted="docker", base="own:1", delay_method="relay")
+    monkeypatch.setattr(equipment, "engine_answers", pytest.fail)
+    choice = equipment.choose("percona", wanted="docker", base="own:1", delay_method="relay")
     assert (choice.engine.name, choice.engine.delay_method) == ("docker", "relay")
     assert choice.reason == "as told"
     with pytest.raises(RigError, match="is a folder"):
-        engines.choose("mysql", wanted="docker", base="/")
+        equipment.choose("mysql", wanted="docker", base="/")
     with pytest.raises(RigError, match="is no folder"):
-        engines.choose("mysql", wanted="netns", base="own:1")
+        equipment.choose("mysql", wanted="netns", base="own:1")
     with pytest.raises(RigError, match="percona needs Docker"):
-        engines.choose("percona", wanted="netns")
+        equipment.choose("percona", wanted="netns")
     with pytest.raises(RigError, match="no server 'oracle'"):
-        engines.choose("oracle")
+        equipment.choose("oracle")
 
 
 def test_abilities_name_the_package_that_is_missing(monkeypatch):
-    monkeypatch.setattr(engines, "engine_answers", lambda: False)
-    monkeypatch.setattr(engines, "kernel_has_netem", lambda: False)
+    monkeypatch.setattr(equipment, "engine_answers", lambda: False)
+    monkeypatch.setattr(equipment, "kernel_has_netem", lambda: False)
     monkeypatch.setattr("shutil.which", lambda _program: None)
-    found = {ability.name: ability for ability in engines.abilities()}
+    found = {ability.name: ability for ability in equipment.abilities()}
     assert not found["ip"].present
     assert found["ip"].note == "package iproute2"
     assert "simrep rig base mysql" in found["root file system with mysql"].note

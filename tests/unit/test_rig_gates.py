@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from simrep.rig.cluster import Health
 from simrep.rig.delays import DelayMatrix, Link
-from simrep.rig.engine import DelayStatistics, Health, RoundTrip
+from simrep.rig.engine import RoundTrip
 from simrep.rig.experiment import Limits
 from simrep.rig.gates import Observed, gates, round_trip_gate
 from simrep.rig.loading import Loaded
+from simrep.rig.relays import DelayStatistics
 
 WHOLE = Health((), {"n1": {"state": "Synced"}, "n2": {"state": "Synced"}})
 GOOD = Observed(

@@ -5,12 +5,12 @@ import subprocess
 
 import pytest
 
-from simrep.rig import container_host, container_relay, docker, lock, namespaces
+from simrep.rig import docker, engine, guard, namespaces
 from simrep.rig.delays import DelayMatrix, Link
 from simrep.rig.docker import Docker
-from simrep.rig.engine import DelayStatistics
 from simrep.rig.errors import RigError
 from simrep.rig.namespaces import Namespaces, remove_namespaces
+from simrep.rig.relays import DelayStatistics, LinkCounters
 
 COUNTERS = """\
 from,to,delay_us,packets,bytes,dropped,late_mean_us,late_max_us,most_queued_bytes,write_errors
@@ -59,8 +59,8 @@ class RecordedRelay:
     def set_delays(self, delays):
         self.delays.append(delays)
 
-    def statistics(self, *, reset=False):
-        return DelayStatistics(packets=len(self.delays))
+    def counters(self, *, reset=False):
+        return [LinkCounters("n1", "n2", len(self.delays), 0, 0, 0, 0.0, 0.0)], 0.0
 
     def stop(self):
         self.running = False
@@ -71,14 +71,12 @@ def recorder(monkeypatch, tmp_path):
     monkeypatch.setenv("SIMREP_RIG", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     found = Recorder()
-    for module in (namespaces, docker, container_relay):
+    for module in (namespaces, docker, engine):
         monkeypatch.setattr(module, "run", found.run)
         if hasattr(module, "succeeds"):
             monkeypatch.setattr(module, "succeeds", found.succeeds)
-    monkeypatch.setattr(container_host.command, "run", found.run)
-    monkeypatch.setattr(container_host.command, "succeeds", found.succeeds)
-    monkeypatch.setattr(namespaces, "Relay", RecordedRelay)
-    monkeypatch.setattr(lock, "FOLDER", tmp_path)
+    monkeypatch.setattr(namespaces, "NamespaceRelay", RecordedRelay)
+    monkeypatch.setattr(guard, "FOLDER", tmp_path)
     return found
 
 
@@ -207,10 +205,10 @@ def test_containers_have_a_relay_where_packets_leave_late(recorder, monkeypatch,
         (folder / "relay.pid").write_text("7\n", encoding="utf-8")
         return COUNTERS
 
-    monkeypatch.setattr(container_relay.ContainerRelay, "_await_counters", written)
+    monkeypatch.setattr(docker.ContainerRelay, "_await_counters", written)
     program = tmp_path / "program"
     program.touch()
-    monkeypatch.setattr(container_relay, "compiled", lambda _name: program)
+    monkeypatch.setattr(docker, "compiled", lambda _name: program)
     engine = Docker("own:1", "own:1")
     engine.up(2)
     assert engine.delay_method == "relay"
@@ -242,10 +240,10 @@ def test_without_compose_there_is_advice(recorder):
 
 
 def test_a_server_in_a_container_is_ended_by_its_number(recorder, monkeypatch, tmp_path):
-    host = container_host.ContainerHost("n1", "10.97.0.11", tmp_path)
+    host = docker.ContainerHost("n1", "10.97.0.11", tmp_path)
     server = subprocess.Popen(["sleep", "60"])
-    monkeypatch.setattr(container_host, "KILLED_S", 0.05)
-    monkeypatch.setattr(container_host.subprocess, "Popen", lambda *_, **__: server)
+    monkeypatch.setattr(docker, "KILLED_S", 0.05)
+    monkeypatch.setattr(docker.subprocess, "Popen", lambda *_, **__: server)
     recorder.answers = {"/stat": STAT}
     host.launch(["mysqld"], tmp_path / "n1.log")
     (tmp_path / "launched.pid").write_text("7\n", encoding="utf-8")
@@ -261,12 +259,12 @@ def test_a_server_in_a_container_is_ended_by_its_number(recorder, monkeypatch, t
 
 
 def test_the_lock_is_somewhere_even_without_its_folder(monkeypatch, tmp_path):
-    monkeypatch.setattr(lock, "FOLDER", tmp_path / "none")
-    monkeypatch.setattr(lock.tempfile, "gettempdir", lambda: str(tmp_path))
-    held = lock.RigLock()
+    monkeypatch.setattr(guard, "FOLDER", tmp_path / "none")
+    monkeypatch.setattr(guard.tempfile, "gettempdir", lambda: str(tmp_path))
+    held = guard.RigLock()
     held.take()
     held.take()
-    assert (tmp_path / lock.NAME).exists()
+    assert (tmp_path / guard.NAME).exists()
     held.release()
     held.release()
     assert not held.held

@@ -3,16 +3,20 @@
 import pytest
 from pymysql.err import OperationalError
 
+from simrep.rig.cluster import await_condition, unequal
+from simrep.rig.equipment import product
 from simrep.rig.errors import RigError
 from simrep.rig.galera import galera_arguments, galera_problems
 from simrep.rig.group_replication import FOUND, group_arguments, group_problems
-from simrep.rig.mariadb import MariaDB
-from simrep.rig.mysql import MySQL, Percona
-from simrep.rig.products import product
-from simrep.rig.semisync import semisync_arguments, semisync_problems
-from simrep.rig.server import Server, option_arguments, option_file
-from simrep.rig.servers import await_condition
-from simrep.rig.source_replica import replica_problems
+from simrep.rig.server import (
+    MARIADB,
+    MYSQL,
+    PERCONA,
+    RigServer,
+    option_arguments,
+    option_file,
+)
+from simrep.rig.source_replica import replica_problems, semisync_arguments
 from tests.rig_hosts import PretendedEngine, PretendedHost, PretendedServers, status_rows
 
 SYNCED = {
@@ -53,7 +57,7 @@ def test_options_with_a_dot_are_those_of_the_galera_provider():
         "wsrep_provider_options": "evs.keepalive_period=PT5S;",
     }
     addresses = ["10.0.0.1", "10.0.0.2"]
-    found = galera_arguments("n2", "10.0.0.2", addresses, "/lib/g.so", ["--sst"], options)
+    found = galera_arguments("n2", "10.0.0.2", addresses, "/lib/g.so", ("--sst",), options)
     assert "--wsrep-cluster-address=gcomm://10.0.0.1,10.0.0.2" in found
     assert "--wsrep-node-address=10.0.0.2" in found
     assert "--wsrep_slave_threads=4" in found
@@ -90,7 +94,7 @@ def test_each_side_of_semisynchronous_replication_has_its_own_options():
 
 def test_a_server_is_told_where_its_data_are(tmp_path):
     host = PretendedHost("n2", tmp_path)
-    server = Server(host, MySQL(), 2, ["--sync_binlog=0"], tmp_path / "n2.log")
+    server = RigServer(host, MYSQL, 2, ["--sync_binlog=0"], tmp_path / "n2.log")
     assert server.command == ["mysqld", "--defaults-file=/data/server.cnf"]
     assert "--datadir=/data/data" in server.arguments
     assert server.socket == tmp_path / "n2" / "server.sock"
@@ -99,7 +103,7 @@ def test_a_server_is_told_where_its_data_are(tmp_path):
     lines = (tmp_path / "n2" / "server.cnf").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "[mysqld]"
     assert {'server-id="2"', 'sync_binlog="0"', "skip-name-resolve"} <= set(lines)
-    assert host.ran[-1][-1] == "--initialize-insecure"
+    assert host.ran[-1][-2:] == ["--initialize-insecure", "--datadir=/data/data"]
     assert server.cpu_seconds() == 1.5
 
 
@@ -115,14 +119,14 @@ def test_large_numbers_keep_their_digits():
 def test_a_socket_whose_path_is_too_long_is_refused(tmp_path):
     host = PretendedHost("n1", tmp_path / ("x" * 120))
     with pytest.raises(RigError, match="SIMREP_RIG"):
-        Server(host, MariaDB(), 1, [], tmp_path / "log").initialise()
+        RigServer(host, MARIADB, 1, [], tmp_path / "log").initialise()
 
 
 def test_programs_have_their_names():
-    assert MariaDB().initialise("/d")[0] == "mariadb-install-db"
-    assert MariaDB().arguments() == []
-    assert "--pxc-encrypt-cluster-traffic=OFF" in Percona().arguments()
-    assert (MariaDB().slap_program, MySQL().slap_program) == ("mariadb-slap", "mysqlslap")
+    assert MARIADB.initialise[0] == "mariadb-install-db"
+    assert MARIADB.arguments == ()
+    assert PERCONA.arguments == (*MYSQL.arguments, "--pxc-encrypt-cluster-traffic=OFF")
+    assert (MARIADB.slap_program, MYSQL.slap_program) == ("mariadb-slap", "mysqlslap")
 
 
 def test_products_are_known_with_their_servers():
@@ -168,10 +172,11 @@ def test_every_problem_of_a_group_is_told():
 
 def test_a_source_that_went_asynchronous_is_no_semisynchronous_one():
     status = {"rpl_semi_sync_source_status": "OFF", "rpl_semi_sync_source_clients": "1"}
-    assert semisync_problems(status, "rpl_semi_sync_source", 2) == (
+    wanted = {"rpl_semi_sync_source_status": "ON", "rpl_semi_sync_source_clients": "2"}
+    assert unequal(status, wanted) == [
         "rpl_semi_sync_source_status is OFF, not ON",
         "rpl_semi_sync_source_clients is 1, not 2",
-    )
+    ]
 
 
 def test_replicas_are_asked_for_both_threads_in_both_spellings():
@@ -255,7 +260,7 @@ def test_a_server_that_does_not_answer_is_a_problem(monkeypatch, tmp_path):
     def gone(*_):
         raise OperationalError(2013, "lost")
 
-    monkeypatch.setattr(Server, "query", gone)
+    monkeypatch.setattr(RigServer, "query", gone)
     assert not cluster.health().ok
     assert not cluster.caught_up(1.0)
 
@@ -329,7 +334,7 @@ def test_a_server_that_ends_at_once_tells_its_log(monkeypatch, tmp_path):
     log.write_text("[ERROR] no space left", encoding="utf-8")
     host.launch = lambda argv, log: None
     with pytest.raises(RigError, match=r"n1 ended: .*no space left"):
-        Server(host, MariaDB(), 1, [], log).start()
+        RigServer(host, MARIADB, 1, [], log).start()
 
 
 def test_waiting_ends(monkeypatch):

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from simrep.rig.command import run
 from simrep.rig.delays import DelayMatrix, Link
-from simrep.rig.engine import Engine, Host
+from simrep.rig.engine import RigEngine, RigHost
 from simrep.rig.errors import RigError
-from simrep.rig.programs import compiled
+from simrep.rig.processes import run
+from simrep.rig.relays import compiled
 
 __all__ = ["Accuracy", "measure_accuracy", "read_probe"]
 
@@ -63,7 +63,7 @@ class Accuracy:
 
 
 def measure_accuracy(
-    engine: Engine,
+    engine: RigEngine,
     delays_ms: Iterable[float] = DELAYS_MS,
     *,
     per_second: int = 10_000,
@@ -97,9 +97,9 @@ def measure_accuracy(
 
 
 def _measure(
-    engine: Engine,
-    sender: Host,
-    receiver: Host,
+    engine: RigEngine,
+    sender: RigHost,
+    receiver: RigHost,
     delay_ms: float,
     per_second: int,
     duration_s: float,

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from simrep.rig.cell import Cell, ProductName, Run, ServerName
+from simrep.rig.cell import Cell, Run
+from simrep.rig.cluster import RigCluster
 from simrep.rig.commits import keep_records
 from simrep.rig.dataset import write_experiment
-from simrep.rig.engine import Cluster, Engine, Product, RoundTrip
+from simrep.rig.engine import RigEngine, RoundTrip
 from simrep.rig.errors import BusyError, MixedError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.gates import Gate, round_trip_gate
-from simrep.rig.interruption import ended_by_signals, undisturbed
+from simrep.rig.guard import ended_by_signals, undisturbed
 from simrep.rig.journal import Entry
 from simrep.rig.layout import Layout
 from simrep.rig.loading import make_tables, table_keys
@@ -24,7 +25,10 @@ from simrep.rig.manifest import software
 from simrep.rig.measure import failed_entry, measure, without_folders
 from simrep.rig.progress import Progress
 
-__all__ = ["Campaign", "Equipment", "Told"]
+if TYPE_CHECKING:
+    from simrep.rig.equipment import ThisMachine
+
+__all__ = ["Campaign", "Told"]
 
 _MOST_FAILED_STARTS = 2
 _MOST_IN_VAIN = 5
@@ -36,26 +40,6 @@ _MOST_UNSURE = 5
 _BROKEN = {"equal rows", "same members"}
 _SETTLE_S = 1.0
 """For connections between servers to notice new delays."""
-
-
-class Equipment(Protocol):
-    """The engines of a campaign, and the products it can form clusters of."""
-
-    def engine(self, server: ServerName) -> Engine:
-        """What makes hosts for servers of a kind; nothing is up yet."""
-        ...
-
-    def product(self, product: ProductName, server: ServerName) -> Product:
-        """How clusters of a product are formed."""
-        ...
-
-    def accuracy(self) -> dict[str, Any]:
-        """How exactly packets are delayed on this machine, measured now."""
-        ...
-
-    def machine(self) -> dict[str, Any]:
-        """What machine it is."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +56,8 @@ class Told:
 class _Cluster:
     """A running cluster with what was set on it last."""
 
-    engine: Engine
-    cluster: Cluster
+    engine: RigEngine
+    cluster: RigCluster
     base_ms: float
     ran_on: dict[str, str]
     prepared: dict[str, Any] = field(default_factory=dict)
@@ -87,7 +71,7 @@ class Campaign(Progress):
     Parameters
     ----------
     stored : StoredExperiment
-    equipment : Equipment
+    equipment : ThisMachine
     folder : Path
         Of the dataset. What it holds already is not measured again.
     part : Experiment, optional
@@ -101,7 +85,7 @@ class Campaign(Progress):
     def __init__(
         self,
         stored: StoredExperiment,
-        equipment: Equipment,
+        equipment: ThisMachine,
         folder: Path,
         *,
         part: Experiment | None = None,
@@ -345,7 +329,7 @@ def _quietly(end: Callable[[], None]) -> None:
         end()
 
 
-def _whole(cluster: Cluster) -> bool:
+def _whole(cluster: RigCluster) -> bool:
     """Whether a cluster is; one that does not answer is not."""
     try:
         return cluster.health().ok

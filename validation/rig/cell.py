@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from simrep.rig.engine import Option
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
+from simrep.rig.server import Option
 
 __all__ = ["Cell", "ProductName", "Run", "ServerName"]
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from simrep.rig.files import write_packed
 from simrep.rig.transactions import Transaction, read_transactions, write_transactions
-from simrep.rig.whole_files import write_packed
 
 __all__ = ["MOST_RECORDS", "WINDOW_S", "keep_records", "thin_out"]
 

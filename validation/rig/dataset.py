@@ -17,12 +17,12 @@ from simrep.rig.columns import ignored, metrics
 from simrep.rig.commits import thin_out
 from simrep.rig.data_rows import as_csv, client_us, data_rows, is_usable
 from simrep.rig.experiment import StoredExperiment, System, experiments, load_experiment
-from simrep.rig.interruption import undisturbed
+from simrep.rig.files import packed_path, write_packed, write_whole
+from simrep.rig.guard import undisturbed
 from simrep.rig.manifest import FORMAT, LIVE, write_manifest
 from simrep.rig.progress import Progress
 from simrep.rig.scenarios import Measured, factor_paths, system_scenario
 from simrep.rig.simulated import differences, model_version, unknown_options
-from simrep.rig.whole_files import packed_path, write_packed, write_whole
 
 __all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
 

@@ -2,37 +2,160 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import platform
 import shutil
-from collections.abc import Sequence
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simrep.rig import netem, ping
-from simrep.rig.command import run, succeeds
-from simrep.rig.container_host import ContainerHost, in_container
-from simrep.rig.container_relay import ContainerRelay
 from simrep.rig.delays import DelayMatrix
-from simrep.rig.engine import DelayMethod, DelayStatistics, EngineName, RoundTrip
+from simrep.rig.engine import DEVICE, DelayMethod, EngineName, RigEngine, RigHost
 from simrep.rig.errors import RigError
-from simrep.rig.folders import rig_folder
-from simrep.rig.lock import RigLock
-from simrep.rig.relays import merged
+from simrep.rig.files import rig_folder
+from simrep.rig.processes import cpu_seconds_of_stat, end, run, succeeds
+from simrep.rig.relays import TUNNEL, Relay, compiled, link_lines
 
-__all__ = ["Docker", "compose_program", "engine_answers"]
+__all__ = [
+    "ContainerHost",
+    "ContainerRelay",
+    "Docker",
+    "compose_program",
+    "engine_answers",
+    "in_container",
+    "routing_commands",
+]
 
 PROJECT = "simrep-rig"
 COMPOSE_FILE = Path(__file__).parent / "compose" / "hosts.yml"
 MOST_HOSTS = 5
 SUBNET = "10.97.0"
-DEVICE = "eth0"
 PULL_S = 1800.0
 NEEDED_TOOLS = "command -v ip && command -v tc && command -v ping"
+PID_FILE = "launched.pid"
+KILLED_S = 2.0
+CLIENT_S = 10.0  # for the engine's client to tell that a program was killed
+MARK = "0x51"  # of packets that the relay sends, as relay/tunnel.h has it
+TABLE = "51"
+START = "cd /rig && echo $$ > relay.pid && exec ./relay relay.conf relay.csv > relay.log 2>&1"
 
 
-class Docker:
+def in_container(container: str, argv: Sequence[str]) -> list[str]:
+    """The command line that runs a program in a container, as root."""
+    return ["docker", "exec", "--user", "root", container, *argv]
+
+
+class ContainerHost(RigHost):
+    """Programs run in the container, network tools in one beside it that shares its network."""
+
+    def __init__(self, name: str, address: str, outside: Path) -> None:
+        super().__init__(name, address, outside)
+        self.container = f"{PROJECT}-{name}"
+        self.tools = f"{PROJECT}-delay-{name}"
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs a program in the container."""
+        return in_container(self.container, argv)
+
+    def in_network(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs a program in the container of tools."""
+        return in_container(self.tools, argv)
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> str:
+        """To kill the client of the engine would end nothing in the container."""
+        limited = ["timeout", "--signal=KILL", f"{timeout_s:g}", *argv]
+        return super().run(limited, timeout_s=timeout_s + CLIENT_S)
+
+    def launch(self, argv: Sequence[str], log: Path) -> None:
+        """Start the server; its process id is written down on the way."""
+        if not self.alive():
+            self.run(["rm", "-f", f"{self.inside}/{PID_FILE}"])
+        script = f'echo $$ > {self.inside}/{PID_FILE}; exec "$@"'
+        super().launch(["sh", "-c", script, "rig", *argv], log)
+
+    def terminate(self, timeout_s: float = 60.0) -> None:
+        """The server does not end with the client of the engine, which is ended last."""
+        if self._server is None:
+            return
+        for name, patience_s in (("TERM", timeout_s), ("KILL", KILLED_S)):
+            if self._server.poll() is None and (self.outside / PID_FILE).exists():
+                succeeds(self.command(["sh", "-c", f"kill -{name} {self._pid()}"]))
+            try:
+                self._server.wait(patience_s)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        end(self._server, 5.0)
+        self._server = None
+
+    def _cpu_s(self, _pid: int) -> float:
+        return cpu_seconds_of_stat(self.run(["cat", f"/proc/{self._pid()}/stat"]))
+
+    def _pid(self) -> int:
+        return int((self.outside / PID_FILE).read_text(encoding="utf-8"))
+
+
+class ContainerRelay(Relay):
+    """Delays what one host sends: a container has no way into the networks of the others.
+
+    Parameters
+    ----------
+    host : ContainerHost
+    hosts : sequence of RigHost
+        All of them.
+    folder : Path
+        Mounted as ``/rig`` in the container of tools.
+    """
+
+    def __init__(self, host: ContainerHost, hosts: Sequence[RigHost], folder: Path) -> None:
+        super().__init__(folder)
+        self._host = host
+        self._nodes = [
+            f"{'self' if other.name == host.name else 'peer'} {other.name} {other.address}"
+            for other in hosts
+        ]
+
+    def start(self) -> None:
+        """Start without any delay."""
+        shutil.copy(compiled("relay"), self._folder / "relay")
+        self._configure(DelayMatrix(()))
+        for argv in routing_commands(f"{SUBNET}.0/24", DEVICE):
+            self._run(argv)
+        run(["docker", "exec", "--detach", "--user", "root", self._host.tools, "sh", "-c", START])
+        self._await_counters()
+        largest = self._run(["cat", f"/sys/class/net/{DEVICE}/mtu"]).strip()
+        self._run(["ip", "link", "set", TUNNEL, "mtu", largest])
+
+    def stop(self) -> None:
+        """It ends with its container."""
+
+    def _lines(self, delays: DelayMatrix) -> list[str]:
+        return [*self._nodes, *link_lines(delays, self._host.name)]
+
+    def _run(self, argv: Sequence[str]) -> str:
+        return run(self._host.in_network(argv))
+
+    def _signal(self, number: signal.Signals) -> None:
+        self._run(["sh", "-c", f"kill -{number.name.removeprefix('SIG')} {self._pid()}"])
+
+    def _cpu_s(self) -> float:
+        return cpu_seconds_of_stat(self._run(["cat", f"/proc/{self._pid()}/stat"]))
+
+    def _pid(self) -> int:
+        return int((self._folder / "relay.pid").read_text(encoding="utf-8"))
+
+    def _check(self) -> object:
+        """Only its container could tell."""
+
+    def _silence(self) -> str:
+        gone = not succeeds(self._host.in_network(["true"]))
+        return f"the relay of {self._host.name} wrote no counters: " + (
+            "its container is gone" if gone else self._told()
+        )
+
+
+class Docker(RigEngine):
     """Hosts as containers.
 
     Parameters
@@ -42,157 +165,76 @@ class Docker:
     tools_image : str
         With ip, tc and ping; taken if the other one has them not.
     delay_method : "netem", "relay", optional
-        What delays packets; by default netem where the kernel has it.
     """
 
     name: EngineName = "docker"
+    subnet = SUBNET
+    patience_s = 5.0
 
     def __init__(
         self, image: str, tools_image: str, *, delay_method: DelayMethod | None = None
     ) -> None:
+        super().__init__(delay_method)
         self._image = image
         self._tools_image = tools_image
-        self._wanted_method = delay_method
-        self._method: DelayMethod = delay_method or "relay"
         self._folder = rig_folder() / "docker"
-        self._hosts: list[ContainerHost] = []
-        self._relays: dict[str, ContainerRelay] = {}
-        self._lock = RigLock()
 
-    @property
-    def delay_method(self) -> DelayMethod:
-        """What delays packets; known once the hosts are up."""
-        return self._method
-
-    @property
-    def hosts(self) -> tuple[ContainerHost, ...]:
-        """All hosts, ``n1`` first."""
-        return tuple(self._hosts)
-
-    def up(self, count: int) -> None:
-        """Remove what an earlier run left behind and make so many hosts."""
+    def _check(self, count: int) -> None:
         if count > MOST_HOSTS:
             raise RigError(f"the compose file has {MOST_HOSTS} hosts, not {count}")
-        self.down()
-        self._lock.take()
-        atexit.register(self.down)
-        self._compose("down", "--volumes", "--timeout", "1")
-        self._remove_folder()
-        names = [f"n{number}" for number in range(1, count + 1)]
-        for name in names:
-            (self._folder / name).mkdir(parents=True, exist_ok=True)
-            (self._folder / f"delay-{name}").mkdir(parents=True, exist_ok=True)
+
+    def _make(self, addresses: Mapping[str, str]) -> None:
+        for name in addresses:
+            for folder in (name, f"delay-{name}"):
+                (self._folder / folder).mkdir(parents=True, exist_ok=True)
+        # The image of the servers, if it has the tools: one that need not be pulled.
+        if self._once(["sh", "-c", NEEDED_TOOLS]):
+            self._tools_image = self._image
         self._hosts = [
-            ContainerHost(name, f"{SUBNET}.{10 + number}", self._folder / name)
-            for number, name in enumerate(names, 1)
+            ContainerHost(name, address, self._folder / name) for name, address in addresses.items()
         ]
-        self._choose_tools()
-        self._compose("up", "--detach", *names, *(f"delay-{name}" for name in names))
-        self._choose_method()
-        self._check_return_ways()
-
-    def set_delays(self, delays: DelayMatrix) -> None:
-        """Delay packets as told, from now on, instead of as before."""
-        address = {host.name: host.address for host in self._hosts}
+        self._compose("up", "--detach", *addresses, *(f"delay-{name}" for name in addresses))
+        # There and back may take different ways, one of them through the relay.
+        path = f"/proc/sys/net/ipv4/conf/{DEVICE}/rp_filter"
         for host in self._hosts:
-            if self._method == "netem":
-                succeeds(in_container(host.tools, netem.remove_command(DEVICE)))
-                late = [(address[name], link) for name, link in delays.leaving(host.name)]
-                for argv in netem.add_commands(DEVICE, late):
-                    run(in_container(host.tools, argv))
-            elif host.name in self._relays or any(delays.leaving(host.name)):
-                self._relay(host).set_delays(delays)
-            succeeds(in_container(host.tools, ["ip", "tcp_metrics", "flush"]))
+            if run(host.in_network(["cat", path])).strip() == "1":
+                raise RigError(
+                    "containers drop packets that come another way than answers would go: "
+                    "`sysctl -w net.ipv4.conf.default.rp_filter=2` on this machine"
+                )
 
-    def _relay(self, host: ContainerHost) -> ContainerRelay:
-        if host.name not in self._relays:
-            folder = self._folder / f"delay-{host.name}"
-            relay = ContainerRelay(host, self._hosts, folder, f"{SUBNET}.0/24", DEVICE)
-            relay.start()
-            self._relays[host.name] = relay
-        return self._relays[host.name]
+    def _remove(self) -> None:
+        self._compose("down", "--volumes", "--timeout", "1")
+        if self._folder.exists():  # in a container: the data belong to the servers' user
+            self._once(["sh", "-c", "rm -rf /rig/*"], ["--volume", f"{self._folder}:/rig"])
+            shutil.rmtree(self._folder, ignore_errors=True)
 
-    def round_trips(self, *, count: int = 20) -> dict[tuple[str, str], RoundTrip]:
-        """Ping every pair of hosts."""
-        return ping.all_pairs(self._hosts, count)
+    def _tell_relays(self, delays: DelayMatrix) -> None:
+        for host in self._hosts:
+            assert isinstance(host, ContainerHost)
+            relay = self._relays.get(host.name)
+            if relay is None and any(delays.leaving(host.name)):
+                relay = ContainerRelay(host, self._hosts, self._folder / f"delay-{host.name}")
+                relay.start()
+                self._relays[host.name] = relay
+            if relay is not None:
+                relay.set_delays(delays)
 
-    def delay_statistics(self, *, reset: bool = False) -> DelayStatistics:
-        """What the relays did since they were reset."""
-        counters, cpu_s = [], 0.0
-        for relay in self._relays.values():
-            found, used_s = relay.counters(reset=reset)
-            counters += found
-            cpu_s += used_s
-        return merged(counters, cpu_s)
-
-    def description(self) -> dict[str, Any]:
-        """Versions and settings of the engine."""
+    def _versions(self) -> dict[str, Any]:
         format_ = "{{.Server.Version}}"
         image = ["docker", "image", "inspect", "--format", "{{.Id}} {{.RepoDigests}}", self._image]
         return {
-            "engine": self.name,
-            "delay_method": self._method,
-            "kernel": platform.release(),
             "docker": run(["docker", "version", "--format", format_]).strip(),
             "compose": run([*compose_program(), "version", "--short"]).strip(),
             "base": self._image,
             "image": run(image).strip(),
-            "settings": self._settings(),
         }
-
-    def down(self) -> None:
-        """Stop and remove the containers and their network."""
-        try:
-            for host in self._hosts:
-                host.terminate(5.0)
-            if self._hosts:
-                self._compose("down", "--volumes", "--timeout", "1")
-                self._remove_folder()
-        finally:
-            self._lock.release()
-            self._hosts, self._relays = [], {}
-            atexit.unregister(self.down)
-
-    def _remove_folder(self) -> None:
-        """In a container: the data belong to the servers' user."""
-        if self._folder.exists():
-            self._once(["sh", "-c", "rm -rf /rig/*"], ["--volume", f"{self._folder}:/rig"])
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _choose_tools(self) -> None:
-        """The image of the servers, if it has the tools: one that need not be pulled."""
-        if self._once(["sh", "-c", NEEDED_TOOLS]):
-            self._tools_image = self._image
 
     def _once(self, argv: Sequence[str], options: Sequence[str] = ()) -> bool:
         """Whether a program ends well in a container of its own."""
         alone = ["docker", "run", "--rm", "--network=none", "--user=root", *options]
         first, *others = argv
         return succeeds([*alone, f"--entrypoint={first}", self._image, *others], timeout_s=PULL_S)
-
-    def _check_return_ways(self) -> None:
-        """There and back may take different ways, one of them through the relay."""
-        path = f"/proc/sys/net/ipv4/conf/{DEVICE}/rp_filter"
-        for host in self._hosts:
-            if run(in_container(host.tools, ["cat", path])).strip() == "1":
-                raise RigError(
-                    "containers drop packets that come another way than answers would go: "
-                    "`sysctl -w net.ipv4.conf.default.rp_filter=2` on this machine"
-                )
-
-    def _settings(self) -> dict[str, str]:
-        if not self._hosts:
-            return {}
-        name = "net.ipv4.tcp_congestion_control"
-        path = f"/proc/sys/{name.replace('.', '/')}"
-        return {name: run(in_container(self._hosts[0].tools, ["cat", path])).strip()}
-
-    def _choose_method(self) -> None:
-        if self._wanted_method is None:
-            tools = self._hosts[0].tools
-            probes = netem.probe_commands(DEVICE)
-            has_netem = all(succeeds(in_container(tools, argv)) for argv in probes)
-            self._method = "netem" if has_netem else "relay"
 
     def _compose(self, *arguments: str) -> None:
         environment = {
@@ -203,6 +245,14 @@ class Docker:
         }
         argv = [*compose_program(), "-p", PROJECT, "-f", str(COMPOSE_FILE), *arguments]
         run(argv, timeout_s=PULL_S, environment=environment)
+
+
+def routing_commands(subnet: str, device: str) -> list[list[str]]:
+    """Commands that let the relay's own packets pass by the routes into the tunnel."""
+    return [
+        ["ip", "rule", "add", "fwmark", MARK, "lookup", TABLE, "pref", TABLE],
+        ["ip", "route", "add", subnet, "dev", device, "table", TABLE],
+    ]
 
 
 def engine_answers() -> bool:

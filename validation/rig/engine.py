@@ -1,39 +1,46 @@
-"""What an engine offers, what a product forms of it, and what a load and a campaign may use.
+"""Engines: hosts for one database server each, and delays of what these send to one another.
 
-An *engine* makes hosts and delays what they send to one another: network namespaces or containers.
-A *product* starts one database server on each host and joins them to a cluster. Loads and campaigns
-see running nodes and clusters, and need to know neither.
+A host is a network namespace with a root file system, or a container. Products start servers on
+hosts, whichever they are; campaigns see engines alone.
 """
 
 from __future__ import annotations
 
+import atexit
+import platform
+import re
+import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal
 
-from simrep.rig.delays import DelayMatrix
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
+from simrep.rig.delays import DelayMatrix, netem_commands, netem_probe, netem_removal
+from simrep.rig.errors import RigError
+from simrep.rig.guard import RigLock
+from simrep.rig.processes import end, run, start, succeeds
+from simrep.rig.relays import TUNNEL, DelayStatistics, Relay, merged
 
 __all__ = [
-    "Cluster",
+    "DEVICE",
     "DelayMethod",
-    "DelayStatistics",
-    "Engine",
     "EngineName",
-    "Health",
-    "Host",
-    "Option",
-    "Product",
+    "RigEngine",
+    "RigHost",
     "RoundTrip",
-    "RunningNode",
+    "ping_command",
+    "read_ping",
 ]
 
 EngineName = Literal["netns", "docker"]
 DelayMethod = Literal["netem", "relay"]
-Option = bool | int | float | str
+
+DEVICE = "eth0"
+PING_INTERVAL_S = 0.02
+CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
+_PING_SUMMARY = re.compile(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,251 +53,211 @@ class RoundTrip:
     deviation_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class DelayStatistics:
-    """What the relay did since it was last asked; all zero under netem, which keeps no count.
+class RigHost(ABC):
+    """Where one server runs.
 
-    Attributes
+    Parameters
     ----------
-    packets, bytes, dropped : int
-    late_mean_ms, late_max_ms : float
-        How much later than due packets left.
-    cpu_s : float
-        CPU time of the relay.
+    name : str
+        ``n1``, ``n2``, ...
+    address : str
+        IPv4 address that the other hosts know it by.
+    outside : Path
+        Folder for data as the rig sees it; programs on the host see it as ``inside``.
     """
 
-    packets: int = 0
-    bytes: int = 0
-    dropped: int = 0
-    late_mean_ms: float = 0.0
-    late_max_ms: float = 0.0
-    cpu_s: float = 0.0
+    inside = "/data"
+    environment: Mapping[str, str] | None = None
 
+    def __init__(self, name: str, address: str, outside: Path) -> None:
+        self.name = name
+        self.address = address
+        self.outside = outside
+        self._server: subprocess.Popen[bytes] | None = None
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """Whether a cluster is whole.
-
-    Attributes
-    ----------
-    problems : tuple of str
-        Why it is not; empty if it is.
-    facts : mapping
-        Membership, states and view, node by node: what is compared before and after a run.
-    """
-
-    problems: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
-
-
-class Host(Protocol):
-    """A network namespace with a root file system, or a container: one server runs on it."""
-
-    @property
-    def name(self) -> str:
-        """``n1``, ``n2``, ..."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """IPv4 address that the other hosts know it by."""
-        ...
-
-    @property
-    def inside(self) -> str:
-        """Folder for data, as programs on the host see it."""
-        ...
-
-    @property
-    def outside(self) -> Path:
-        """The same folder as the rig sees it."""
-        ...
-
+    @abstractmethod
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The command line that runs another one on the host."""
-        ...
+        """The command line that runs one of the servers' programs on the host."""
+
+    @abstractmethod
+    def in_network(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs a network tool, which need not be among those, as root."""
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> str:
         """Run a program to its end and return what it printed; RigError if it fails."""
-        ...
+        return run(self.command(argv), timeout_s=timeout_s, environment=self.environment)
 
     def launch(self, argv: Sequence[str], log: Path) -> None:
         """Start the server of this host; its output is appended to the log."""
-        ...
+        if self.alive():
+            raise RigError(f"{self.name} has a server already")
+        self._server = start(self.command(argv), log, self.environment)
 
     def alive(self) -> bool:
         """Whether the server is running."""
-        ...
+        return self._server is not None and self._server.poll() is None
 
     def terminate(self, timeout_s: float = 60.0) -> None:
         """Ask the server to end, and kill it after the time-out."""
-        ...
+        if self._server is not None:
+            end(self._server, timeout_s)
+            self._server = None
 
     def cpu_seconds(self) -> float:
         """CPU time of the server, user and system, threads that ended included."""
-        ...
+        if self._server is None or self._server.poll() is not None:
+            raise RigError(f"the server of {self.name} is not running")
+        return self._cpu_s(self._server.pid)
 
-    def ping(self, address: str, *, count: int, interval_s: float) -> RoundTrip:
+    @abstractmethod
+    def _cpu_s(self, pid: int) -> float: ...
+
+    def ping(self, address: str, count: int) -> RoundTrip:
         """Ping another host."""
-        ...
+        argv = ping_command(address, count, PING_INTERVAL_S)
+        return read_ping(run(self.in_network(argv), timeout_s=60.0 + count))
 
 
-class Engine(Protocol):
-    """Makes hosts and delays what they send."""
+def ping_command(address: str, count: int, interval_s: float) -> list[str]:
+    """The command line."""
+    return ["ping", "-q", "-n", "-c", str(count), "-i", f"{interval_s:g}", address]
 
-    @property
-    def name(self) -> EngineName:
-        """Which engine."""
-        ...
+
+def read_ping(text: str) -> RoundTrip:
+    """The summary that it ends with."""
+    found = _PING_SUMMARY.search(text)
+    if found is None:
+        raise RigError(f"ping got no answer: {text.strip()[-300:]}")
+    least, mean, most, deviation = (float(figure) for figure in found.groups())
+    return RoundTrip(least, mean, most, deviation)
+
+
+class RigEngine(ABC):
+    """Makes hosts and delays what they send.
+
+    Parameters
+    ----------
+    delay_method : "netem", "relay", optional
+        What delays packets; by default netem where the kernel has it, else the relay.
+    """
+
+    name: EngineName
+    subnet: str
+    patience_s = 60.0
+    """With servers that are told to end."""
+
+    def __init__(self, delay_method: DelayMethod | None) -> None:
+        self._wanted_method = delay_method
+        self._method: DelayMethod = delay_method or "relay"
+        self._hosts: Sequence[RigHost] = ()
+        self._relays: dict[str, Relay] = {}
+        self._delays = DelayMatrix(())
+        self._lock = RigLock()
 
     @property
     def delay_method(self) -> DelayMethod:
-        """What delays packets on this machine: netem where the kernel has it, else the relay."""
-        ...
+        """What delays packets; known once the hosts are up."""
+        return self._method
 
     @property
-    def hosts(self) -> Sequence[Host]:
+    def hosts(self) -> tuple[RigHost, ...]:
         """All hosts, ``n1`` first."""
-        ...
+        return tuple(self._hosts)
 
     def up(self, count: int) -> None:
         """Remove what an earlier run left behind and make so many hosts."""
-        ...
-
-    def set_delays(self, delays: DelayMatrix) -> None:
-        """Delay packets as told, from now on, instead of as before."""
-        ...
-
-    def round_trips(self, *, count: int = 20) -> dict[tuple[str, str], RoundTrip]:
-        """Ping every pair of hosts once in each order of their names."""
-        ...
-
-    def delay_statistics(self, *, reset: bool = False) -> DelayStatistics:
-        """What the relay did since it was reset."""
-        ...
-
-    def description(self) -> dict[str, Any]:
-        """Versions and settings of the engine, for the manifest."""
-        ...
+        self._check(count)
+        self.down()
+        self._lock.take()
+        atexit.register(self.down)
+        self._remove()
+        self._make({f"n{number}": f"{self.subnet}.{10 + number}" for number in range(1, count + 1)})
+        if self._wanted_method is None:
+            probes = netem_probe(DEVICE)
+            has_netem = all(succeeds(self._hosts[0].in_network(argv)) for argv in probes)
+            self._method = "netem" if has_netem else "relay"
 
     def down(self) -> None:
         """Remove everything the engine made; may be called twice."""
-        ...
+        try:
+            for host in self._hosts:
+                host.terminate(self.patience_s)
+            for relay in self._relays.values():
+                relay.stop()
+            if self._lock.held:
+                self._remove()
+        finally:
+            self._lock.release()
+            self._hosts, self._relays, self._delays = (), {}, DelayMatrix(())
+            atexit.unregister(self.down)
 
+    @abstractmethod
+    def _check(self, count: int) -> None:
+        """Refuse what cannot be made here."""
 
-class RunningNode(Protocol):
-    """A database server on a host."""
+    @abstractmethod
+    def _make(self, addresses: Mapping[str, str]) -> None:
+        """Make the hosts by name."""
 
-    @property
-    def name(self) -> str:
-        """Name of its host."""
-        ...
+    @abstractmethod
+    def _remove(self) -> None:
+        """Remove hosts and their data, those of an earlier run as well."""
 
-    @property
-    def host(self) -> Host:
-        """Where it runs."""
-        ...
+    def set_delays(self, delays: DelayMatrix) -> None:
+        """Delay packets as told, from now on, instead of as before."""
+        address = {host.name: host.address for host in self._hosts}
+        if self._method == "relay":
+            self._tell_relays(delays)
+            self._route(delays, address)
+        else:
+            for host in self._hosts:
+                succeeds(host.in_network(netem_removal(DEVICE)))
+                late = [(address[name], link) for name, link in delays.leaving(host.name)]
+                for argv in netem_commands(DEVICE, late):
+                    run(host.in_network(argv))
+        for host in self._hosts:  # what TCP remembers of the former delays
+            succeeds(host.in_network(["ip", "tcp_metrics", "flush"]))
 
-    @property
-    def socket(self) -> Path:
-        """Unix socket as the rig sees it: what drivers outside of the host connect to."""
-        ...
+    @abstractmethod
+    def _tell_relays(self, delays: DelayMatrix) -> None:
+        """Start the relays that are needed, and give all of them their delays."""
 
-    @property
-    def socket_inside(self) -> str:
-        """The same socket for programs on the host, such as the slap tools and sysbench."""
-        ...
+    def _route(self, delays: DelayMatrix, address: Mapping[str, str]) -> None:
+        """Let delayed packets, and no others, pass by the relay."""
+        former, self._delays = self._delays, delays
+        for host in self._hosts:
+            before = {name for name, _ in former.leaving(host.name)}
+            late = {name for name, _ in delays.leaving(host.name)}
+            for name in sorted(late):
+                path = [f"{address[name]}/32", "dev", TUNNEL, "src", host.address]
+                run(host.in_network(["ip", "route", "replace", *path]))
+            for name in sorted(before - late):
+                gone = ["ip", "route", "del", f"{address[name]}/32", "dev", TUNNEL]
+                succeeds(host.in_network(gone))  # it may be one that could not be set
 
-    @property
-    def slap_program(self) -> str:
-        """``mariadb-slap`` or ``mysqlslap``."""
-        ...
+    def round_trips(self, *, count: int = 20) -> dict[tuple[str, str], RoundTrip]:
+        """Ping every pair of hosts once in each order of their names."""
+        return {(a.name, b.name): a.ping(b.address, count) for a, b in combinations(self._hosts, 2)}
 
-    def connect(self, database: str | None = None, *, answer_s: float = ...) -> Connection[Any]:
-        """A connection as root with autocommit, over the socket; an answer takes no longer."""
-        ...
-
-    def query(self, *statements: str) -> list[dict[str, Any]]:
-        """Run statements on one connection and return the rows of the last."""
-        ...
-
-    def status(self, like: str = "%") -> dict[str, str]:
-        """Global status variables, names in lower case."""
-        ...
-
-    def variables(self, like: str = "%") -> dict[str, str]:
-        """Global system variables."""
-        ...
-
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> str:
-        """Run a program beside the server and return what it printed."""
-        ...
-
-    def cpu_seconds(self) -> float:
-        """CPU time of the server so far."""
-        ...
-
-    def start(self) -> None:
-        """Start the server again with the options it had."""
-        ...
-
-    def stop(self) -> None:
-        """Stop the server."""
-        ...
-
-
-class Cluster(Protocol):
-    """Servers that replicate, and what tells whether they do."""
-
-    @property
-    def system(self) -> str:
-        """Which product: ``galera``, ``group_replication``, ``semisync`` or ``asynchronous``."""
-        ...
-
-    @property
-    def nodes(self) -> Sequence[RunningNode]:
-        """All servers; the first one accepts writes."""
-        ...
-
-    def health(self) -> Health:
-        """Membership, states and whether replication runs, asked of every node."""
-        ...
-
-    def counters(self) -> dict[str, dict[str, str]]:
-        """Counters of the product, by node."""
-        ...
-
-    def caught_up(self, timeout_s: float = 60.0) -> bool:
-        """Wait until every node has applied what was committed; whether that came true."""
-        ...
+    def delay_statistics(self, *, reset: bool = False) -> DelayStatistics:
+        """What the relays did since they were reset."""
+        told = [relay.counters(reset=reset) for relay in self._relays.values()]
+        return merged([one for links, _ in told for one in links], sum(cpu_s for _, cpu_s in told))
 
     def description(self) -> dict[str, Any]:
-        """Versions, command lines and all variables of the first node, for the manifest."""
-        ...
+        """Versions and settings of the engine, for the manifest."""
+        settings = {}
+        if self._hosts:
+            path = f"/proc/sys/{CONGESTION_CONTROL.replace('.', '/')}"
+            settings[CONGESTION_CONTROL] = run(self._hosts[0].in_network(["cat", path])).strip()
+        return {
+            "engine": self.name,
+            "delay_method": self._method,
+            "kernel": platform.release(),
+            **self._versions(),
+            "settings": settings,
+        }
 
-    def stop(self) -> None:
-        """Stop all servers and delete their data; may be called twice."""
-        ...
-
-
-class Product(Protocol):
-    """How the servers of a replication product become a cluster."""
-
-    def form(self, engine: Engine, options: Mapping[str, Option], logs: Path) -> Cluster:
-        """Start a server on every host and join them.
-
-        Parameters
-        ----------
-        engine : Engine
-            Whose hosts are up and not delayed yet.
-        options : mapping of product option to value
-            In the product's own spelling, ``sync_binlog`` or ``evs.send_window``.
-        logs : Path
-            Folder for the servers' logs.
-        """
-        ...
+    @abstractmethod
+    def _versions(self) -> dict[str, Any]:
+        """Of what the hosts are made from."""

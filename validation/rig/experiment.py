@@ -15,10 +15,10 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from simrep.errors import ScenarioError, nearest
 from simrep.rig.cell import Cell, ProductName, Run, ServerName
 from simrep.rig.checks import RESERVED, check_cell, check_factors, check_options
-from simrep.rig.engine import Option
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
 from simrep.rig.names import FileName
+from simrep.rig.server import Option
 from simrep.scenario.problems import combined, problems
 from simrep.scenario.table import Count, Fraction, Name, Positive, Table
 

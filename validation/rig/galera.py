@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from simrep.rig.engine import Engine, Health, Host, Option
+from simrep.rig.cluster import Health, RigCluster, await_condition, unequal
+from simrep.rig.engine import RigHost
 from simrep.rig.errors import RigError
-from simrep.rig.server import Server, ServerProgram, initialise_all, option_arguments
-from simrep.rig.servers import Servers, await_condition
+from simrep.rig.server import Option, RigServer, option_arguments
 
-__all__ = ["Galera", "GaleraCluster", "galera_arguments", "galera_problems"]
+__all__ = ["GaleraCluster", "galera_arguments", "galera_problems"]
 
 PROVIDERS = (
     "/usr/lib/galera/libgalera_smm.so",
@@ -38,11 +36,38 @@ EXPECTED = {
 }
 
 
-class GaleraCluster(Servers):
-    """Nodes of one primary component."""
+class GaleraCluster(RigCluster):
+    """Nodes of one primary component: the first founds it, the others take its state in turn."""
 
     system = "galera"
     product_counters = ("wsrep_",)
+    transfer_logs = "*backup*.log"
+    _provider = ""
+    _transfer: tuple[str, ...] = ()
+
+    def arguments(self, host: RigHost) -> list[str]:
+        """What the first host has decides on the provider and the transfer of state."""
+        first = self.hosts[0]
+        if not self._provider:
+            self._provider = _provider(first)
+            self._transfer = _state_transfer(first, self.program.name)
+        addresses = [other.address for other in self.hosts]
+        return galera_arguments(
+            host.name, host.address, addresses, self._provider, self._transfer, self.options
+        )
+
+    def join(self) -> None:
+        """Start a node on every host, one after the other."""
+        for joined, server in enumerate(self.nodes, 1):
+            server.start(*(["--wsrep-new-cluster"] if joined == 1 else []))
+            await_condition(
+                f"{server.name} synced in a cluster of {joined}",
+                partial(_synced, server, joined),
+                JOIN_S,
+            )
+            if joined == 1 and TRANSFER_LOGIN in self._transfer:
+                server.query(*TRANSFER_USER)
+        time.sleep(0.5)  # the last change of the view reaches everybody
 
     def replication_health(self) -> Health:
         """Whether all are synced members of the same view."""
@@ -75,56 +100,12 @@ class GaleraCluster(Servers):
         return super().description() | {"provider": status.get("wsrep_provider_version", "")}
 
 
-class Galera:
-    """Forms a Galera cluster: the first node founds it, the others take its state in turn."""
-
-    def __init__(self, program: ServerProgram) -> None:
-        self._program = program
-
-    def form(self, engine: Engine, options: Mapping[str, Option], logs: Path) -> GaleraCluster:
-        """Start a node on every host."""
-        hosts = engine.hosts
-        provider = _provider(hosts[0])
-        transfer = _state_transfer(hosts[0], self._program)
-        addresses = [host.address for host in hosts]
-        servers = [
-            Server(
-                host,
-                self._program,
-                number,
-                galera_arguments(host.name, host.address, addresses, provider, transfer, options),
-                logs / f"{host.name}.log",
-            )
-            for number, host in enumerate(hosts, 1)
-        ]
-        cluster = GaleraCluster(servers)
-        try:
-            initialise_all(servers)
-            for joined, server in enumerate(servers, 1):
-                server.start(*(["--wsrep-new-cluster"] if joined == 1 else []))
-                await_condition(
-                    f"{server.name} synced in a cluster of {joined}",
-                    partial(_synced, server, joined),
-                    JOIN_S,
-                )
-                if joined == 1 and TRANSFER_LOGIN in transfer:
-                    server.query(*TRANSFER_USER)
-            time.sleep(0.5)  # the last change of the view reaches everybody
-            cluster.check_options(options)
-        except BaseException:
-            for server in servers:
-                _keep_transfer_logs(server, logs)
-            cluster.stop()
-            raise
-        return cluster
-
-
 def galera_arguments(
     name: str,
     address: str,
     addresses: list[str],
     provider: str,
-    state_transfer: list[str],
+    state_transfer: tuple[str, ...],
     options: Mapping[str, Option],
 ) -> list[str]:
     """Arguments of one node; options with a dot, such as evs.send_window, are the provider's."""
@@ -147,42 +128,32 @@ def galera_arguments(
 
 def galera_problems(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
     """What is wrong with a cluster whose nodes say this."""
-    problems = []
-    for name, status in facts.items():
-        for key, wanted in {**EXPECTED, "wsrep_cluster_size": str(len(facts))}.items():
-            found = status.get(key, "nothing")
-            if found != wanted:
-                problems.append(f"{name}: {key} is {found}, not {wanted}")
+    wanted = {**EXPECTED, "wsrep_cluster_size": str(len(facts))}
     differing = [
         key for key in SAME_EVERYWHERE if len({status.get(key) for status in facts.values()}) > 1
     ]
-    return (*problems, *(f"nodes differ in {key}" for key in differing))
+    return (
+        *(f"{n}: {problem}" for n, status in facts.items() for problem in unequal(status, wanted)),
+        *(f"nodes differ in {key}" for key in differing),
+    )
 
 
-def _keep_transfer_logs(server: Server, logs: Path) -> None:
-    """What a transfer by a backup said, before the data are deleted."""
-    with suppress(RigError):
-        told = server.host.run(["sh", "-c", f"tail -n 40 {server.host.inside}/data/*backup*.log"])
-        (logs / f"{server.name}.transfer.log").write_text(told, encoding="utf-8")
-
-
-def _synced(server: Server, size: int) -> bool:
+def _synced(server: RigServer, size: int) -> bool:
     status = server.status("wsrep%")
-    return status.get("wsrep_local_state_comment") == "Synced" and status.get(
-        "wsrep_cluster_size"
-    ) == str(size)
+    wanted = {"wsrep_local_state_comment": "Synced", "wsrep_cluster_size": str(size)}
+    return not unequal(status, wanted)
 
 
-def _provider(host: Host) -> str:
+def _provider(host: RigHost) -> str:
     found = host.run(["sh", "-c", f"ls {' '.join(PROVIDERS)} 2>/dev/null || true"]).split()
     if not found:
         raise RigError("no Galera provider (libgalera_smm.so) where the servers are: install it")
     return found[0]
 
 
-def _state_transfer(host: Host, program: ServerProgram) -> list[str]:
-    if program.name == "percona":
-        return ["--wsrep-sst-method=xtrabackup-v2"]
+def _state_transfer(host: RigHost, program: str) -> tuple[str, ...]:
+    if program == "percona":
+        return ("--wsrep-sst-method=xtrabackup-v2",)
     if host.run(["sh", "-c", "command -v rsync || true"]).strip():
-        return ["--wsrep-sst-method=rsync"]
-    return ["--wsrep-sst-method=mariabackup", TRANSFER_LOGIN]
+        return ("--wsrep-sst-method=rsync",)
+    return ("--wsrep-sst-method=mariabackup", TRANSFER_LOGIN)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from simrep.rig.statement import CONFLICTS
 
 if TYPE_CHECKING:
+    from simrep.rig.cluster import Health
     from simrep.rig.delays import DelayMatrix
-    from simrep.rig.engine import DelayStatistics, Health, RoundTrip
+    from simrep.rig.engine import RoundTrip
     from simrep.rig.experiment import Limits
     from simrep.rig.loading import Loaded
+    from simrep.rig.relays import DelayStatistics
 
 __all__ = ["Gate", "Observed", "gates", "round_trip_gate"]
 

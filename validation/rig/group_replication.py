@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
-from simrep.rig.engine import Engine, Health, Option
-from simrep.rig.server import Server, ServerProgram, initialise_all, option_arguments
-from simrep.rig.servers import Servers, await_condition
+from simrep.rig.cluster import Health, RigCluster, await_condition
+from simrep.rig.engine import RigHost
+from simrep.rig.server import Option, RigServer, option_arguments
 
-__all__ = ["Group", "GroupReplication", "group_arguments", "group_problems"]
+__all__ = ["ReplicationGroup", "group_arguments", "group_problems"]
 
 GROUP = "51dc4e00-0000-4000-8000-000000000001"
 PORT = 33061
@@ -46,11 +44,27 @@ FOUND = (
 )
 
 
-class Group(Servers):
-    """Members of one group."""
+class ReplicationGroup(RigCluster):
+    """Members of one group: the first founds it, the others recover from it in turn."""
 
     system = "group_replication"
     product_counters = ("gr_", "group_replication_")
+
+    def arguments(self, host: RigHost) -> list[str]:
+        """All members know one another."""
+        return group_arguments(host.address, [other.address for other in self.hosts], self.options)
+
+    def join(self) -> None:
+        """Start a member on every host, one after the other."""
+        for number, server in enumerate(self.nodes, 1):
+            server.start()
+            server.query(*RECOVERY_USER)
+            server.query(*(FOUND if number == 1 else ("start group_replication",)))
+            await_condition(
+                f"{server.name} online in a group of {number}",
+                partial(_all_online, self.nodes[0], number),
+                JOIN_S,
+            )
 
     def replication_health(self) -> Health:
         """Whether all members see the same view, in which all are online."""
@@ -63,7 +77,7 @@ class Group(Servers):
         }
         return Health(group_problems(facts), facts)
 
-    def more_counters(self, server: Server) -> dict[str, str]:
+    def more_counters(self, server: RigServer) -> dict[str, str]:
         """The member's row of the group's statistics."""
         rows = server.query(OWN_COUNTERS)
         return {key.lower(): str(value) for row in rows for key, value in row.items()}
@@ -72,54 +86,7 @@ class Group(Servers):
         """Whether every member has executed what any of them has."""
         sets = [str(server.value("@@global.gtid_executed")) for server in self.nodes]
         wanted = ",".join(sorted({text.replace("\n", "") for text in sets if text}))
-        patience = time.monotonic() + timeout_s
-        return all(
-            server.value(
-                f"wait_for_executed_gtid_set('{wanted}', "
-                f"{max(0.001, patience - time.monotonic()):.3f})"
-            )
-            == 0
-            for server in self.nodes
-        )
-
-
-class GroupReplication:
-    """Forms a group: the first member founds it, the others recover from it in turn."""
-
-    def __init__(self, program: ServerProgram) -> None:
-        self._program = program
-
-    def form(self, engine: Engine, options: Mapping[str, Option], logs: Path) -> Group:
-        """Start a member on every host."""
-        hosts = engine.hosts
-        seeds = [host.address for host in hosts]
-        servers = [
-            Server(
-                host,
-                self._program,
-                number,
-                group_arguments(host.address, seeds, options),
-                logs / f"{host.name}.log",
-            )
-            for number, host in enumerate(hosts, 1)
-        ]
-        group = Group(servers)
-        try:
-            initialise_all(servers)
-            for number, server in enumerate(servers, 1):
-                server.start()
-                server.query(*RECOVERY_USER)
-                server.query(*(FOUND if number == 1 else ("start group_replication",)))
-                await_condition(
-                    f"{server.name} online in a group of {number}",
-                    partial(_all_online, servers[0], number),
-                    JOIN_S,
-                )
-            group.check_options(options)
-        except BaseException:
-            group.stop()
-            raise
-        return group
+        return self.reached(self.nodes, "wait_for_executed_gtid_set", wanted, timeout_s)
 
 
 def group_arguments(address: str, seeds: Sequence[str], options: Mapping[str, Option]) -> list[str]:
@@ -163,6 +130,6 @@ def group_problems(facts: Mapping[str, Sequence[Mapping[str, str]]]) -> tuple[st
     return tuple(problems)
 
 
-def _all_online(server: Server, count: int) -> bool:
+def _all_online(server: RigServer, count: int) -> bool:
     online = [row for row in server.query(MEMBERS) if row["member_state"] == "ONLINE"]
     return len(online) == count

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from simrep.rig.errors import RigError
+from simrep.rig.files import content_of, write_whole
 from simrep.rig.gates import Gate
-from simrep.rig.whole_files import content_of, write_whole
 
 __all__ = ["Entry", "Journal"]
 

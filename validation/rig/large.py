@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import nan
 
 from simrep.rig.clients import Clock
-from simrep.rig.engine import Cluster
+from simrep.rig.cluster import RigCluster
 from simrep.rig.errors import RigError
 from simrep.rig.load import STALL_WINDOW_S, Load
 from simrep.rig.statement import DATABASE
@@ -31,7 +31,7 @@ class LargeUpdate:
     ----------
     load : Load
         With a large transaction.
-    cluster : Cluster
+    cluster : RigCluster
         It runs on the load's first node; the others have to have it as well before it is over.
     limit_s : float
         No answer, and no node, takes longer.
@@ -43,7 +43,7 @@ class LargeUpdate:
         the last node showed its rows.
     """
 
-    def __init__(self, load: Load, cluster: Cluster, limit_s: float) -> None:
+    def __init__(self, load: Load, cluster: RigCluster, limit_s: float) -> None:
         assert load.large is not None
         self._large = load.large
         self._limit_s = limit_s

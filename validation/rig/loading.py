@@ -9,9 +9,10 @@ from math import nan
 from resource import RUSAGE_CHILDREN, getrusage
 
 from simrep.rig.clients import Clock
+from simrep.rig.cluster import RigCluster
 from simrep.rig.driver import drive
-from simrep.rig.engine import Cluster, RunningNode
 from simrep.rig.load import Load
+from simrep.rig.server import RigServer
 from simrep.rig.slap import slap_command, slap_seconds
 from simrep.rig.statement import DATABASE
 from simrep.rig.sysbench import sysbench_command, sysbench_figures
@@ -84,7 +85,7 @@ def table_keys(load: Load) -> dict[str, tuple[int | str, ...]]:
     return keys
 
 
-def make_tables(load: Load, cluster: Cluster) -> None:
+def make_tables(load: Load, cluster: RigCluster) -> None:
     """Make the database and the tables of a load, on the first node."""
     writer = cluster.nodes[0]
     writer.query(f"create database if not exists {DATABASE}")
@@ -99,14 +100,14 @@ def make_tables(load: Load, cluster: Cluster) -> None:
         writer.query(*_in(large_tables(load.large).create))
 
 
-def empty_tables(load: Load, cluster: Cluster) -> None:
+def empty_tables(load: Load, cluster: RigCluster) -> None:
     """Put the tables of a load back as they were."""
     chosen = tables(load)
     if chosen.empty:
         cluster.nodes[0].query(*_in(chosen.empty))
 
 
-def fingerprints(load: Load, cluster: Cluster) -> dict[str, str]:
+def fingerprints(load: Load, cluster: RigCluster) -> dict[str, str]:
     """What the tables hold, by node: equal where they hold the same."""
     queries = [tables(load).fingerprint]
     if load.large is not None:
@@ -122,7 +123,7 @@ def fingerprints(load: Load, cluster: Cluster) -> dict[str, str]:
     }
 
 
-def written(load: Load, node: RunningNode) -> int | None:
+def written(load: Load, node: RigServer) -> int | None:
     """Transactions that the tables of a node show; None if they do not tell."""
     query = tables(load).written
     if not query:
@@ -133,7 +134,7 @@ def written(load: Load, node: RunningNode) -> int | None:
 
 def run_load(
     load: Load,
-    cluster: Cluster,
+    cluster: RigCluster,
     *,
     seed: int,
     limit_s: float,
@@ -145,7 +146,7 @@ def run_load(
     Parameters
     ----------
     load : Load
-    cluster : Cluster
+    cluster : RigCluster
         With the tables of the load.
     seed : int
         Root of the random choices of the clients.

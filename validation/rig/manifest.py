@@ -15,9 +15,9 @@ from typing import Any
 
 import simrep
 from simrep.rig.errors import RigError
+from simrep.rig.files import write_whole
 from simrep.rig.progress import Progress
 from simrep.rig.repeatability import measuring_s, repeatability, whole_s
-from simrep.rig.whole_files import write_whole
 
 __all__ = ["FORMAT", "LIVE", "NAME", "changes", "software", "write_manifest"]
 

@@ -13,7 +13,8 @@ from math import nan
 from resource import RUSAGE_SELF, getrusage
 
 from simrep.rig.cell import Run
-from simrep.rig.engine import Cluster, DelayStatistics, Engine, Health
+from simrep.rig.cluster import Health, RigCluster
+from simrep.rig.engine import RigEngine
 from simrep.rig.errors import RigError
 from simrep.rig.experiment import Limits
 from simrep.rig.gates import Gate, Observed, gates
@@ -22,6 +23,7 @@ from simrep.rig.large import LargeUpdate, rates_and_stalls
 from simrep.rig.load import Load
 from simrep.rig.loading import Loaded, empty_tables, fingerprints, run_load, written
 from simrep.rig.quiet import busy_cpu_s, stolen_cpu_s, used_by_others, wait_for_quiet
+from simrep.rig.relays import DelayStatistics
 from simrep.rig.rows import (
     Costs,
     cost_columns,
@@ -56,8 +58,8 @@ class Measured:
 
 def measure(
     run: Run,
-    engine: Engine,
-    cluster: Cluster,
+    engine: RigEngine,
+    cluster: RigCluster,
     *,
     limits: Limits,
     factors: Sequence[str],
@@ -70,8 +72,8 @@ def measure(
     Parameters
     ----------
     run : Run
-    engine : Engine
-    cluster : Cluster
+    engine : RigEngine
+    cluster : RigCluster
     limits : Limits
     factors : sequence of str
         Options and keys of the load that become columns.
@@ -160,11 +162,11 @@ class _Window:
 
     Parameters
     ----------
-    engine : Engine
-    cluster : Cluster
+    engine : RigEngine
+    cluster : RigCluster
     """
 
-    def __init__(self, engine: Engine, cluster: Cluster) -> None:
+    def __init__(self, engine: RigEngine, cluster: RigCluster) -> None:
         self._engine = engine
         self._cluster = cluster
         self.delays = DelayStatistics()
@@ -226,14 +228,14 @@ def failed_entry(run: Run, factors: Sequence[str], attempt: int, problem: str) -
     return Entry(run.id, attempt, row, (Gate("measured", passed=False, detail=problem),))
 
 
-def _wait_for_equal_rows(run: Run, cluster: Cluster, longest_s: float) -> None:
+def _wait_for_equal_rows(run: Run, cluster: RigCluster, longest_s: float) -> None:
     cluster.caught_up(longest_s)
     contents = _contents(run, cluster)
     if len(set(contents.values())) > 1:
         raise RigError(f"rows differ before the run: {contents}")
 
 
-def _contents(run: Run, cluster: Cluster) -> dict[str, str]:
+def _contents(run: Run, cluster: RigCluster) -> dict[str, str]:
     """Fingerprints of all nodes, once they are equal or some time has passed."""
     deadline = time.monotonic() + _EQUAL_S
     while True:
@@ -250,7 +252,7 @@ def _ended(load: Load, loaded: Loaded) -> bool:
     return loaded.committed + loaded.failed == load.each * load.threads
 
 
-def _cpu_s(cluster: Cluster) -> dict[str, float]:
+def _cpu_s(cluster: RigCluster) -> dict[str, float]:
     return {node.name: node.cpu_seconds() for node in cluster.nodes}
 
 

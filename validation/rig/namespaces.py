@@ -7,36 +7,127 @@ runs in one can be found and ended by the next start, whatever became of the las
 
 from __future__ import annotations
 
-import atexit
 import os
-import platform
 import shutil
 import signal
+import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simrep.rig import netem, ping
-from simrep.rig.command import run, succeeds
 from simrep.rig.delays import DelayMatrix
-from simrep.rig.engine import DelayMethod, DelayStatistics, EngineName, RoundTrip
+from simrep.rig.engine import (
+    CONGESTION_CONTROL,
+    DEVICE,
+    DelayMethod,
+    EngineName,
+    RigEngine,
+    RigHost,
+)
 from simrep.rig.errors import RigError
-from simrep.rig.folders import rig_folder
-from simrep.rig.lock import RigLock
-from simrep.rig.namespace_host import DEVICE, NamespaceHost
-from simrep.rig.relays import TUNNEL, Relay
-from simrep.rig.rootfs import installed_versions, is_rootfs
+from simrep.rig.files import rig_folder
+from simrep.rig.processes import cpu_seconds, end, run, start
+from simrep.rig.relays import PATIENCE_S, Relay, compiled, link_lines
+from simrep.rig.rootfs import chroot_command, installed_versions, is_rootfs
 
-__all__ = ["Namespaces", "network_commands", "remove_namespaces"]
+__all__ = ["NamespaceHost", "NamespaceRelay", "Namespaces", "network_commands", "remove_namespaces"]
 
 PREFIX = "simrep"
-SUBNET = "10.77.0"
 NETNS = Path("/run/netns")
 KILLED_S = 2.0
+SCRATCH = "/tmp"  # noqa: S108 - of a host, and nobody else's
 
 
-class Namespaces:
+class NamespaceHost(RigHost):
+    """Programs run in the network namespace, changed into the root file system.
+
+    Parameters
+    ----------
+    name, address : str
+    rootfs : Path
+        Shared by all hosts.
+    outside : Path
+        Folder of this host's data, mounted as ``/data``.
+    scratch : Path
+        Its own ``/tmp``: a server that starts removes the temporary tables it finds there.
+    names : Path
+        Names and addresses of all hosts, mounted as ``/etc/hosts``.
+    """
+
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}  # noqa: RUF012 - constant
+
+    def __init__(
+        self, name: str, address: str, rootfs: Path, outside: Path, scratch: Path, names: Path
+    ) -> None:
+        super().__init__(name, address, outside)
+        self.namespace = NETNS / f"{PREFIX}-{name}"
+        self._rootfs = rootfs
+        self._mounts = ((outside, self.inside), (scratch, SCRATCH), (names, "/etc/hosts"))
+
+    def in_network(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs one of the machine's programs in the namespace."""
+        return ["nsenter", f"--net={self.namespace}", *argv]
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """Every step on the way replaces the one before: a server's process id is known."""
+        return self.in_network(chroot_command(self._rootfs, argv, self._mounts))
+
+    def _cpu_s(self, pid: int) -> float:
+        return cpu_seconds(pid)
+
+
+class NamespaceRelay(Relay):
+    """One relay for all nodes, which it reaches by their network namespaces.
+
+    Parameters
+    ----------
+    folder : Path
+    home : Path
+        Network namespace that the process itself lives in.
+    nodes : mapping of name to (address, path of the network namespace)
+    """
+
+    def __init__(self, folder: Path, home: Path, nodes: Mapping[str, tuple[str, Path]]) -> None:
+        super().__init__(folder)
+        self._home = home
+        self._nodes = [f"node {name} {ip} {path}" for name, (ip, path) in nodes.items()]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start without any delay."""
+        self._configure(DelayMatrix(()))
+        self._counters.unlink(missing_ok=True)
+        files = [str(self._folder / "relay.conf"), str(self._counters)]
+        argv = ["nsenter", f"--net={self._home}", str(compiled("relay")), *files]
+        self._process = start(argv, self._log)
+        self._await_counters()
+
+    def stop(self) -> None:
+        """End it, if it runs."""
+        if self._process is not None:
+            end(self._process, PATIENCE_S)
+            self._process = None
+
+    def _lines(self, delays: DelayMatrix) -> list[str]:
+        return [*self._nodes, *link_lines(delays)]
+
+    def _signal(self, number: signal.Signals) -> None:
+        self._check().send_signal(number)
+
+    def _cpu_s(self) -> float:
+        return cpu_seconds(self._check().pid)
+
+    def _check(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            raise RigError(f"the relay is not running: {self._told()}")
+        return self._process
+
+    def _silence(self) -> str:
+        return "the relay wrote no counters"
+
+
+class Namespaces(RigEngine):
     """Hosts as network namespaces; needs root.
 
     Parameters
@@ -44,13 +135,13 @@ class Namespaces:
     rootfs : Path
         Root file system with the servers' programs.
     delay_method : "netem", "relay", optional
-        What delays packets; by default netem where the kernel has it.
     congestion_control : str, optional
         Of TCP, in all namespaces; by default the machine's. Others than reno must be among the
         machine's ``net.ipv4.tcp_allowed_congestion_control``.
     """
 
     name: EngineName = "netns"
+    subnet = "10.77.0"
 
     def __init__(
         self,
@@ -59,147 +150,58 @@ class Namespaces:
         delay_method: DelayMethod | None = None,
         congestion_control: str | None = None,
     ) -> None:
+        super().__init__(delay_method)
         self._rootfs = rootfs
-        self._wanted_method = delay_method
-        self._method: DelayMethod = delay_method or "relay"
         self._congestion_control = congestion_control
         self._folder = rig_folder() / "netns"
-        self._hosts: list[NamespaceHost] = []
-        self._relay: Relay | None = None
-        self._delays = DelayMatrix(())
-        self._lock = RigLock()
 
-    @property
-    def delay_method(self) -> DelayMethod:
-        """What delays packets; known once the hosts are up."""
-        return self._method
-
-    @property
-    def hosts(self) -> tuple[NamespaceHost, ...]:
-        """All hosts, ``n1`` first."""
-        return tuple(self._hosts)
-
-    def up(self, count: int) -> None:
-        """Remove what an earlier run left behind and make so many hosts."""
+    def _check(self, count: int) -> None:
         if os.geteuid():
             raise RigError("network namespaces need root: use sudo, or the Docker engine")
         if not is_rootfs(self._rootfs):
             raise RigError(
                 f"no root file system with a server in {self._rootfs}: `simrep rig base` makes one"
             )
-        self.down()
-        self._lock.take()
-        atexit.register(self.down)
-        remove_namespaces()
-        shutil.rmtree(self._folder / "hosts", ignore_errors=True)
+
+    def _make(self, addresses: Mapping[str, str]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        names = [f"n{number}" for number in range(1, count + 1)]
-        addresses = {name: f"{SUBNET}.{10 + number}" for number, name in enumerate(names, 1)}
         for argv in network_commands(addresses):
             run(argv)
-        if self._congestion_control is not None:
-            for name in names:
-                self._set(name, "net.ipv4.tcp_congestion_control", self._congestion_control)
         known = "".join(f"{address} {name}\n" for name, address in addresses.items())
-        names_file = self._folder / "names"
-        names_file.write_text(f"127.0.0.1 localhost\n{known}", encoding="utf-8")
+        names = self._folder / "names"
+        names.write_text(f"127.0.0.1 localhost\n{known}", encoding="utf-8")
         (self._rootfs / "etc/hosts").touch()  # what the hosts have instead is mounted there
         for folder in ("data", "tmp"):
             (self._rootfs / folder).mkdir(exist_ok=True)
+        hosts = []
         for name, address in addresses.items():
             outside, scratch = (self._folder / "hosts" / name / part for part in ("data", "tmp"))
             for place in (outside, scratch):
                 place.mkdir(parents=True)
             scratch.chmod(0o1777)
-            self._hosts.append(
-                NamespaceHost(
-                    name, address, f"{PREFIX}-{name}", self._rootfs, outside, scratch, names_file
-                )
-            )
-        self._choose_method()
+            hosts.append(NamespaceHost(name, address, self._rootfs, outside, scratch, names))
+        self._hosts = hosts
+        if self._congestion_control is not None:
+            for host in hosts:
+                setting = f"{CONGESTION_CONTROL}={self._congestion_control}"
+                run(host.in_network(["sysctl", "-qw", setting]))
 
-    def set_delays(self, delays: DelayMatrix) -> None:
-        """Delay packets as told, from now on, instead of as before."""
-        address = {host.name: host.address for host in self._hosts}
-        if self._method == "netem":
-            for host in self._hosts:
-                succeeds(host.in_network(netem.remove_command(DEVICE)))
-                late = [(address[name], link) for name, link in delays.leaving(host.name)]
-                for argv in netem.add_commands(DEVICE, late):
-                    run(host.in_network(argv))
-        else:
-            self._delay_by_relay(delays, address)
-        for host in self._hosts:  # what TCP remembers of the former delays
-            succeeds(host.in_network(["ip", "tcp_metrics", "flush"]))
+    def _remove(self) -> None:
+        remove_namespaces()
+        shutil.rmtree(self._folder / "hosts", ignore_errors=True)
 
-    def _delay_by_relay(self, delays: DelayMatrix, address: Mapping[str, str]) -> None:
-        if self._relay is None:
-            nodes = {h.name: (h.address, NETNS / h.namespace) for h in self._hosts}
-            self._relay = Relay(self._folder, str(NETNS / f"{PREFIX}-switch"), nodes)
-            self._relay.start()
-        self._relay.set_delays(delays)
-        former, self._delays = self._delays, delays
-        for host in self._hosts:
-            before = {name for name, _ in former.leaving(host.name)}
-            late = {name for name, _ in delays.leaving(host.name)}
-            for name in sorted(late):
-                path = [f"{address[name]}/32", "dev", TUNNEL, "src", host.address]
-                run(host.in_network(["ip", "route", "replace", *path]))
-            for name in sorted(before - late):
-                gone = ["ip", "route", "del", f"{address[name]}/32", "dev", TUNNEL]
-                succeeds(host.in_network(gone))  # it may be one that could not be set
+    def _tell_relays(self, delays: DelayMatrix) -> None:
+        if not self._relays:
+            nodes = {
+                host.name: (host.address, NETNS / f"{PREFIX}-{host.name}") for host in self._hosts
+            }
+            relay = NamespaceRelay(self._folder, NETNS / f"{PREFIX}-switch", nodes)
+            self._relays["all"] = relay
+            relay.start()
+        self._relays["all"].set_delays(delays)
 
-    def round_trips(self, *, count: int = 20) -> dict[tuple[str, str], RoundTrip]:
-        """Ping every pair of hosts."""
-        return ping.all_pairs(self._hosts, count)
-
-    def delay_statistics(self, *, reset: bool = False) -> DelayStatistics:
-        """What the relay did since it was reset."""
-        if self._relay is None:
-            return DelayStatistics()
-        return self._relay.statistics(reset=reset)
-
-    def description(self) -> dict[str, Any]:
-        """Versions and settings of the engine."""
-        settings = {}
-        if self._hosts:
-            name = "net.ipv4.tcp_congestion_control"
-            settings[name] = run(self._hosts[0].in_network(["sysctl", "-n", name])).strip()
-        return {
-            "engine": self.name,
-            "delay_method": self._method,
-            "kernel": platform.release(),
-            "base": self._rootfs.name,
-            "packages": installed_versions(self._rootfs),
-            "settings": settings,
-        }
-
-    def down(self) -> None:
-        """End all servers and the relay and remove the namespaces."""
-        try:
-            for host in self._hosts:
-                host.terminate()
-            if self._relay is not None:
-                self._relay.stop()
-            if self._lock.held:
-                remove_namespaces()
-                shutil.rmtree(self._folder / "hosts", ignore_errors=True)
-        finally:
-            self._lock.release()
-            self._hosts, self._relay = [], None
-            self._delays = DelayMatrix(())
-            atexit.unregister(self.down)
-
-    def _choose_method(self) -> None:
-        host = self._hosts[0]
-        if self._wanted_method is None:
-            probes = netem.probe_commands(DEVICE)
-            has_netem = all(succeeds(host.in_network(argv)) for argv in probes)
-            self._method = "netem" if has_netem else "relay"
-
-    def _set(self, name: str, setting: str, value: str) -> None:
-        namespace = NETNS / f"{PREFIX}-{name}"
-        run(["nsenter", f"--net={namespace}", "sysctl", "-qw", f"{setting}={value}"])
+    def _versions(self) -> dict[str, Any]:
+        return {"base": self._rootfs.name, "packages": installed_versions(self._rootfs)}
 
 
 def network_commands(addresses: Mapping[str, str]) -> list[list[str]]:

@@ -1,26 +1,64 @@
-"""The relay from the outside: its configuration, its counters, and the process in a namespace."""
+"""The relay that delays packets: compiled, told what to delay, and asked for its counters."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from simrep.rig.delays import DelayMatrix
-from simrep.rig.engine import DelayStatistics
 from simrep.rig.errors import RigError
-from simrep.rig.processes import cpu_seconds, end
-from simrep.rig.programs import compiled
+from simrep.rig.files import rig_folder, write_whole
 
-__all__ = ["TUNNEL", "LinkCounters", "Relay", "link_lines", "merged", "read_counters"]
+__all__ = [
+    "TUNNEL",
+    "DelayStatistics",
+    "LinkCounters",
+    "Relay",
+    "compiled",
+    "link_lines",
+    "merged",
+    "read_counters",
+]
 
 TUNNEL = "delay0"  # the device that relay/tunnel.h names
 PATIENCE_S = 5.0
+SOURCES = Path(__file__).parent / "relay"
+FILES = {
+    "relay": ("relay.c", "nodes.c", "tunnel.c", "queue.c"),
+    "probe": ("probe.c",),
+    "queue_test": ("queue_test.c", "queue.c"),
+}
+FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
+
+
+@dataclass(frozen=True, slots=True)
+class DelayStatistics:
+    """What the relay did since it was last asked; all zero under netem, which keeps no count.
+
+    Attributes
+    ----------
+    packets, bytes, dropped : int
+    late_mean_ms, late_max_ms : float
+        How much later than due packets left.
+    cpu_s : float
+        CPU time of the relay.
+    """
+
+    packets: int = 0
+    bytes: int = 0
+    dropped: int = 0
+    late_mean_ms: float = 0.0
+    late_max_ms: float = 0.0
+    cpu_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +77,82 @@ class LinkCounters:
     refused: int
     late_mean_us: float
     late_max_us: float
+
+
+class Relay(ABC):
+    """A relay process; network namespaces share one, each container has its own.
+
+    Parameters
+    ----------
+    folder : Path
+        For its configuration, counters and log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._counters = folder / "relay.csv"
+        self._log = folder / "relay.log"
+        self._cpu_before_s = 0.0
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start without any delay."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it, if it runs."""
+
+    def set_delays(self, delays: DelayMatrix) -> None:
+        """Other delays from now on; packets on their way keep theirs."""
+        self._configure(delays)
+        self._signal(signal.SIGHUP)
+        self.counters()  # of signals that wait, the relay obeys this first: the delays hold
+
+    def counters(self, *, reset: bool = False) -> tuple[list[LinkCounters], float]:
+        """Counters of the links and CPU time since the last reset."""
+        self._counters.unlink(missing_ok=True)
+        self._signal(signal.SIGUSR1)
+        found = read_counters(self._await_counters())
+        cpu_s = self._cpu_s()
+        used_s = cpu_s - self._cpu_before_s
+        if reset:
+            self._signal(signal.SIGUSR2)
+            self._cpu_before_s = cpu_s
+        return found, used_s
+
+    def _configure(self, delays: DelayMatrix) -> None:
+        write_whole(self._folder / "relay.conf", "\n".join([*self._lines(delays), ""]))
+
+    def _await_counters(self) -> str:
+        patience = time.monotonic() + PATIENCE_S
+        while time.monotonic() < patience:
+            if self._counters.exists():
+                return self._counters.read_text(encoding="utf-8")
+            self._check()
+            time.sleep(0.003)
+        raise RigError(self._silence())
+
+    @abstractmethod
+    def _lines(self, delays: DelayMatrix) -> Sequence[str]:
+        """The relay's configuration."""
+
+    @abstractmethod
+    def _signal(self, number: signal.Signals) -> None: ...
+
+    @abstractmethod
+    def _cpu_s(self) -> float:
+        """CPU time so far."""
+
+    @abstractmethod
+    def _check(self) -> object:
+        """Raise if it is known to have ended."""
+
+    @abstractmethod
+    def _silence(self) -> str:
+        """What is said of a relay that writes no counters."""
+
+    def _told(self) -> str:
+        return self._log.read_text(encoding="utf-8").strip()[-500:] if self._log.exists() else ""
 
 
 def link_lines(delays: DelayMatrix, sender: str | None = None) -> list[str]:
@@ -88,91 +202,33 @@ def merged(counters: Iterable[LinkCounters], cpu_s: float) -> DelayStatistics:
     )
 
 
-class Relay:
-    """One relay for all nodes, which it reaches by their network namespaces.
+def compiled(program: str, *, static: bool = True) -> Path:
+    """The executable of one of the rig's C programs, kept until their sources change.
 
-    Parameters
-    ----------
-    folder : Path
-        For its configuration, counters and log.
-    home : str
-        Network namespace that the process itself lives in.
-    nodes : mapping of name to (address, path of the network namespace)
+    Static ones run in any container.
+
+    Raises
+    ------
+    RigError
+        If there is no C compiler, or it refuses.
     """
-
-    def __init__(self, folder: Path, home: str, nodes: Mapping[str, tuple[str, Path]]) -> None:
-        self._configuration = folder / "relay.conf"
-        self._counters = folder / "relay.csv"
-        self._log = folder / "relay.log"
-        self._home = home
-        self._nodes = [f"node {name} {ip} {path}" for name, (ip, path) in nodes.items()]
-        self._process: subprocess.Popen[bytes] | None = None
-        self._cpu_before_s = 0.0
-
-    def start(self) -> None:
-        """Start without any delay."""
-        self._write([])
-        self._counters.unlink(missing_ok=True)
-        argv = ["nsenter", f"--net={self._home}", str(compiled("relay"))]
-        argv += [str(self._configuration), str(self._counters)]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self._await_counters()
-
-    def set_delays(self, delays: DelayMatrix) -> None:
-        """Other delays from now on; packets on their way keep theirs."""
-        self._write(link_lines(delays))
-        self._signal(signal.SIGHUP)
-        self.statistics()  # of signals that wait, the relay obeys this first: the delays hold
-
-    def statistics(self, *, reset: bool = False) -> DelayStatistics:
-        """Counters since they were reset."""
-        self._counters.unlink(missing_ok=True)
-        self._signal(signal.SIGUSR1)
-        text = self._await_counters()
-        cpu_s = self.cpu_seconds()
-        found = merged(read_counters(text), cpu_s - self._cpu_before_s)
-        if reset:
-            self._signal(signal.SIGUSR2)
-            self._cpu_before_s = cpu_s
-        return found
-
-    def cpu_seconds(self) -> float:
-        """CPU time of the relay so far."""
-        process = self._running()
-        return cpu_seconds(process.pid)
-
-    def stop(self) -> None:
-        """End it, if it runs."""
-        if self._process is not None:
-            end(self._process, PATIENCE_S)
-            self._process = None
-
-    def _write(self, links: list[str]) -> None:
-        unfinished = self._configuration.with_suffix(".unfinished")
-        unfinished.write_text("\n".join([*self._nodes, *links, ""]), encoding="utf-8")
-        unfinished.replace(self._configuration)
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            told = self._log.read_text(encoding="utf-8") if self._log.exists() else ""
-            raise RigError(f"the relay is not running: {told.strip()[-500:]}")
-        return self._process
-
-    def _signal(self, number: signal.Signals) -> None:
-        self._running().send_signal(number)
-
-    def _await_counters(self) -> str:
-        patience = time.monotonic() + PATIENCE_S
-        while time.monotonic() < patience:
-            self._running()
-            if self._counters.exists():
-                return self._counters.read_text(encoding="utf-8")
-            time.sleep(0.002)
-        raise RigError("the relay wrote no counters")
+    digest = hashlib.sha256(" ".join(FLAGS).encode())
+    for source in sorted(SOURCES.glob("*.[ch]")):
+        digest.update(source.read_bytes())
+    kind = "static" if static else "dynamic"
+    executable = rig_folder() / "programs" / f"{program}-{kind}-{digest.hexdigest()[:12]}"
+    if executable.exists():
+        return executable
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        raise RigError("no C compiler for the relay: install gcc and the C library's headers")
+    executable.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = executable.with_suffix(".unfinished")
+    sources = [str(SOURCES / name) for name in FILES[program]]
+    linking = ["-static"] if static else []
+    argv = [compiler, *FLAGS, *linking, "-o", str(unfinished), *sources]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RigError(f"cannot compile {program}: {done.stderr.strip()[-800:]}")
+    unfinished.replace(executable)
+    return executable

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simrep.rig.command import run
 from simrep.rig.errors import RigError
-from simrep.rig.folders import rig_folder
+from simrep.rig.files import rig_folder
+from simrep.rig.processes import run
 
 __all__ = [
     "RECIPES",

@@ -12,9 +12,9 @@ from simrep.rig.cell import Cell, ProductName, Run
 from simrep.rig.load import Load
 
 if TYPE_CHECKING:
-    from simrep.rig.engine import DelayStatistics
     from simrep.rig.large import Stall
     from simrep.rig.loading import Loaded
+    from simrep.rig.relays import DelayStatistics
 
 __all__ = [
     "FIXED",

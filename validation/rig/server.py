@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from simrep.rig.engine import Host, Option
 from simrep.rig.errors import RigError
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-__all__ = ["Server", "ServerProgram", "initialise_all", "option_arguments", "option_file"]
+    from simrep.rig.engine import RigHost
+
+__all__ = [
+    "SERVERS",
+    "Option",
+    "RigServer",
+    "ServerProgram",
+    "option_arguments",
+    "option_file",
+]
+
+Option = bool | int | float | str
 
 START_S = 180.0
 INITIALISE_S = 300.0
@@ -24,20 +34,51 @@ OPTION_FILE = "server.cnf"
 SOCKET_PATH_BYTES = 107  # what a Unix socket's address can hold
 
 
-class ServerProgram(Protocol):
-    """What differs between MySQL and MariaDB when one is started by hand."""
+@dataclass(frozen=True, slots=True)
+class ServerProgram:
+    """What differs between MySQL and MariaDB when one is started by hand.
+
+    Attributes
+    ----------
+    name, daemon, slap_program : str
+    initialise : tuple of str
+        The command line, but for the data folder, that fills an empty one; root has no password.
+    arguments : tuple of str
+        Options that the rig needs, whatever is replicated.
+    """
 
     name: str
     daemon: str
     slap_program: str
+    initialise: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
 
-    def initialise(self, data: str) -> list[str]:
-        """The command line that fills an empty data folder; root has no password."""
-        ...
 
-    def arguments(self) -> list[str]:
-        """Options that the rig needs, whatever is replicated."""
-        ...
+MARIADB = ServerProgram(
+    "mariadb",
+    "mariadbd",
+    "mariadb-slap",
+    (
+        *("mariadb-install-db", "--no-defaults", "--user=mysql"),
+        *("--force", "--auth-root-authentication-method=normal"),  # its own name need not resolve
+        *("--skip-test-db", "--skip-name-resolve"),
+    ),
+)
+"""Of 10.5 and later."""
+MYSQL = ServerProgram(
+    "mysql",
+    "mysqld",
+    "mysqlslap",
+    ("mysqld", "--no-defaults", "--user=mysql", "--initialize-insecure"),
+    # The X plugin would want a port of its own; files may be loaded from anywhere.
+    ("--mysqlx=OFF", "--secure-file-priv="),
+)
+"""Of 8.4 and later."""
+PERCONA = replace(
+    MYSQL, name="percona", arguments=(*MYSQL.arguments, "--pxc-encrypt-cluster-traffic=OFF")
+)
+"""Percona XtraDB Cluster: MySQL with Galera; nodes trust one another without certificates."""
+SERVERS = {program.name: program for program in (MARIADB, MYSQL, PERCONA)}
 
 
 def option_arguments(options: Mapping[str, Option]) -> list[str]:
@@ -62,12 +103,12 @@ def option_file(arguments: Iterable[str]) -> str:
     return "\n".join([*lines, "[sst]", "sst-syslog=-1", ""])
 
 
-class Server:
+class RigServer:
     """One server.
 
     Parameters
     ----------
-    host : Host
+    host : RigHost
     program : ServerProgram
     number : int
         Its ``server_id``, from 1.
@@ -80,7 +121,7 @@ class Server:
 
     def __init__(
         self,
-        host: Host,
+        host: RigHost,
         program: ServerProgram,
         number: int,
         arguments: Sequence[str],
@@ -99,7 +140,7 @@ class Server:
             *(f"--socket={self.socket_inside}", "--port=3306", "--bind-address=0.0.0.0"),
             *(f"--pid-file={host.inside}/server.pid", f"--tmpdir={host.inside}/temporary"),
             *("--skip-name-resolve", "--max-connections=600", f"--server-id={number}"),
-            *("--innodb-buffer-pool-size=512M", *program.arguments(), *arguments),
+            *("--innodb-buffer-pool-size=512M", *program.arguments, *arguments),
         ]
 
     @property
@@ -122,7 +163,8 @@ class Server:
         # The folder itself stays the rig's, whoever that is; the server makes its socket there.
         made = f"rm -rf {own} && mkdir -p {own} && chown -R mysql: {own}"
         self.host.run(["sh", "-c", f"{made} && chmod 777 {inside}"])
-        self.host.run(self._program.initialise(self._data), timeout_s=INITIALISE_S)
+        filled = [*self._program.initialise, f"--datadir={self._data}"]
+        self.host.run(filled, timeout_s=INITIALISE_S)
 
     def start(self, *more: str, timeout_s: float = START_S) -> None:
         """Start and wait until it answers.
@@ -206,9 +248,3 @@ class Server:
         if not self.log.exists():
             return "it logged nothing"
         return self.log.read_text(encoding="utf-8", errors="replace")[-1500:]
-
-
-def initialise_all(servers: Iterable[Server]) -> None:
-    """Initialise servers beside one another."""
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(Server.initialise, servers))

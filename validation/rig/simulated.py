@@ -10,7 +10,7 @@ from typing import Any
 from simrep.contract.card import package_of
 from simrep.contract.registry import find_model
 from simrep.errors import ScenarioError
-from simrep.rig.engine import Option
+from simrep.rig.server import Option
 from simrep.scenario.options import resolve, version_defaults, versions
 from simrep.scenario.problems import spellings
 

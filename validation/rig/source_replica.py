@@ -1,19 +1,17 @@
-"""One source and its replicas, of MySQL or MariaDB: what both kinds of replication share."""
+"""One source and its replicas, of MySQL or MariaDB: asynchronous, or semi-synchronous."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Mapping
 
-from simrep.rig.engine import Engine, Health, Option
-from simrep.rig.server import Server, ServerProgram, initialise_all
-from simrep.rig.servers import Servers, await_condition
+from simrep.rig.cluster import Health, RigCluster, await_condition, unequal
+from simrep.rig.engine import RigHost
+from simrep.rig.server import Option, RigServer, option_arguments
 
-__all__ = ["SourceAndReplicas", "form", "replica_problems"]
+__all__ = ["AsynchronousCluster", "SemisyncCluster", "replica_problems", "semisync_arguments"]
 
 CONNECT_S = 60.0
+SEMISYNC_S = 30.0
 REPLICATION_USER = (
     "create user replica@'%' identified by 'replica'",
     "grant replication slave on *.* to replica@'%'",
@@ -24,14 +22,39 @@ RUNNING = (
 )
 
 
-class SourceAndReplicas(Servers):
-    """The first server is the source, all others replicate from it."""
+class AsynchronousCluster(RigCluster):
+    """The first server is the source, which waits for nobody; all others replicate from it."""
 
+    system = "asynchronous"
     product_counters = ("rpl_semi_sync_",)
 
-    def __init__(self, servers: Sequence[Server], program: ServerProgram) -> None:
-        super().__init__(servers)
-        self.mariadb = program.name == "mariadb"
+    @property
+    def mariadb(self) -> bool:
+        """Whether statements are MariaDB's."""
+        return self.program.name == "mariadb"
+
+    def arguments(self, host: RigHost) -> list[str]:
+        """Binary logs and global transaction identifiers."""
+        own = ["--log-bin=binlog", "--relay-log=relay"]
+        if not self.mariadb:
+            own += ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
+        return own + self.given_arguments(source=host is self.hosts[0])
+
+    def given_arguments(self, *, source: bool) -> list[str]:
+        """Options of the experiment for the source, or for a replica."""
+        return option_arguments(self.options)
+
+    def join(self) -> None:
+        """Start all servers and make the replicas follow the source from its first event."""
+        source, *replicas = self.nodes
+        for server in self.nodes:
+            server.start()
+        # Kept out of the binary log: the source would wait for a replica to acknowledge it.
+        source.query("set sql_log_bin=0", *REPLICATION_USER)
+        for replica in replicas:
+            follow = follow_statement(source.host.address, mariadb=self.mariadb)
+            replica.query(follow, "start replica")
+        await_condition("all replicas connected", lambda: self.health().ok, CONNECT_S)
 
     def replication_health(self) -> Health:
         """Whether the replicas' threads run."""
@@ -41,7 +64,7 @@ class SourceAndReplicas(Servers):
         ]
         return Health(tuple(problems), facts)
 
-    def replica_status(self, server: Server) -> dict[str, str]:
+    def replica_status(self, server: RigServer) -> dict[str, str]:
         """State of a replica's threads, names in lower case."""
         rows = server.query("show replica status")
         kept = ("io_running", "sql_running", "last_io_error", "last_sql_error")
@@ -52,88 +75,69 @@ class SourceAndReplicas(Servers):
             if key.lower().endswith(kept)
         }
 
-    def point_replicas(self) -> None:
-        """Make the replicas follow the source from its first event."""
-        source, *replicas = self.nodes
-        # Kept out of the binary log: the source would wait for a replica to acknowledge it.
-        source.query("set sql_log_bin=0", *REPLICATION_USER)
-        for replica in replicas:
-            follow = follow_statement(source.host.address, mariadb=self.mariadb)
-            replica.query(follow, "start replica")
-        await_condition("all replicas connected", lambda: self.health().ok, CONNECT_S)
-
     def level(self, timeout_s: float) -> bool:
         """Whether every replica has executed what the source has."""
         source, *replicas = self.nodes
-        patience = time.monotonic() + timeout_s
         if self.mariadb:
-            position = str(source.value("@@global.gtid_binlog_pos"))
-            function = "master_gtid_wait"
+            position, function = source.value("@@global.gtid_binlog_pos"), "master_gtid_wait"
         else:
-            position = str(source.value("@@global.gtid_executed")).replace("\n", "")
-            function = "wait_for_executed_gtid_set"
-        return all(
-            replica.value(
-                f"{function}('{position}', {max(0.001, patience - time.monotonic()):.3f})"
+            position, function = (
+                source.value("@@global.gtid_executed"),
+                "wait_for_executed_gtid_set",
             )
-            == 0
-            for replica in replicas
+        return self.reached(replicas, function, str(position).replace("\n", ""), timeout_s)
+
+
+class SemisyncCluster(AsynchronousCluster):
+    """A source that waits for acknowledgements of its replicas."""
+
+    system = "semisync"
+
+    @property
+    def prefix(self) -> str:
+        """What the source's variables begin with."""
+        return f"rpl_semi_sync_{'master' if self.mariadb else 'source'}"
+
+    def given_arguments(self, *, source: bool) -> list[str]:
+        """Each side has options of its own."""
+        return semisync_arguments(self.program.name, self.options, source=source)
+
+    def join(self) -> None:
+        """Connect the replicas and wait until the source counts all of them."""
+        super().join()
+        await_condition("semi-synchronous replication on", lambda: self.health().ok, SEMISYNC_S)
+
+    def replication_health(self) -> Health:
+        """Whether replicas run, and the source waits for all of them."""
+        replication = super().replication_health()
+        first, *replicas = self.nodes
+        status = first.status("rpl_semi_sync%")
+        wanted = {f"{self.prefix}_status": "ON", f"{self.prefix}_clients": str(len(replicas))}
+        own = {key.removeprefix(f"{self.prefix}_"): status.get(key, "") for key in wanted}
+        return Health(
+            (*replication.problems, *unequal(status, wanted)),
+            {**replication.facts, first.name: own},
         )
 
 
-ClusterType = TypeVar("ClusterType", bound=SourceAndReplicas)
-
-
-def form(
-    kind: Callable[[Sequence[Server], ServerProgram], ClusterType],
-    program: ServerProgram,
-    engine: Engine,
-    options: Mapping[str, Option],
-    arguments: Callable[[bool], list[str]],
-    logs: Path,
-) -> ClusterType:
-    """Start a server on every host and let all but the first replicate from it.
-
-    Parameters
-    ----------
-    kind : class of the cluster
-    program : ServerProgram
-    engine : Engine
-    options : mapping
-        Of the experiment.
-    arguments : callable
-        From whether a server is the source to its options.
-    logs : Path
-    """
-    servers = [
-        Server(
-            host,
-            program,
-            number,
-            [*base_arguments(program.name), *arguments(number == 1)],
-            logs / f"{host.name}.log",
-        )
-        for number, host in enumerate(engine.hosts, 1)
-    ]
-    cluster = kind(servers, program)
-    try:
-        initialise_all(servers)
-        for server in servers:
-            server.start()
-        cluster.point_replicas()
-        cluster.check_options(options)
-    except BaseException:
-        cluster.stop()
-        raise
-    return cluster
-
-
-def base_arguments(program: str) -> list[str]:
-    """Binary logs and global transaction identifiers."""
-    common = ["--log-bin=binlog", "--relay-log=relay"]
+def semisync_arguments(program: str, options: Mapping[str, Option], *, source: bool) -> list[str]:
+    """Arguments of the source or of a replica; options of the other side are left out."""
     if program == "mariadb":
-        return common
-    return [*common, "--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
+        own = [f"--rpl-semi-sync-{'master' if source else 'slave'}-enabled=ON"]
+    else:
+        side = "source" if source else "replica"
+        own = [f"--plugin-load-add=semisync_{side}.so", f"--loose-rpl-semi-sync-{side}-enabled=ON"]
+    of_source = ("rpl_semi_sync_source_", "rpl_semi_sync_master_")
+    of_replica = ("rpl_semi_sync_replica_", "rpl_semi_sync_slave_")
+    others = of_replica if source else of_source
+    # MySQL's are variables of a plugin that is loaded at the same start.
+    loose = (*of_source, *of_replica) if program == "mysql" else ()
+    given = {
+        f"loose-{key}" if key.startswith(loose) else key: value
+        for key, value in options.items()
+        if not key.startswith(others)
+    }
+    return [*own, *option_arguments(given)]
 
 
 def follow_statement(address: str, *, mariadb: bool) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simrep.rig.errors import RigError
-from simrep.rig.whole_files import content_of, write_whole
+from simrep.rig.files import content_of, write_whole
 
 __all__ = ["State"]
 

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, fields
 from math import nan
 from pathlib import Path
 
-from simrep.rig.whole_files import write_packed
+from simrep.rig.files import write_packed
 
 __all__ = [
     "Transaction",

@@ -1,12 +1,27 @@
-"""Files that are there as a whole or not at all, packed or not."""
+"""Where the rig keeps what it makes, and files that are there as a whole or not at all."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import os
 from pathlib import Path
 
-__all__ = ["content_of", "packed_path", "write_packed", "write_whole"]
+__all__ = ["content_of", "packed_path", "rig_folder", "write_packed", "write_whole"]
+
+ENVIRONMENT = "SIMREP_RIG"
+
+
+def rig_folder() -> Path:
+    """The folder for programs, root file systems and data of servers.
+
+    ``SIMREP_RIG`` names it; else it is one in the user's cache.
+    """
+    given = os.environ.get(ENVIRONMENT)
+    if given:
+        return Path(given).resolve()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "simrep" / "rig"
 
 
 def write_whole(path: Path, text: str) -> None:
