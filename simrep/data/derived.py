@@ -180,7 +180,7 @@ class DerivedFigures:
     """
 
     def __init__(self, systems: Systems) -> None:
-        self._systems = systems
+        self.systems = systems
         self._samples: dict[SystemKey, dict[float, list[Sequence[float]]]] = {}
         self._rates: dict[SystemKey, list[float]] = {}
         self.simulated: list[SimulatedCell] = []
@@ -189,9 +189,9 @@ class DerivedFigures:
     def add(self, series: str, cell: DatasetCell, samples: Sequence[Sequence[float]]) -> None:
         """Take in a cell: for each replication ``FIGURES``, as the last of its figures."""
         own = [sample[-len(FIGURES) :] for sample in samples]
-        place = cell.factors[self._systems.derived.along]
+        place = cell.factors[self.systems.derived.along]
         if not isinstance(place, str):
-            key = self._systems.definition.system(cell.factors)
+            key = self.systems.definition.system(cell.factors)
             self._samples.setdefault(key, {})[place] = own
         throughput_tps, latency_s = (median(values) for values in zip(*own, strict=True))
         self.simulated.append(
@@ -206,7 +206,7 @@ class DerivedFigures:
     def add_rates(self, series: str, cell: DatasetCell, rates: Sequence[tuple[float, str]]) -> None:
         """Take in the sustained rate of a system and who limits it, for each replication."""
         own = [rate for rate, _ in rates]
-        self._rates[self._systems.definition.system(cell.factors)] = own
+        self._rates[self.systems.definition.system(cell.factors)] = own
         self.sustained.append(
             SystemRate(
                 series=series, factors=cell.factors, rate_tps=median(own), limited_by=rates[0][1]
@@ -217,8 +217,8 @@ class DerivedFigures:
         """The rows whose systems were all simulated."""
         curves = self._curves()
         for row in stated:
-            metric = self._systems.derived.metric[row.quantity]
-            groups = [[(key, self._systems.baseline(key)) for key in own] for own in row.groups]
+            metric = self.systems.derived.metric[row.quantity]
+            groups = [[(key, self.systems.baseline(key)) for key in own] for own in row.groups]
             pairs = [pair for group in groups for pair in group]
             if not all(key in curves for pair in pairs for key in pair):
                 continue
@@ -239,7 +239,7 @@ class DerivedFigures:
         curves: dict[SystemKey, list[Curve]] = {}
         for key in dict.fromkeys([*self._samples, *self._rates]):
             own, rates = self._samples.get(key, {}), self._rates.get(key)
-            if len(own) < len(self._systems.places.get(key, ())):
+            if len(own) < len(self.systems.places.get(key, ())):
                 continue
             count = len(rates) if rates else len(next(iter(own.values())))
             curves[key] = [

@@ -232,7 +232,7 @@ def reproduce(
     seed = definition.seed if seed is None else seed
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
-    work = _work(dataset)
+    work, searches = _work(dataset), _searches(dataset)
     cells: list[Cell] = []
     timelines: list[Timeline] = []
     derived = None if dataset.systems is None else DerivedFigures(dataset.systems)
@@ -248,12 +248,19 @@ def reproduce(
             if derived is not None and not variant:
                 derived.add(series.name, cell, samples)
             yield cell
-        for series, system, found in _rates(dataset, replications, seed, executor):
-            assert derived is not None
-            derived.add_rates(series.name, system, found)
+        if derived is None:
+            return
+        precision = derived.systems.derived.precision
+        tasks = [
+            [(scenario, seed, number, precision) for number in range(replications)]
+            for *_, scenario in searches
+        ]
+        found = in_groups(_search, tasks, executor)
+        for (series, system, _), rates in zip(searches, found, strict=True):
+            derived.add_rates(series.name, system, rates)
             yield system
 
-    total = len(work) + sum(map(len, dataset.sustained.values()))
+    total = len(work) + len(searches)
     _, complete = collected(finished(), least=0, progress=progress, total=total)
     return DatasetResult(
         dataset=dataset,
@@ -306,27 +313,17 @@ def _simulated(
         yield [figures for figures, _ in pairs], pairs[0][1]
 
 
-def _rates(
-    dataset: Dataset, replications: int, seed: int, executor: Executor | None
-) -> Iterator[tuple[SeriesTable, DatasetCell, list[tuple[float, str]]]]:
-    """The sustained rate of every system in every replication, and who limits it."""
-    derived = dataset.definition.derived
-    systems = [
+def _searches(dataset: Dataset) -> list[tuple[SeriesTable, DatasetCell, Scenario]]:
+    """The systems whose sustained rate is sought."""
+    return [
         (series, cell, with_values(load(dataset.scenario_path(series)), cell.settings))
         for series in dataset.definition.series
         for cell in dataset.sustained[series.name]
     ]
-    precision = derived.precision if derived is not None else 0.0
-    searches = [
-        [(scenario, seed, number, precision) for number in range(replications)]
-        for *_, scenario in systems
-    ]
-    found = in_groups(_search, searches, executor)
-    for (series, cell, _), rates in zip(systems, found, strict=True):
-        yield series, cell, rates
 
 
 def _search(scenario: Scenario, seed: int, replication: int, precision: float) -> tuple[float, str]:
+    """The rate that a system keeps up, and who limits it."""
     try:
         found = sustainable_rate(scenario, seed=seed, replication=replication, precision=precision)
     except ScenarioError:
