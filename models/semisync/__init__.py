@@ -17,7 +17,7 @@ MariaDB
     one waits, so that groups come near two round trips apart.
 
 When a wait reaches the timeout the whole source becomes asynchronous, until a replica has
-acknowledged the end of the binary log. ``loss`` tells from a trace what a
+acknowledged the end of the binary log. ``loss_at`` tells from a trace what a
 crash of the source at any instant would lose.
 
 Assumptions
@@ -56,13 +56,14 @@ from simrep.contract.recognition import Recognition
 from simrep.contract.watching import parts_of
 from simrep.models.asynchronous.source_replicas import SOURCE, SourceAndReplicas
 
+from .loss import Loss, loss_at
 from .options import SemisyncCosts, SemisyncOptions
 from .recognition import SemisyncRecognition
 from .replica import SemisyncReplica
 from .source import Parts, SemisyncSource
 from .watch import WatchedParts
 
-__all__ = ["Semisync"]
+__all__ = ["Loss", "Semisync", "loss_at"]
 
 
 class Semisync(SourceAndReplicas):

@@ -19,7 +19,7 @@ from simrep.measure.warmup import mser5
 from simrep.runs.build import build_cluster
 from simrep.runs.record import RunRecord
 from simrep.runs.schedule import ScheduledRecord
-from simrep.runs.story import Follow, Story, followed
+from simrep.runs.story import Follow, Story
 from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Clients
 from simrep.workload.laps import LapClock
@@ -114,9 +114,10 @@ def simulate(
     meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
     clock.laps = meter.laps
     blocked = Watch(clock, watch_s) if watch_s is not None else None
-    journeys = None
+    story = None
     if follow is not None:
-        blocked, journeys = followed(clock, setup.scenario.node_names, follow, meter)
+        story = Story(clock, setup.scenario.node_names, follow, meter)
+        blocked = story.watch
     cluster = build_cluster(setup, clock, streams, tracer, blocked)
     model = setup.model(cluster, setup.options, setup.costs)
     hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
@@ -138,6 +139,8 @@ def simulate(
         _run_to_completion(clock, clients, settings.limit_s)
     if blocked is not None:
         blocked.finish()
+    if story is not None:
+        story.end(model, meter.start_s)
 
     measurement = meter.measurement(until_s, clients.in_flight_since_s)
     return Replication(
@@ -153,7 +156,7 @@ def simulate(
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         waited=None if blocked is None else tuple(blocked.waited),
-        story=None if journeys is None else Story.of(journeys, model, meter.start_s),
+        story=story,
     )
 
 

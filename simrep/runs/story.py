@@ -1,4 +1,4 @@
-"""What happened in a run, for those who explain it."""
+"""What happened in a run, for those who explain it: the ways of its transactions, and the rest."""
 
 from __future__ import annotations
 
@@ -6,17 +6,77 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from simrep.contract.model import Model
 from simrep.kernel.chronicle import Chronicle, MessageText, Sent, Span
 from simrep.kernel.watch import Waited
 from simrep.measure.meter import Meter
-from simrep.workload.journeys import Journey, Journeys
-from simrep.workload.laps import LapClock
+from simrep.workload.laps import LAPS, LapClock
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Follow", "Story", "followed"]
+__all__ = ["Follow", "Journey", "Leg", "Story", "belongs"]
+
+
+def belongs(who: object, transaction: Transaction) -> bool:
+    """Whether somebody is a transaction, or a part of it that its server has made."""
+    return who is transaction or getattr(who, "whole", None) is transaction
+
+
+class Leg(NamedTuple):
+    """A stage of a transaction, from one mark to the next.
+
+    Parameters
+    ----------
+    lap : int
+        See ``Lap``.
+    seconds : float
+    cause : Sent or None
+        The message that its node was handling when the stage ended.
+    """
+
+    lap: int
+    seconds: float
+    cause: Sent | None
+
+
+class Journey(NamedTuple):
+    """A transaction that has committed.
+
+    Parameters
+    ----------
+    transaction : Transaction
+    ended_s : float
+        When its client was told, in simulated seconds.
+    legs : list of Leg
+        In the order of time, from the start of the transaction.
+    """
+
+    transaction: Transaction
+    ended_s: float
+    legs: list[Leg]
+
+    @property
+    def latency_s(self) -> float:
+        """From the start to the answer in seconds."""
+        return self.ended_s - self.transaction.started_s
+
+
+class _Stopwatch(list[float]):
+    """Seconds per stage that remember in which order they were added."""
+
+    def __init__(self, transaction: Transaction, chronicle: Chronicle, node: str) -> None:
+        super().__init__([0.0] * len(LAPS))
+        self.transaction = transaction
+        self.legs: list[Leg] = []
+        self._chronicle = chronicle
+        self._node = node
+
+    def __setitem__(self, lap: int, seconds: float) -> None:  # type: ignore[override]
+        added = seconds - self[lap]
+        if added:
+            self.legs.append(Leg(lap, added, self._chronicle.handled_by(self._node)))
+        super().__setitem__(lap, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +104,23 @@ class Follow:
         return cls(until_s=-inf, details=False)
 
 
-@dataclass(frozen=True)
 class Story:
-    """What happened in a run.
+    """What happens in a run: collected while it runs, to be read when it has ended.
+
+    Parameters
+    ----------
+    clock : LapClock
+        Of a run that is about to begin; it tells of the stages of transactions.
+    names : sequence of str
+        Of the nodes.
+    follow : Follow
+    meter : Meter
+        Whom the clock tells otherwise; it is told as well.
 
     Attributes
     ----------
+    watch : Chronicle or None
+        For the cluster; None if only the stages of transactions are kept.
     journeys : list of Journey
         Of all transactions that committed while it was measured, in that order.
     all_journeys : list of Journey
@@ -66,13 +137,55 @@ class Story:
         Of the nodes, by position.
     """
 
-    journeys: list[Journey]
-    all_journeys: list[Journey]
-    spans: list[Span]
-    waited: list[Waited]
-    sent: list[Sent]
-    describe: Callable[[Any], MessageText]
-    names: tuple[str, ...]
+    def __init__(self, clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter) -> None:
+        chosen = follow.transactions or frozenset()
+
+        def wanted(who: Hashable) -> bool:
+            return isinstance(who, Transaction) and (who.client, who.started_s) in chosen
+
+        self._chronicle = chronicle = Chronicle(
+            clock,
+            names,
+            follow.since_s,
+            follow.until_s,
+            details=follow.details,
+            of_interest=None if follow.transactions is None else wanted,
+        )
+        self.watch = chronicle if follow.until_s > follow.since_s else None
+        self.journeys: list[Journey] = []
+        self.all_journeys: list[Journey] = []
+        self.spans: list[Span] = chronicle.spans
+        self.waited: list[Waited] = chronicle.waited
+        self.sent: list[Sent] = chronicle.sent
+        self.describe: Callable[[Any], MessageText] = Model.describe
+        self.names = chronicle.names
+        self._recorder = meter.laps
+        self._parts: dict[int, list[Leg]] = {}  # of what servers have split, by its identity
+        clock.laps, clock.stopwatch = self._laps, self._begin
+
+    def _begin(self, transaction: Transaction) -> list[float]:
+        """The seconds per stage of a new attempt at a transaction."""
+        return _Stopwatch(transaction, self._chronicle, self.names[transaction.node])
+
+    def _laps(self, kind: str, seconds: Sequence[float]) -> None:
+        """See ``LapRecorder``."""
+        self._recorder(kind, seconds)
+        if isinstance(seconds, _Stopwatch):
+            transaction, legs = seconds.transaction, seconds.legs
+            whole = transaction.whole
+            if whole is not None:
+                legs = self._parts.setdefault(id(whole), []) + legs
+                self._parts[id(whole)] = legs
+                if not transaction.last_part:
+                    return
+                del self._parts[id(whole)]
+                transaction = whole
+            self.all_journeys.append(Journey(transaction, self._chronicle.clock._now, legs))
+
+    def end(self, model: Model, measured_from_s: float) -> None:
+        """The run has ended."""
+        self.journeys = [one for one in self.all_journeys if one.ended_s >= measured_from_s]
+        self.describe = model.describe
 
     def spans_of(self, transaction: Transaction) -> list[Span]:
         """Where a transaction waited and was served, in the order of the ends."""
@@ -84,39 +197,3 @@ class Story:
         for span in self.spans:
             found.setdefault(id(getattr(span.who, "whole", None) or span.who), []).append(span)
         return found
-
-    @classmethod
-    def of(cls, journeys: Journeys, model: Model, measured_from_s: float) -> Story:
-        """The story of a run that has ended."""
-        chronicle = journeys.chronicle
-        return cls(
-            [one for one in journeys.ended if one.ended_s >= measured_from_s],
-            journeys.ended,
-            chronicle.spans,
-            chronicle.waited,
-            chronicle.sent,
-            model.describe,
-            chronicle.names,
-        )
-
-
-def followed(
-    clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter
-) -> tuple[Chronicle | None, Journeys]:
-    """What keeps it, in a run that is about to begin: for the cluster, and of transactions."""
-    chosen = follow.transactions or frozenset()
-
-    def wanted(who: Hashable) -> bool:
-        return isinstance(who, Transaction) and (who.client, who.started_s) in chosen
-
-    chronicle = Chronicle(
-        clock,
-        names,
-        follow.since_s,
-        follow.until_s,
-        details=follow.details,
-        of_interest=None if follow.transactions is None else wanted,
-    )
-    journeys = Journeys(chronicle, names, meter.laps)
-    clock.laps, clock.stopwatch = journeys.laps, journeys.begin
-    return (chronicle if follow.until_s > follow.since_s else None), journeys

@@ -13,14 +13,13 @@ from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError
 from simrep.kernel.chronicle import Sent, Span
 from simrep.measure.units import amount, duration
-from simrep.runs.story import Follow, Story
+from simrep.runs.story import Follow, Journey, Story, belongs
 from simrep.scenario.schema import Scenario
 from simrep.why.critical_path import Causes
 from simrep.why.explanation import Activity, CommitStage, Explanation, Transmission
 from simrep.why.messages import Messages
 from simrep.why.reasons import Reasons
 from simrep.why.replay import Replay
-from simrep.workload.journeys import Journey, belongs
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from simrep.kernel.chronicle import Sent
 from simrep.measure.units import duration
-from simrep.runs.story import Story
+from simrep.runs.story import Journey, Story
 from simrep.why.messages import Messages
-from simrep.workload.journeys import Journey
 from simrep.workload.laps import LAPS
 
 __all__ = ["Causes"]

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 
 from simrep.kernel.chronicle import MessageText, Sent
-from simrep.runs.story import Story
-from simrep.workload.journeys import belongs
+from simrep.runs.story import Story, belongs
 from simrep.workload.transaction import Transaction
 
 __all__ = ["Messages"]

@@ -13,7 +13,7 @@ from typing import Any
 from simrep.errors import ScenarioError
 from simrep.kernel.watch import Key, Waited
 from simrep.runs.replication import with_run_settings
-from simrep.runs.story import Follow, Story
+from simrep.runs.story import Follow, Journey, Story
 from simrep.scenario.schema import Scenario
 from simrep.scenario.table import seconds
 from simrep.why.critical_path import Causes
@@ -22,7 +22,6 @@ from simrep.why.reasons import Reasons
 from simrep.why.replay import Replay
 from simrep.why.tail_explanation import Blocker, TailExplanation, TailStage
 from simrep.workload.clients import Think
-from simrep.workload.journeys import Journey
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from simrep.models.semisync.loss import loss_at
+from simrep.models.semisync import loss_at
 from simrep.testing.strategies import networks, workloads
 from tests.server_runs import Quiet, until_quiet
 
