@@ -96,9 +96,8 @@ streamed.plot()
 # criteria: the longest stall, the slowdown of the large transaction, and what is left of the payload.
 
 # %%
-sizes = simrep.fragment_sizes(
-    scenario, sizes=[3_200, 10_000, 32_000, 100_000, 1_000_000, 10_000_000], longest_stall_s=0.3
-)
+tried = [3_200, 10_000, 32_000, 100_000, 1_000_000, 10_000_000]
+sizes = simrep.plan(scenario, "fragment", sizes=tried, longest_stall_s=0.3).sizes
 print(sizes)
 sizes.plot()
 

@@ -14,6 +14,10 @@ from simrep.contract import registry, roles
 from simrep.contract.cluster import Cluster
 from simrep.contract.deployment import Deployment
 from simrep.contract.model import Leader, Model
+from simrep.contract.question import Option, Question
+from simrep.scenario import Scenario
+from simrep.whatif.plan.answer import Answer
+from simrep.whatif.plan.questions import fewest_appliers
 from simrep.workload.transaction import Transaction
 
 __all__ = [
@@ -97,6 +101,11 @@ class Follower(Complete, Model):
     def deployments() -> Sequence[Deployment]:
         return (Deployment(name="Acme", keeps="replica", options={"limit": 150}),)
 
+    @staticmethod
+    def questions() -> Sequence[Question]:
+        lag = Option("longest_s", "Longest lag.", "time", required=True, flag="longest")
+        return (Question("lag", f"{__name__}:fewest_threads", "How many threads.", (lag,)),)
+
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         yield from super().transact(transaction)
         self.waiting += 1
@@ -117,6 +126,10 @@ class Follower(Complete, Model):
     def backlog(self) -> Mapping[str, float]:
         leader, follower, *_ = self.cluster.names
         return {leader: 0, follower: self.commits - self.applied}
+
+
+def fewest_threads(scenario: Scenario, *, longest_s: float, **options: Any) -> Answer:
+    return fewest_appliers(scenario, tps=10.0 / longest_s, within=(1, 4), **options)
 
 
 class WithoutCounters(Model):

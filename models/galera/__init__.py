@@ -47,6 +47,7 @@ from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.deployment import Deployment
 from simrep.contract.model import Change, Model, Setup
+from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
@@ -106,6 +107,13 @@ class Galera(Model):
     def deployments() -> Sequence[Deployment]:
         """See ``Model.deployments``."""
         return (Deployment(name="Galera", keeps="all", writers={}),)
+
+    @staticmethod
+    def questions() -> Sequence[Question]:
+        """See ``Model.questions``."""
+        from .questions import QUESTIONS
+
+        return QUESTIONS
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

@@ -12,11 +12,10 @@ from typer.core import TyperGroup
 from simrep.cli.calibrate import calibrate
 from simrep.cli.compare import compare
 from simrep.cli.explain import explain
-from simrep.cli.fragment_size import fragment_size
 from simrep.cli.from_server import from_server, with_new_names
 from simrep.cli.models import models
 from simrep.cli.output import INTERRUPTED
-from simrep.cli.plan import plan
+from simrep.cli.plan import plan, with_questions
 from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
 from simrep.cli.run import run
@@ -37,7 +36,7 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the words of a command line, those of old commands as well."""
-        return super().parse_args(ctx, with_new_names(args))
+        return super().parse_args(ctx, with_new_names(with_questions(args)))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the subcommand."""
@@ -101,7 +100,6 @@ app.command()(validate)
 app.command()(models)
 app.command()(from_server)
 app.command()(calibrate)
-app.command()(fragment_size)
 app.command()(sensitivity)
 app.command()(schema)
 app.add_typer(plan)

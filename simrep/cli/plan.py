@@ -2,57 +2,63 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from simrep.cli.arguments import Jobs, Json, Plot, Seed, assignments, workers
-from simrep.cli.fragment_size import (
-    Payload,
-    Sizes,
-    Slowdown,
-    Stall,
-    Transaction,
-    Unit,
-)
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.cli.run import Scenario, Set
+from simrep.contract.question import Option, Question
 from simrep.measure.grammar import duration, quantities, range_of, share
+from simrep.whatif.plan.catalogue import QUESTIONS
 
-__all__ = ["plan"]
+__all__ = ["plan", "with_questions"]
 
-Objective = Annotated[
-    str,
-    typer.Option(
-        metavar="CONDITIONS",
-        help="What has to be met: tps>=500,p99<=250ms (tps, mean, p50, p95, p99, max, stall, or "
-        "the path of a figure).",
-        show_default=False,
-    ),
-]
-Within = Annotated[
-    str | None, typer.Option(metavar="LOW..HIGH", help="Range of the search: 1..100.")
-]
-Precise = Annotated[
-    str, typer.Option("--precision", metavar="SHARE", help="How close the answer is encircled.")
-]
-Most = Annotated[
-    int, typer.Option("--replications", min=4, help="The most that one value is simulated with.")
-]
-Repeated = Annotated[
-    int, typer.Option("--replications", min=2, help="Repetitions with other random numbers.")
-]
+_TYPES = {"number": float, "count": int, "file": Path}  # others are read from their text
+_HELP = {"-h", "--help"}
+_BY_NAME = inspect.Parameter.KEYWORD_ONLY
+_FORMER = {"fragment-size": "fragment"}
+
+
+class Questions(TyperGroup):
+    """Subcommands for the questions of the engine, and for those of the installed models."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of all questions."""
+        return list(dict.fromkeys([*super().list_commands(ctx), *_of_models()]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The subcommand of a question; models are only looked at for one that is theirs."""
+        known = super().get_command(ctx, cmd_name)
+        if known is None and (question := _of_models().get(cmd_name)):
+            single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+            _add(single, question)
+            known = typer.main.get_command(single)
+        return known
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take ``QUESTION --help`` for the help of the question, and not for a scenario."""
+        if len(args) == 2 and args[1] in _HELP and args[0] in self.list_commands(ctx):
+            args = ["SCENARIO.toml", *args]
+        return super().parse_args(ctx, args)
+
 
 plan = typer.Typer(
     name="plan",
+    cls=Questions,
     no_args_is_help=True,
     help="Answer an inverse question about a scenario: which value meets an objective.",
     rich_markup_mode="rich",
     subcommand_metavar="QUESTION [OPTIONS]",
     epilog="[bold]Examples[/bold]: [cyan]simrep plan cluster.toml rtt --objective "
-    "'p99<=250ms'[/cyan], [cyan]simrep plan cluster.toml gcache --outage 4h[/cyan], "
-    "[cyan]simrep plan cluster.toml rtt --help[/cyan]",
+    "'p99<=250ms'[/cyan], [cyan]simrep plan cluster.toml rate --jobs 2[/cyan], "
+    "[cyan]simrep plan rtt --help[/cyan]",
 )
 
 
@@ -62,238 +68,98 @@ def scenario_of(context: typer.Context, scenario: Scenario) -> None:
     context.obj = scenario
 
 
-@plan.command()
-def rtt(
-    context: typer.Context,
-    objective: Objective,
-    within: Within = None,
-    path: Annotated[
-        str, typer.Option(metavar="PATH", help="The delay to vary, where there are several.")
-    ] = "network.rtt_ms",
-    precision: Precise = "5%",
-    replications: Most = 24,
-    set_: Set = None,
-    seed: Seed = None,
-    json: Json = False,
-    plot: Plot = None,
-    jobs: Jobs = 1,
-) -> None:
-    """The largest round trip at which an objective is met.
-
-    Example: simrep plan cluster.toml rtt --objective 'p99<=250ms'
-    """
-    own = {
-        "objective": objective,
-        "path": path,
-        **_search(within, precision, replications, unit="ms"),
-    }
-    _answer(context, "rtt", own, set_, seed, jobs, json=json, plot=plot)
+def with_questions(words: Sequence[str]) -> list[str]:
+    """The words of a command line; what was a command of its own as the question that it is."""
+    words = list(words)
+    position = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    command, *rest = words[position:] or [""]
+    file = next((word for word in rest if word.endswith(".toml")), None)
+    if command not in _FORMER or file is None:
+        return words
+    rest.remove(file)
+    question = _FORMER[command]
+    print(
+        f"Note: 'simrep {command} FILE' is 'simrep plan FILE {question}' now; the old form will be "
+        "gone in the next minor release.",
+        file=sys.stderr,
+    )
+    return [*words[:position], "plan", file, question, *rest]
 
 
-@plan.command()
-def clients(
-    context: typer.Context,
-    objective: Objective,
-    within: Within = None,
-    precision: Precise = "5%",
-    replications: Most = 24,
-    set_: Set = None,
-    seed: Seed = None,
-    json: Json = False,
-    plot: Plot = None,
-    jobs: Jobs = 1,
-) -> None:
-    """The fewest clients with which an objective is met.
+def _of_models() -> dict[str, Question]:
+    """Questions that single models answer, by name."""
+    from simrep.contract.registry import usable_models
 
-    Example: simrep plan cluster.toml clients --objective 'tps>=500,p99<=250ms'
-    """
-    own = {"objective": objective, **_search(within, precision, replications)}
-    _answer(context, "clients", own, set_, seed, jobs, json=json, plot=plot)
+    return {own.name: own for model in usable_models() for own in model.questions()}
 
 
-@plan.command()
-def appliers(
-    context: typer.Context,
-    tps: Annotated[
-        float, typer.Option(help="Transactions per second to keep up.", show_default=False)
-    ],
-    within: Within = None,
-    precision: Precise = "5%",
-    replications: Most = 24,
-    set_: Set = None,
-    seed: Seed = None,
-    json: Json = False,
-    plot: Plot = None,
-    jobs: Jobs = 1,
-) -> None:
-    """The fewest appliers with which a rate is kept up in the long run.
+def _add(group: typer.Typer, question: Question) -> None:
+    """Make a question a subcommand, with the options that it declares."""
 
-    Example: simrep plan cluster.toml appliers --tps 2000
-    """
-    own = {"tps": tps, **_search(within, precision, replications)}
-    _answer(context, "appliers", own, set_, seed, jobs, json=json, plot=plot)
+    def command(context: typer.Context, **given: Any) -> None:
+        own = {
+            one.name: _read(one, value)
+            for one in question.options
+            if (value := given.pop(one.name)) is not None
+        }
+        _answer(context.obj, question.name, own, **given)
+
+    context = inspect.Parameter("context", _BY_NAME, annotation=typer.Context)
+    own = [_parameter(one) for one in question.options]
+    of_all = inspect.signature(_answer, eval_str=True).parameters.values()
+    signature = inspect.Signature([context, *own, *(p for p in of_all if p.kind is _BY_NAME)])
+    vars(command)["__signature__"] = signature
+    command.__annotations__ = {}
+    command.__doc__ = question.help
+    group.command(name=question.name)(command)
 
 
-@plan.command()
-def transaction(
-    context: typer.Context,
-    transaction: Transaction = None,
-    longest_stall: Stall = "1s",
-    within: Within = None,
-    precision: Precise = "5%",
-    replications: Most = 24,
-    set_: Set = None,
-    seed: Seed = None,
-    json: Json = False,
-    plot: Plot = None,
-    jobs: Jobs = 1,
-) -> None:
-    """The largest scheduled transaction that stalls nobody for too long.
-
-    Example: simrep plan cluster.toml transaction --longest-stall 2s
-    """
-    own = {
-        "transaction": transaction,
-        "longest_stall_s": duration("--longest-stall", longest_stall),
-    }
-    own |= _search(within, precision, replications)
-    _answer(context, "transaction", own, set_, seed, jobs, json=json, plot=plot)
+def _parameter(option: Option) -> inspect.Parameter:
+    """An option as typer declares it."""
+    kind = _TYPES.get(option.kind, str)
+    declared = typer.Option(
+        _flag(option), metavar=option.metavar or None, help=option.help, min=option.least
+    )
+    default = inspect.Parameter.empty if option.required else option.default
+    optional = default is None
+    annotation = Annotated[kind | None if optional else kind, declared]  # type: ignore[valid-type]
+    return inspect.Parameter(option.name, _BY_NAME, default=default, annotation=annotation)
 
 
-@plan.command()
-def fragment(
-    context: typer.Context,
-    sizes: Sizes = None,
-    unit: Unit = None,
-    transaction: Transaction = None,
-    longest_stall: Stall = "1s",
-    largest_slowdown: Slowdown = 1.5,
-    least_payload: Payload = "80%",
-    replications: Annotated[
-        int | None, typer.Option(min=1, help="Repetitions with other random numbers.")
-    ] = None,
-    set_: Set = None,
-    seed: Seed = None,
-    json: Json = False,
-    plot: Plot = None,
-    jobs: Jobs = 1,
-) -> None:
-    """The largest fragment of streaming replication that is safe.
-
-    Example: simrep plan cluster.toml fragment --longest-stall 500ms
-    """
-    own = {
-        "sizes": None if sizes is None else quantities("--sizes", sizes),
-        "unit": unit,
-        "transaction": transaction,
-        "longest_stall_s": duration("--longest-stall", longest_stall),
-        "largest_slowdown": largest_slowdown,
-        "least_payload": share("--least-payload", least_payload),
-        "replications": replications,
-    }
-    _answer(context, "fragment", own, set_, seed, jobs, json=json, plot=plot)
+def _flag(option: Option) -> str:
+    return f"--{option.flag or option.name.replace('_', '-')}"
 
 
-@plan.command()
-def gcache(
-    context: typer.Context,
-    outage: Annotated[
-        str, typer.Option(metavar="TIME", help="How long a node is away: 30min, 4h, 2d.")
-    ],
-    replications: Repeated = 10,
-    set_: Set = None,
-    seed: Seed = None,
-    json: Json = False,
-    plot: Plot = None,
-    jobs: Jobs = 1,
-) -> None:
-    """The gcache.size for an incremental transfer after an outage (Galera).
-
-    Example: simrep plan cluster.toml gcache --outage 4h
-    """
-    own = {"outage_s": duration("--outage", outage), "replications": replications}
-    _answer(context, "gcache", own, set_, seed, jobs, json=json, plot=plot)
-
-
-@plan.command()
-def rate(
-    context: typer.Context,
-    precision: Precise = "5%",
-    replications: Repeated = 5,
-    set_: Set = None,
-    seed: Seed = None,
-    json: Json = False,
-    plot: Plot = None,
-    jobs: Jobs = 1,
-) -> None:
-    """The highest rate at which flow control never begins.
-
-    Example: simrep plan cluster.toml rate --jobs 2
-    """
-    own = {"precision": share("--precision", precision), "replications": replications}
-    _answer(context, "rate", own, set_, seed, jobs, json=json, plot=plot)
-
-
-@plan.command()
-def product(
-    context: typer.Context,
-    regions: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST",
-            help="Where servers stand: us-east-1,us-west-2,eu-west-1.",
-            show_default=False,
-        ),
-    ],
-    writes: Annotated[
-        str, typer.Option(metavar="LIST", help="Where clients write.", show_default=False)
-    ],
-    objective: Objective,
-    rtts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv", help="Round trips of your own, in columns from, to and rtt_ms."
-        ),
-    ] = None,
-    zone_rtt_ms: Annotated[
-        str, typer.Option(metavar="TIME", help="Round trip within a region: 1 or 500us.")
-    ] = "1ms",
-    replications: Repeated = 8,
-    set_: Set = None,
-    seed: Seed = None,
-    json: Json = False,
-    plot: Plot = None,
-    jobs: Jobs = 1,
-) -> None:
-    """Which product and layout meets an objective at given regions, ranked.
-
-    Example: simrep plan cluster.toml product --regions us-east-1,us-west-2,eu-west-1
-    --writes us-east-1 --objective 'tps>=500,p99<=250ms'
-    """
-    own = {
-        "regions": _names(regions),
-        "writes": _names(writes),
-        "objective": objective,
-        "rtts": rtts,
-        "zone_rtt_ms": duration("--zone-rtt-ms", zone_rtt_ms, "ms"),
-        "replications": replications,
-    }
-    _answer(context, "product", own, set_, seed, jobs, json=json, plot=plot)
+def _read(option: Option, value: Any) -> Any:
+    """What a function takes, of what people write."""
+    flag = _flag(option)
+    if option.kind == "time":
+        return duration(flag, value, option.unit or "s")
+    if option.kind == "share":
+        return share(flag, value)
+    if option.kind == "sizes":
+        return quantities(flag, value)
+    if option.kind == "names":
+        return [name.strip() for name in value.split(",") if name.strip()]
+    if option.kind == "range":
+        limits = range_of(flag, value, unit=option.unit, whole=not option.unit)
+        kind = float if option.unit else int
+        return kind(limits.low), kind(limits.high)
+    return value
 
 
 def _answer(
-    context: typer.Context,
+    scenario: Path,
     question: str,
-    own: dict[str, Any],
-    set_: list[str] | None,
-    seed: int | None,
-    jobs: int,
+    own: Mapping[str, Any],
     *,
-    json: bool,
-    plot: Path | None,
+    set_: Set = None,
+    seed: Seed = None,
+    json: Json = False,
+    plot: Plot = None,
+    jobs: Jobs = 1,
 ) -> None:
     check_writable("--plot", plot, plot=True)
-    scenario: Path = context.obj
 
     from simrep.scenario import load, with_values
     from simrep.whatif.plan.ask import plan as ask
@@ -301,24 +167,8 @@ def _answer(
     chosen = with_values(load(scenario), assignments(set_ or []))
     with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
         found = ask(chosen, question, **own, seed=seed, executor=executor, progress=progress)
-    present(found, json=json, plot=plot, width=found.width)
+    present(found, json=json, plot=plot, width=found.width, drawable=found.drawable)
 
 
-def _search(
-    within: str | None, precision: str, replications: int, *, unit: str = ""
-) -> dict[str, Any]:
-    """What all searches take; a range without a unit is one of whole numbers."""
-    limits: dict[str, Any] = {}
-    if within is not None:
-        given = range_of("--within", within, unit=unit, whole=not unit)
-        kind = float if unit else int
-        limits["within"] = kind(given.low), kind(given.high)
-    return {
-        **limits,
-        "precision": share("--precision", precision),
-        "replications": replications,
-    }
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+for _question in QUESTIONS:
+    _add(plan, _question)

@@ -13,6 +13,7 @@ from simpy.events import Event
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.deployment import Deployment
+from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
 from simrep.errors import ScenarioError
 from simrep.kernel.chronicle import MessageText
@@ -160,6 +161,11 @@ class Model(ABC):
     @staticmethod
     def deployments() -> Sequence[Deployment]:
         """How it is deployed in several regions, for ``plan product``; by default not at all."""
+        return ()
+
+    @staticmethod
+    def questions() -> Sequence[Question]:
+        """What ``simrep.plan`` answers for it alone."""
         return ()
 
     @staticmethod

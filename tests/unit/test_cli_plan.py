@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from simrep.cli import app
-from simrep.whatif.plan.ask import QUESTIONS
+from simrep.models.galera.questions import QUESTIONS as OF_GALERA
+from simrep.whatif.plan.catalogue import QUESTIONS
 from tests.small_streaming import SCENARIO as STREAMING
 from tests.whatif_scenarios import TOML
 
@@ -27,22 +28,24 @@ def called(*arguments):
 def test_the_help_names_every_question(file):
     done = called("--help")
     assert done.exit_code == 0
-    for question in QUESTIONS:
-        assert question in done.stdout
-        assert called(file, question, "--help").exit_code == 0
+    for question in (*QUESTIONS, *OF_GALERA):
+        assert question.name in done.stdout
+        asked = called(file, question.name, "--help")
+        assert asked.exit_code == 0
+        assert question.help.partition("\n")[0] in asked.stdout
+        assert called(question.name, "--help").stdout == asked.stdout.replace(
+            str(file), "SCENARIO.toml"
+        )
 
 
 def test_the_reference_names_every_option(file):
     page = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
     sections = page.read_text(encoding="utf-8").split("\n## ")
-    here = ("simrep plan", "simrep fragment-size")
-    text = "".join(one for one in sections if one.startswith(here))
-    for question in QUESTIONS:
-        done = CliRunner().invoke(
-            app, ["plan", str(file), question, "--help"], env={"COLUMNS": "200"}
-        )
+    (text,) = [one for one in sections if one.startswith("simrep plan")]
+    for question in (*QUESTIONS, *OF_GALERA):
+        done = CliRunner().invoke(app, ["plan", question.name, "--help"], env={"COLUMNS": "200"})
         for option in set(re.findall(r"--[a-z]+(?:-[a-z]+)*", done.output)) - {"--help"}:
-            assert option in text, f"{question} {option}"
+            assert option in text, f"{question.name} {option}"
 
 
 def test_a_search_prints_its_answer(file, tmp_path):

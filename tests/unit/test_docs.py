@@ -318,7 +318,7 @@ _RIG = ("measure", "status", "write", "verify", "list", "check", "relay", "base"
 def test_the_command_reference_names_every_command_and_option():
     text = PAGES["docs/reference/command-line.md"]
     commands = ["run", "sweep", "compare", "sensitivity", "explain", "reproduce", "validate"]
-    commands += ["models", "from-server", "calibrate", "fragment-size", "schema"]
+    commands += ["models", "from-server", "calibrate", "schema"]
     commands += [f"rig {name}" for name in _RIG]
     for command in commands:
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})

@@ -183,7 +183,7 @@ settle_s = 0.5
 
 def test_the_command_prints_what_was_found(tmp_path):
     figure = tmp_path / "sizes.svg"
-    command = ["fragment-size", str(as_toml(tmp_path)), "--sizes", "100K,1M"]
+    command = ["plan", str(as_toml(tmp_path)), "fragment", "--sizes", "100K,1M"]
     command += ["--longest-stall", "40ms", "--least-payload", "70%", "--plot", str(figure)]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
@@ -199,6 +199,13 @@ def test_the_command_prints_what_was_found(tmp_path):
     }  # fmt: skip
     assert content["scenario"]["workload"]["rate_tps"] == 300
     assert content["without"]["fragments"] == 0
+    assert content["question"] == "The largest fragment of 'large' that is safe"
+    former = CliRunner().invoke(
+        app, ["fragment-size", "--sizes", "100K,1M", command[1], *command[5:-2], "--json",
+              "--set", "workload.rate_tps=300"],
+    )  # fmt: skip
+    assert former.stdout == done.stdout
+    assert "is 'simrep plan FILE fragment' now" in former.stderr
 
 
 @pytest.mark.parametrize(
@@ -207,6 +214,6 @@ def test_the_command_prints_what_was_found(tmp_path):
      ("--least-payload", "lots"), ("--unit", "row"), ("--plot", "sizes.gif")],
 )  # fmt: skip
 def test_the_command_refuses_what_it_does_not_understand(tmp_path, option, value):
-    done = CliRunner().invoke(app, ["fragment-size", str(as_toml(tmp_path)), option, value])
+    done = CliRunner().invoke(app, ["plan", str(as_toml(tmp_path)), "fragment", option, value])
     assert done.exit_code == 2
     assert option.strip("-") in done.stderr

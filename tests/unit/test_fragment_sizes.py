@@ -10,7 +10,7 @@ import pytest
 import simrep
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
 from simrep.models.galera.questions.fragment_size_result import FragmentSizes, size_text
-from simrep.models.galera.questions.fragment_sizes import _Sample
+from simrep.models.galera.questions.fragment_sizes import _Sample, fragment_sizes
 
 ROWS, ROW_BYTES, RATE = 20_000, 100, 400
 STALL_S = 0.04
@@ -49,7 +49,7 @@ def scenario(**changes: Any) -> dict[str, Any]:
 def sizes(*wanted: int, **how: Any) -> FragmentSizes:
     content = how.pop("content", None) or scenario()
     how = {"longest_stall_s": STALL_S, **how}
-    return simrep.fragment_sizes(content, sizes=wanted or None, **how)
+    return fragment_sizes(content, sizes=wanted or None, **how)
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +227,7 @@ def test_a_transaction_too_large_for_one_writeset_can_be_streamed():
          "workload.scheduled", "no scheduled transaction"),
         (scenario(cluster={"model": "semisync", "version": "mysql-8.4"},
                   large={"session": {"wsrep_trx_fragment_size": 1}}), {},
-         "cluster.model", "Galera 4 has it"),
+         "question", "model 'galera' has"),
         (scenario(), {"unit": "row"}, "unit", "did you mean 'rows'?"),
         (scenario(), {"sizes": [99]}, "sizes", "a row has 100 bytes"),
         (scenario(), {"sizes": [0], "unit": "rows"}, "sizes", "less than one row"),
@@ -248,7 +248,7 @@ def test_a_transaction_too_large_for_one_writeset_can_be_streamed():
 )  # fmt: skip
 def test_what_cannot_be_compared_is_refused(content, how, path, text):
     with pytest.raises(ScenarioError) as caught:
-        simrep.fragment_sizes(content, **how)
+        simrep.plan(content, "fragment", **how)
     assert caught.value.path == path
     assert text in str(caught.value)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 
 import pytest
+from typer.testing import CliRunner
 
 import simrep
+from simrep.cli import app
 from simrep.contract.card import model_card, package_of
 from simrep.contract.model import Leader, Model, SessionTable
 from simrep.contract.registry import find_model, models_that
@@ -262,3 +265,18 @@ def test_a_model_of_ones_own_is_a_candidate_when_it_tells(monkeypatch):
     assert not left_out
     _, left_out = candidates(given, regions, regions[:2], round_trips(regions, None))
     assert "Acme: takes writes in one region only." in left_out
+
+
+# ----------------------------------------------------------- questions of its own --
+
+
+def test_a_model_of_ones_own_answers_its_own_questions(monkeypatch, tmp_path):
+    install(monkeypatch, follower=f"{HOME}:Follower")
+    file = tmp_path / "own.toml"
+    file.write_text('cluster.model = "follower"\nworkload.queries = 20\n')
+    assert "lag" in CliRunner().invoke(app, ["plan", "--help"]).stdout
+    assert "--longest" in CliRunner().invoke(app, ["plan", "lag", "--help"]).stdout
+    done = CliRunner().invoke(app, ["plan", str(file), "lag", "--longest", "100ms", "--json"])
+    assert json.loads(done.stdout)["value"] == 1
+    with pytest.raises(ScenarioError, match=r"'galera' has no answer to 'lag' \(model 'follower'"):
+        simrep.plan(scenario("galera"), "lag", longest_s=1.0)

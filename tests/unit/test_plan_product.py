@@ -85,7 +85,7 @@ def test_options_and_version_are_kept_for_the_product_of_the_scenario_alone():
         if one.product == "Galera":
             assert one.scenario.cluster.version == "mariadb-11.8"
             assert options["evs.send_window"] == 32
-            assert options["wsrep_applier_threads"] == 7
+            assert options["wsrep_slave_threads"] == 7
         else:
             assert one.scenario.cluster.version is None
             assert options["replica_parallel_workers"] == 7

@@ -4,6 +4,7 @@ import pytest
 
 import simrep
 from simrep.errors import ScenarioError, SimrepError
+from simrep.models.galera.questions.fragment_sizes import fragment_sizes
 from simrep.models.galera.questions.gcache import gcache_bytes
 from simrep.runs.sustain import CLIENTS
 from tests.server_runs import scenario
@@ -153,7 +154,7 @@ def test_no_more_than_a_million_writesets_are_set_aside():
 
 
 def test_only_galera_has_a_gcache():
-    with pytest.raises(ScenarioError, match="has no gcache"):
+    with pytest.raises(ScenarioError, match=r"no answer to 'gcache' .model 'galera' has"):
         simrep.plan(replicated(), "gcache", outage_s=60.0, replications=2)
 
 
@@ -187,7 +188,7 @@ def test_the_largest_fragment_is_the_largest_recommended():
     sizes = (10_000, 100_000, 1_000_000)
     same = {"sizes": sizes, "longest_stall_s": 0.1, "largest_slowdown": 3.0, "least_payload": 0.2}
     found = simrep.plan(simrep.load(STREAMING), "fragment", **same)
-    all_sizes = simrep.fragment_sizes(simrep.load(STREAMING), **same)
+    all_sizes = fragment_sizes(simrep.load(STREAMING), **same)
     assert found.sizes.to_dict() == all_sizes.to_dict()
     largest = all_sizes.recommended[-1].size if all_sizes.recommended else None
     assert found.value == largest

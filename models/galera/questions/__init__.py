@@ -1,1 +1,59 @@
 """Questions that only Galera answers: the size of fragments and of the gcache."""
+
+from __future__ import annotations
+
+from simrep.contract.question import Option, Question
+from simrep.whatif.plan.catalogue import repeated, scheduled
+
+__all__ = ["QUESTIONS"]
+
+QUESTIONS = (
+    Question(
+        "fragment",
+        f"{__name__}.fragment:largest_fragment",
+        "The largest fragment of streaming replication that is safe.\n\n"
+        "Example: simrep plan cluster.toml fragment --longest-stall 500ms",
+        (
+            Option(
+                "sizes",
+                "Fragment sizes, such as 10K,100K,1M (K is 1000, Ki is 1024). Default: a grid "
+                "from one row to all of it.",
+                "sizes",
+            ),
+            Option("unit", "bytes, rows or statements. Default: as in the scenario, or bytes."),
+            *scheduled(),
+            Option(
+                "largest_slowdown",
+                "How much longer the transaction may take.",
+                "number",
+                1.5,
+                metavar="FACTOR",
+            ),
+            Option(
+                "least_payload",
+                "Throughput that the payload has to keep.",
+                "share",
+                "80%",
+                metavar="SHARE",
+            ),
+            repeated(None, least=1),
+        ),
+    ),
+    Question(
+        "gcache",
+        f"{__name__}.gcache:gcache_size",
+        "The gcache.size for an incremental transfer after an outage (Galera).\n\n"
+        "Example: simrep plan cluster.toml gcache --outage 4h",
+        (
+            Option(
+                "outage_s",
+                "How long a node is away: 30min, 4h, 2d.",
+                "time",
+                metavar="TIME",
+                required=True,
+                flag="outage",
+            ),
+            repeated(10),
+        ),
+    ),
+)

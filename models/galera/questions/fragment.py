@@ -30,6 +30,15 @@ class LargestFragment(Answer):
 
     sizes: FragmentSizes
 
+    @property
+    def drawable(self) -> bool:
+        """Whether a size was simulated before it was interrupted."""
+        return bool(self.sizes.sizes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer, and all that was simulated."""
+        return {**self.sizes.to_dict(), **super(LargestFragment, self).to_dict()}
+
     def _rows(self) -> list[dict[str, Any]]:
         """A row per size."""
         return self.sizes._rows()

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from simrep.contract.registry import find_model
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, nearest
 from simrep.models.galera.questions.fragment_size_result import Criteria, size_text
-from simrep.scenario import Scenario, with_values
-from simrep.scenario.problems import spellings
 from simrep.scenario.workload import ScheduledTable
 
 __all__ = [
     "FRAGMENT_SIZE",
     "FRAGMENT_UNIT",
-    "check_model",
     "checked",
     "criteria_of",
     "grid_of",
-    "position_of",
     "unit_of",
-    "until_it_has_ended",
     "whole_of",
 ]
 
@@ -30,15 +24,10 @@ FRAGMENT_UNIT = "wsrep_trx_fragment_unit"
 FRAGMENT_SIZE = "wsrep_trx_fragment_size"
 _UNITS = ("bytes", "rows", "statements")
 _LARGEST = 2**31 - 1  # of wsrep_trx_fragment_size
-_INTERVALS = 5  # of the time series, in the longest stall that is allowed
 
 
 def criteria_of(longest_stall_s: float, largest_slowdown: float, least_payload: float) -> Criteria:
     """The criteria, if they can be met."""
-    if not 0.0 < longest_stall_s < inf:
-        raise ScenarioError(
-            "longest_stall_s", f"must be above 0 s and finite, given {longest_stall_s}"
-        )
     if not 1.0 <= largest_slowdown < inf:
         raise ScenarioError(
             "largest_slowdown", f"must be at least 1 and finite, given {largest_slowdown}"
@@ -46,74 +35,6 @@ def criteria_of(longest_stall_s: float, largest_slowdown: float, least_payload: 
     if not 0.0 <= least_payload <= 1.0:
         raise ScenarioError("least_payload", f"must be from 0 to 1, given {least_payload}")
     return Criteria(longest_stall_s, largest_slowdown, least_payload)
-
-
-def check_model(scenario: Scenario) -> None:
-    """Refuse a model whose sessions have no fragment size."""
-    model = find_model(scenario.cluster.model)
-    session = model.Session
-    if session is None or not any(
-        FRAGMENT_SIZE in spellings(name, field) for name, field in session.model_fields.items()
-    ):
-        raise ScenarioError(
-            "cluster.model",
-            f"model {model.name!r} has no streaming replication",
-            'Galera 4 has it: cluster.model = "galera"',
-        )
-
-
-def position_of(scenario: Scenario, name: str | None) -> int:
-    """Which of the scheduled transactions is meant."""
-    names = [one.name for one in scenario.workload.scheduled]
-    if not names:
-        raise ScenarioError(
-            "workload.scheduled", "there is no scheduled transaction", "add [[workload.scheduled]]"
-        )
-    if name is None and len(names) > 1:
-        raise ScenarioError(
-            "transaction", "say which one, there are several", f"valid: {', '.join(names)}"
-        )
-    if name is not None and name not in names:
-        raise ScenarioError("transaction", f"none is called {name!r}", nearest(name, names))
-    position = 0 if name is None else names.index(name)
-    if not scenario.workload.scheduled[position].statements:
-        raise ScenarioError(
-            f"workload.scheduled.{position}.statements", "it writes nothing that could be streamed"
-        )
-    return position
-
-
-def until_it_has_ended(
-    scenario: Scenario, table: ScheduledTable, criteria: Criteria, position: int
-) -> Scenario:
-    """The scenario, run until a while after the transaction, in intervals that show a stall."""
-    run, workload = scenario.run, scenario.workload
-    if workload.fixed:
-        raise ScenarioError(
-            "workload.queries",
-            "the payload has to go on for as long as the large transaction takes",
-            "remove queries and transactions_per_client, and set run.duration_s or run.settle_s",
-        )
-    interval_s = criteria.longest_stall_s / _INTERVALS
-    if table.at_s < run.warmup_s + interval_s:
-        raise ScenarioError(
-            f"workload.scheduled.{position}.at_s",
-            f"leaves no payload before it to compare with, given {table.at_s:g}",
-            f"let it begin some seconds after run.warmup_s = {run.warmup_s:g}",
-        )
-    settle_s = _INTERVALS * criteria.longest_stall_s if run.settle_s is None else run.settle_s
-    return with_values(
-        scenario,
-        {
-            "run.duration_s": None,
-            "run.settle_s": settle_s,
-            "run.interval_s": interval_s,
-            "run.log": False,
-            # Without a duration, a preset would bring its own number of transactions back.
-            "workload.queries": None,
-            "workload.transactions_per_client": None,
-        },
-    )
 
 
 def unit_of(setup: Setup, table: ScheduledTable, unit: str | None) -> str:

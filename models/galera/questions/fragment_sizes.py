@@ -27,19 +27,17 @@ from simrep.models.galera.questions.fragment_size_result import (
 from simrep.models.galera.questions.fragment_size_scenario import (
     FRAGMENT_SIZE,
     FRAGMENT_UNIT,
-    check_model,
     checked,
     criteria_of,
     grid_of,
-    position_of,
     unit_of,
-    until_it_has_ended,
     whole_of,
 )
 from simrep.runs.executor import in_groups
 from simrep.runs.replication import simulate
 from simrep.scenario import Scenario, load, with_values
 from simrep.scenario.workload import ScheduledTable
+from simrep.whatif.plan.transaction import scheduled_position, until_it_has_ended
 
 __all__ = ["fragment_sizes"]
 
@@ -126,14 +124,13 @@ def fragment_sizes(
     """
     loaded = load(scenario)
     criteria = criteria_of(longest_stall_s, largest_slowdown, least_payload)
-    position = position_of(loaded, transaction)
-    check_model(loaded)
+    position = scheduled_position(loaded, transaction)
     table = loaded.workload.scheduled[position]
     seed = loaded.run.seed if seed is None else seed
     replications = loaded.run.replications if replications is None else replications
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
-    base = until_it_has_ended(loaded, table, criteria, position)
+    base = until_it_has_ended(loaded, position, longest_stall_s)
     unit = unit_of(setup_of(base), table, unit)
     whole = whole_of(table, unit)
     least = max(1, table.row_bytes) if unit == "bytes" else 1

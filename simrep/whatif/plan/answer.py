@@ -55,6 +55,11 @@ class Answer(Report):
     scenario: Mapping[str, Any]
     versions: Mapping[str, str]
 
+    @property
+    def drawable(self) -> bool:
+        """Whether there is anything to draw."""
+        return True
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""
         return {

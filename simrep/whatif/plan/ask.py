@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from simrep.contract.model import Model
+from simrep.contract.question import Question
+from simrep.contract.registry import find_model, usable_models
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario import Scenario, load
 from simrep.whatif.plan.answer import Answer
+from simrep.whatif.plan.catalogue import QUESTIONS
 
-__all__ = ["QUESTIONS", "plan"]
-
-QUESTIONS: Mapping[str, str] = {
-    "rtt": "questions.largest_rtt",
-    "clients": "questions.fewest_clients",
-    "appliers": "questions.fewest_appliers",
-    "transaction": "transaction.largest_transaction",
-    "fragment": "fragment.largest_fragment",
-    "gcache": "gcache.gcache_size",
-    "rate": "rate.highest_rate",
-    "product": "product.rank_products",
-}
-"""Where the answer to each question comes from, below this package."""
+__all__ = ["plan"]
 
 
 def plan(
@@ -36,8 +27,8 @@ def plan(
     scenario : str, Path, mapping or Scenario
         What :func:`simrep.run` takes.
     question : str
-        One of ``rtt``, ``clients``, ``appliers``, ``transaction``, ``fragment``, ``gcache``,
-        ``rate``, ``product``.
+        One of ``rtt``, ``clients``, ``appliers``, ``transaction``, ``rate``, ``product``, or one
+        that the model of the scenario answers (``Model.questions``).
     **options
         Those of the question:
 
@@ -45,14 +36,12 @@ def plan(
         - ``clients``: ``objective``, ``within``;
         - ``appliers``: ``tps``, ``within``;
         - ``transaction``: ``transaction``, ``longest_stall_s``, ``within`` (rows);
-        - ``fragment``: those of :func:`simrep.fragment_sizes`;
-        - ``gcache``: ``outage_s``;
         - ``rate``: none of its own;
         - ``product``: ``regions``, ``writes``, ``objective``, ``rtts``, ``zone_rtt_ms``.
 
-        Of all: ``seed``, ``replications`` (of searches: the most at one value), ``executor``,
-        ``progress``; of all but ``fragment``: ``confidence``; of searches and ``rate``:
-        ``precision``, the ratio of neighbouring values, minus one.
+        Of all: ``seed``, ``replications`` (of searches: the most at one value), ``confidence``,
+        ``executor``, ``progress``; of searches and ``rate``: ``precision``, the ratio of
+        neighbouring values, minus one.
 
     Returns
     -------
@@ -71,9 +60,22 @@ def plan(
     >>> 10 < answer.value < 50
     True
     """
-    if question not in QUESTIONS:
-        raise ScenarioError("question", f"no question {question!r}", nearest(question, QUESTIONS))
-    file, _, function = QUESTIONS[question].partition(".")
-    home = import_module(f"simrep.whatif.plan.{file}")
-    answer: Answer = getattr(home, function)(load(scenario), **options)
+    loaded = load(scenario)
+    asked = _question(question, find_model(loaded.cluster.model))
+    answer: Answer = asked.ask(loaded, **options)
     return answer
+
+
+def _question(name: str, model: type[Model]) -> Question:
+    """What is asked of a model."""
+    answered = {one.name: one for one in (*QUESTIONS, *model.questions())}
+    if name in answered:
+        return answered[name]
+    others = {one.name: other for other in usable_models() for one in other.questions()}
+    if name in others:
+        raise ScenarioError(
+            "question",
+            f"model {model.name!r} has no answer to {name!r}",
+            f"model {others[name].name!r} has",
+        )
+    raise ScenarioError("question", f"no question {name!r}", nearest(name, [*answered, *others]))

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from math import nan
+from math import inf, nan
 from typing import Unpack
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ScenarioError, SimrepError
+from simrep.errors import ScenarioError, SimrepError, nearest
 from simrep.measure.range import Range
-from simrep.models.galera.questions.fragment_size_scenario import (
-    criteria_of,
-    position_of,
-    until_it_has_ended,
-)
 from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.result import Result
-from simrep.scenario import Scenario, with_value
+from simrep.scenario import Scenario, with_value, with_values
 from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.threshold import SearchOptions, Threshold, Varied, threshold
 
-__all__ = ["largest_transaction"]
+__all__ = ["largest_transaction", "scheduled_position", "until_it_has_ended"]
 
+_INTERVALS = 5  # of the time series, in the longest stall that is allowed
 _ROUNDING = 1e-9  # a stall of five intervals of 0.2 s is not longer than 1 s
 
 
@@ -53,9 +49,9 @@ def largest_transaction(
     **options
         See :func:`simrep.plan`.
     """
-    position = position_of(scenario, transaction)
+    position = scheduled_position(scenario, transaction)
     table = scenario.workload.scheduled[position]
-    base = until_it_has_ended(scenario, table, criteria_of(longest_stall_s, 1.0, 0.0), position)
+    base = until_it_has_ended(scenario, position, longest_stall_s)
     most = 10 * table.rows if table.keys.distribution == "fresh" else table.keys.rows
     low, high = within or (max(1, table.rows // 1000), min(10 * table.rows, most))
     if high > most and table.keys.distribution != "fresh":
@@ -94,3 +90,60 @@ def _stall(result: Result, name: str) -> tuple[float]:
             f"nothing commits before {name!r} begins: there is nobody that it could stall"
         )
     return (nan if record.error else record.stall_s,)
+
+
+def scheduled_position(scenario: Scenario, name: str | None) -> int:
+    """Which of the scheduled transactions is meant."""
+    names = [one.name for one in scenario.workload.scheduled]
+    if not names:
+        raise ScenarioError(
+            "workload.scheduled", "there is no scheduled transaction", "add [[workload.scheduled]]"
+        )
+    if name is None and len(names) > 1:
+        raise ScenarioError(
+            "transaction", "say which one, there are several", f"valid: {', '.join(names)}"
+        )
+    if name is not None and name not in names:
+        raise ScenarioError("transaction", f"none is called {name!r}", nearest(name, names))
+    position = 0 if name is None else names.index(name)
+    if not scenario.workload.scheduled[position].statements:
+        raise ScenarioError(
+            f"workload.scheduled.{position}.statements", "it writes nothing that could be streamed"
+        )
+    return position
+
+
+def until_it_has_ended(scenario: Scenario, position: int, longest_stall_s: float) -> Scenario:
+    """The scenario, run until a while after the transaction, in intervals that show a stall."""
+    if not 0.0 < longest_stall_s < inf:
+        raise ScenarioError(
+            "longest_stall_s", f"must be above 0 s and finite, given {longest_stall_s}"
+        )
+    table = scenario.workload.scheduled[position]
+    run, workload = scenario.run, scenario.workload
+    if workload.fixed:
+        raise ScenarioError(
+            "workload.queries",
+            "the payload has to go on for as long as the large transaction takes",
+            "remove queries and transactions_per_client, and set run.duration_s or run.settle_s",
+        )
+    interval_s = longest_stall_s / _INTERVALS
+    if table.at_s < run.warmup_s + interval_s:
+        raise ScenarioError(
+            f"workload.scheduled.{position}.at_s",
+            f"leaves no payload before it to compare with, given {table.at_s:g}",
+            f"let it begin some seconds after run.warmup_s = {run.warmup_s:g}",
+        )
+    settle_s = _INTERVALS * longest_stall_s if run.settle_s is None else run.settle_s
+    return with_values(
+        scenario,
+        {
+            "run.duration_s": None,
+            "run.settle_s": settle_s,
+            "run.interval_s": interval_s,
+            "run.log": False,
+            # Without a duration, a preset would bring its own number of transactions back.
+            "workload.queries": None,
+            "workload.transactions_per_client": None,
+        },
+    )

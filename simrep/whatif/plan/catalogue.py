@@ -1,0 +1,143 @@
+"""The questions that every model answers, and what several questions ask."""
+
+from __future__ import annotations
+
+from simrep.contract.question import Option, Question
+
+__all__ = ["QUESTIONS", "repeated", "scheduled"]
+
+_OBJECTIVE = Option(
+    "objective",
+    "What has to be met: tps>=500,p99<=250ms (tps, mean, p50, p95, p99, max, stall, or the path "
+    "of a figure).",
+    metavar="CONDITIONS",
+    required=True,
+)
+_PRECISION = Option(
+    "precision", "How close the answer is encircled.", "share", "5%", metavar="SHARE"
+)
+
+
+def _search(unit: str = "") -> tuple[Option, ...]:
+    """What all searches ask."""
+    return (
+        Option("within", "Range of the search: 1..100.", "range", metavar="LOW..HIGH", unit=unit),
+        _PRECISION,
+        Option(
+            "replications",
+            "The most that one value is simulated with.",
+            "count",
+            24,
+            least=4,
+        ),
+    )
+
+
+def repeated(default: int | None, least: int = 2) -> Option:
+    """How often a question simulates what it asks about."""
+    return Option(
+        "replications", "Repetitions with other random numbers.", "count", default, least=least
+    )
+
+
+def scheduled() -> tuple[Option, ...]:
+    """What questions about a large transaction ask."""
+    return (
+        Option("transaction", "Which one, if several are scheduled.", metavar="NAME"),
+        Option(
+            "longest_stall_s",
+            "How long the payload may stand still.",
+            "time",
+            "1s",
+            metavar="TIME",
+            flag="longest-stall",
+        ),
+    )
+
+
+_RTT_WITHIN, *_RTT_SEARCH = _search("ms")
+
+QUESTIONS = (
+    Question(
+        "rtt",
+        "simrep.whatif.plan.questions:largest_rtt",
+        "The largest round trip at which an objective is met.\n\n"
+        "Example: simrep plan cluster.toml rtt --objective 'p99<=250ms'",
+        (
+            _OBJECTIVE,
+            _RTT_WITHIN,
+            Option(
+                "path",
+                "The delay to vary, where there are several.",
+                default="network.rtt_ms",
+                metavar="PATH",
+            ),
+            *_RTT_SEARCH,
+        ),
+    ),
+    Question(
+        "clients",
+        "simrep.whatif.plan.questions:fewest_clients",
+        "The fewest clients with which an objective is met.\n\n"
+        "Example: simrep plan cluster.toml clients --objective 'tps>=500,p99<=250ms'",
+        (_OBJECTIVE, *_search()),
+    ),
+    Question(
+        "appliers",
+        "simrep.whatif.plan.questions:fewest_appliers",
+        "The fewest appliers with which a rate is kept up in the long run.\n\n"
+        "Example: simrep plan cluster.toml appliers --tps 2000",
+        (
+            Option("tps", "Transactions per second to keep up.", "number", required=True),
+            *_search(),
+        ),
+    ),
+    Question(
+        "transaction",
+        "simrep.whatif.plan.transaction:largest_transaction",
+        "The largest scheduled transaction that stalls nobody for too long.\n\n"
+        "Example: simrep plan cluster.toml transaction --longest-stall 2s",
+        (*scheduled(), *_search()),
+    ),
+    Question(
+        "rate",
+        "simrep.whatif.plan.rate:highest_rate",
+        "The highest rate at which flow control never begins.\n\n"
+        "Example: simrep plan cluster.toml rate --jobs 2",
+        (_PRECISION, repeated(5)),
+    ),
+    Question(
+        "product",
+        "simrep.whatif.plan.product:rank_products",
+        "Which product and layout meets an objective at given regions, ranked.\n\n"
+        "Example: simrep plan cluster.toml product --regions us-east-1,us-west-2,eu-west-1\n"
+        "--writes us-east-1 --objective 'tps>=500,p99<=250ms'",
+        (
+            Option(
+                "regions",
+                "Where servers stand: us-east-1,us-west-2,eu-west-1.",
+                "names",
+                metavar="LIST",
+                required=True,
+            ),
+            Option("writes", "Where clients write.", "names", metavar="LIST", required=True),
+            _OBJECTIVE,
+            Option(
+                "rtts",
+                "Round trips of your own, in columns from, to and rtt_ms.",
+                "file",
+                metavar="FILE.csv",
+            ),
+            Option(
+                "zone_rtt_ms",
+                "Round trip within a region: 1 or 500us.",
+                "time",
+                "1ms",
+                metavar="TIME",
+                unit="ms",
+            ),
+            repeated(8),
+        ),
+    ),
+)
+"""In the order of the help."""
