@@ -152,9 +152,8 @@ class GaleraOptions(BaseModel):
         description="3: all commit in order; 2: those of local clients need not; 1, 0: none need "
         "(unsafe)",
     )
-    lock_wait_timeout_s: int = Field(
+    innodb_lock_wait_timeout: int = Field(
         50,
-        alias="innodb_lock_wait_timeout",
         ge=1,
         le=1073741824,
         description="seconds after which a wait for a row lock fails",

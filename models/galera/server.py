@@ -72,7 +72,7 @@ class GaleraServer:
             streaming=self._streams.of,
             streams_all=options.fragment_size > 0,
             refuse=partial(_refuse, options.max_ws_rows) if options.max_ws_rows else None,
-            lock_wait_timeout_s=options.lock_wait_timeout_s,
+            lock_wait_timeout_s=options.innodb_lock_wait_timeout,
             retries=options.retry_autocommit,
         )
 

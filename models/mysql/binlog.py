@@ -232,7 +232,7 @@ class GroupCommit(_Pipeline):
 
     def _written(self, group: Group) -> None:
         self._hooks.after_flush(group)
-        if self._binlog.sync_binlog != 1:
+        if self._binlog.sync_period != 1:
             self._hooks.readable(group)
         self.sync_stage.join(*group)
         self.flush_stage.leave()
@@ -242,7 +242,7 @@ class GroupCommit(_Pipeline):
 
     def _synced(self, group: Group) -> None:
         mark(group, Lap.FLUSH)
-        if self._binlog.sync_binlog == 1:
+        if self._binlog.sync_period == 1:
             self._hooks.readable(group)
         if self._ordered:
             self.commit_stage.join(*group)

@@ -185,7 +185,7 @@ class MysqlServer:
         self._binlog = Binlog(
             host,
             self.disk,
-            sync_binlog=options.sync_binlog,
+            sync_period=options.sync_binlog,
             write_s=costs.binlog_write_us * _US,
             switch_s=self.switch_s,
             bytes_per_s=1e9 / costs.binlog_byte_ns if costs.binlog_byte_ns else float("inf"),

@@ -179,7 +179,7 @@ class Binlog:
     host : Host
         Whose cores do the work of writing.
     disk : Disk
-    sync_binlog : int
+    sync_period : int
         fsync every so many groups (``sync_binlog``); 0 leaves it to the operating system.
     write_s : float
         Work per transaction to append its cache to the file, in seconds, with warm caches: of a
@@ -200,13 +200,13 @@ class Binlog:
         host: Host,
         disk: Disk,
         *,
-        sync_binlog: int = 1,
+        sync_period: int = 1,
         write_s: float = 0.0,
         switch_s: float = 0.0,
         bytes_per_s: float = float("inf"),
     ) -> None:
-        if sync_binlog < 0:
-            raise ValueError(f"sync_binlog must not be negative, given {sync_binlog}")
+        if sync_period < 0:
+            raise ValueError(f"sync_period must not be negative, given {sync_period}")
         self._host = host
         self._disk = disk
         self._writing = host.routine(write_s)
@@ -214,7 +214,7 @@ class Binlog:
         self._per_byte = 1.0 / bytes_per_s
         self._unsynced_groups = 0
         self._unsynced_bytes = 0
-        self.sync_binlog = sync_binlog
+        self.sync_period = sync_period
         self.bytes = 0
         self.syncs = 0
 
@@ -228,13 +228,13 @@ class Binlog:
     @property
     def sync_due(self) -> bool:
         """Whether the next group completes a period of ``sync_binlog`` (always, if that is 0)."""
-        return self._unsynced_groups + 1 >= self.sync_binlog
+        return self._unsynced_groups + 1 >= self.sync_period
 
     def sync(self, call: Call, argument: Any = None) -> None:
         """Make the file durable if it is this group's turn, then ``call(argument)``."""
         due = self.sync_due
         self._unsynced_groups += 1
-        if due and self.sync_binlog:
+        if due and self.sync_period:
             self.syncs += 1
             size = self._unsynced_bytes
             self._unsynced_groups = self._unsynced_bytes = 0

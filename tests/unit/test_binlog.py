@@ -166,7 +166,7 @@ def test_56_shares_the_redo_of_prepare_where_57_closes_the_group_first() -> None
     # b arrives while a's group is in its redo fsync: in 5.7 b is led through FLUSH afterwards,
     # in 5.6 it is past its own redo fsync when FLUSH has work that takes long.
     for make, b_done in ((mysql_56, 7 * MS), (mysql_57, 8 * MS)):
-        server = Server(write_s=3 * MS, sync_binlog=0)
+        server = Server(write_s=3 * MS, sync_period=0)
         pipeline = make(server)
         server.commit(pipeline, "a").commit(pipeline, "b", at=0.5 * MS).clock.run()
         assert server.done == pytest.approx({"a": 4 * MS, "b": b_done})
@@ -176,7 +176,7 @@ def test_56_shares_the_redo_of_prepare_where_57_closes_the_group_first() -> None
 def test_sync_binlog_counts_groups(make: Make) -> None:
     syncs = {}
     for period in (0, 1, 3):
-        server = Server(sync_binlog=period)
+        server = Server(sync_period=period)
         pipeline = make(server)
         for i in range(9):
             server.commit(pipeline, i, at=i * 10 * MS)
@@ -212,7 +212,7 @@ def test_the_leader_works_on_the_cores_of_the_host() -> None:
 )
 def test_sync_delay_is_waited_before_a_sync_that_is_due(period: int, took: list[int]) -> None:
     # Without syncs it is waited all the same, as in the server.
-    server = Server(sync_binlog=period)
+    server = Server(sync_period=period)
     pipeline = mysql_57(server, sync_delay_s=5 * MS)
     for i in range(4):
         server.commit(pipeline, i, at=i * 20 * MS)
@@ -296,7 +296,7 @@ RTT = 50 * MS
     ],
 )
 def test_hooks_are_passed_in_order(make: Callable[..., Any], sync_binlog: int, points: str) -> None:
-    server = Server(sync_binlog=sync_binlog)
+    server = Server(sync_period=sync_binlog)
     hooks = Acknowledged(server.clock, RTT, wait_after_commit=True)
     server.commit(make(server, hooks=hooks), "a").clock.run()
     assert hooks.seen == [(point, ["a"]) for point in points.split()]
@@ -306,7 +306,7 @@ def test_hooks_are_passed_in_order(make: Callable[..., Any], sync_binlog: int, p
 def test_replicas_read_before_the_fsync_unless_every_group_is_synced(
     sync_binlog: int, readable: float
 ) -> None:
-    server = Server(sync_binlog=sync_binlog)
+    server = Server(sync_period=sync_binlog)
     hooks = Acknowledged(server.clock, RTT, wait_after_commit=False)
     server.commit(mysql_57(server, hooks=hooks), "a").clock.run()
     assert hooks.ack["a"] - RTT == pytest.approx(readable)
@@ -367,7 +367,7 @@ def test_prepare_commit_mutex_makes_throughput_flat_as_published() -> None:
     execute_s = 1 / 1219 - fsync_s
 
     def rate(make: Make, threads: int) -> float:
-        server = Server(redo_s=fsync_s, sync_binlog=0)
+        server = Server(redo_s=fsync_s, sync_period=0)
         pipeline = make(server)
         commits = 0
 

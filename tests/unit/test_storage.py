@@ -145,7 +145,7 @@ def test_an_fsync_of_the_binlog_transfers_what_was_written_since_the_last(
     clock: Clock, finished: Finished
 ) -> None:
     disk = Disk(clock, 1 * MS, 1e6)
-    binlog = Binlog(Host(clock, 1), disk, sync_binlog=2, write_s=0.1 * MS, bytes_per_s=1e7)
+    binlog = Binlog(Host(clock, 1), disk, sync_period=2, write_s=0.1 * MS, bytes_per_s=1e7)
     binlog.write(3, 5000, finished, "written")  # 0.3 ms and 0.5 ms
     binlog.sync(finished, "not due")
     clock.run()
@@ -167,8 +167,8 @@ def test_an_fsync_of_the_binlog_transfers_what_was_written_since_the_last(
         (lambda clock: Disk(clock, 1.0, 0.0), "bytes_per_s must be positive, given 0.0"),
         (lambda clock: RedoLog(clock, Disk(clock, 1.0), flush_at_commit=3), "0, 1 or 2, given 3"),
         (
-            lambda clock: Binlog(Host(clock, 1), Disk(clock, 1.0), sync_binlog=-1),
-            "sync_binlog must not be negative, given -1",
+            lambda clock: Binlog(Host(clock, 1), Disk(clock, 1.0), sync_period=-1),
+            "sync_period must not be negative, given -1",
         ),
         (lambda clock: Stage(clock, print, largest=0), "largest must be at least 1, given 0"),
     ],
