@@ -42,7 +42,6 @@ from simrep.contract.deployment import Deployment
 from simrep.contract.model import Setup
 from simrep.contract.recognition import Recognition
 from simrep.contract.watching import parts_of
-from simrep.models.mysql.server import Parts
 from simrep.models.mysql.watch import WatchedParts
 
 from .options import AsynchronousCosts, AsynchronousOptions
@@ -74,7 +73,7 @@ class Asynchronous(SourceAndReplicas):
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts
     ) -> None:
         source = BinlogSource(cluster, SOURCE, options, costs)
-        super().__init__(parts_of(cluster, Parts, WatchedParts), options, costs, source)
+        super().__init__(parts_of(cluster, WatchedParts), options, costs, source)
         for server in self.servers[1:]:
             replica = Replica(server, options, costs)
             cluster.network.on_receive(server.index, replica.receive)

@@ -8,9 +8,10 @@ from typing import Any
 from simpy.events import Event
 
 from simrep.contract.model import Leader, Model
+from simrep.contract.watching import Parts
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
-from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, Parts
+from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
 from simrep.workload.transaction import Transaction
 
 from .options import AsynchronousCosts, AsynchronousOptions
@@ -49,9 +50,13 @@ class SourceAndReplicas(Model):
         costs: AsynchronousCosts,
         source: BinlogHooks,
     ) -> None:
-        self.servers = [parts[SOURCE].server(options, costs, log_bin=True, hooks=source)]
-        self.servers += [
-            one.server(options, costs, log_bin=options.log_replica_updates) for one in parts[1:]
+        first, *rest = parts
+        self.servers = [
+            first.make(MysqlServer, first, options, costs, log_bin=True, hooks=source),
+            *(
+                of.make(MysqlServer, of, options, costs, log_bin=options.log_replica_updates)
+                for of in rest
+            ),
         ]
         self.replicas: list[Replica] = []
 

@@ -49,6 +49,7 @@ from simrep.contract.deployment import Deployment
 from simrep.contract.model import Change, Model, Setup
 from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
+from simrep.contract.watching import parts_of
 from simrep.kernel.chronicle import MessageText
 from simrep.measure.stations import Station
 from simrep.models.galera.gcomm.view import describe_evs
@@ -56,7 +57,7 @@ from simrep.workload.transaction import Transaction
 
 from .changes import Changes
 from .group import GroupMember
-from .node import GaleraNode, Parts
+from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions, GaleraSession
 from .recognition import GaleraRecognition
 from .server import GaleraServer
@@ -92,10 +93,9 @@ class Galera(Model):
         uniform = cluster.streams.uniform("galera/keepalive")
         phase = uniform() * options.keepalive_period_s
         spread = costs.keepalive_spread_ms * 1e-3
-        self._parts = Parts if cluster.watch is None else WatchedParts
+        self._parts = parts_of(cluster, WatchedParts)
         self._members = [
-            GroupMember(self._parts(cluster, index), options, costs, phase + spread * uniform())
-            for index in range(cluster.size)
+            GroupMember(parts, options, costs, phase + spread * uniform()) for parts in self._parts
         ]
         self._stream_numbers = count()
         self._servers = [self._server(index) for index in range(cluster.size)]
@@ -165,6 +165,5 @@ class Galera(Model):
 
     def _server(self, index: int) -> GaleraServer:
         """Start the server of a node."""
-        cluster, options, costs = self._cluster, self._options, self._costs
-        parts = self._parts(cluster, index)
-        return GaleraServer(parts, self._members[index], options, costs, self._stream_numbers)
+        parts, member = self._parts[index].anew(), self._members[index]
+        return GaleraServer(parts, member, self._options, self._costs, self._stream_numbers)

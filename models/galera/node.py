@@ -7,12 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from simrep.contract import watching
+from simrep.contract.watching import Parts
 from simrep.kernel.order import OrderedGate
 from simrep.measure.moments import Moments
-from simrep.models.galera.gcomm.evs import EvsOptions
 from simrep.models.galera.gcomm.view import View
-from simrep.server.host import Host
 from simrep.server.stage import Stage
 from simrep.server.storage import Disk
 from simrep.server.thread import Thread
@@ -36,7 +34,7 @@ from .writeset import (
     is_whole,
 )
 
-__all__ = ["GaleraNode", "Parts"]
+__all__ = ["GaleraNode"]
 
 _SHORT_CERTIFICATION_S = 50e-6
 _CACHED_KEYS = 10_000  # their table takes about a megabyte, as the second-level cache of a core
@@ -45,48 +43,6 @@ _US = 1e-6
 # Of every mark on the way of a transaction: a global name is cheaper than an attribute.
 _ORDER, _CERTIFICATION = Lap.ORDER, Lap.CERTIFICATION
 _COMMIT_ORDER, _COMMIT = Lap.COMMIT_ORDER, Lap.COMMIT
-
-
-class Parts(watching.Parts):
-    """The parts of a node, from when its server is started."""
-
-    def node(self, options: GaleraOptions, costs: GaleraCosts, member: GroupMember) -> GaleraNode:
-        """The node itself."""
-        return GaleraNode(self, options, costs, member)
-
-    def sender(self, host: Host, switch_s: float, options: EvsOptions) -> Sender:
-        """Its way into the group."""
-        return Sender(self.clock, host, switch_s, options)
-
-    def flow_control(self, options: GaleraOptions, sender: Sender) -> FlowControl:
-        """Its stops and those of others."""
-        return FlowControl(options, self.cluster.size, sender.monitor, sender.control)
-
-    def certifier(self, streams: StreamAppliers) -> Certifier:
-        """Its certification."""
-        return Certifier(self.index, self.cluster.size, streams, self.cluster.trace)
-
-    def local_monitor(self) -> OrderedGate:
-        """Where writesets are certified one after the other."""
-        return OrderedGate()
-
-    def commit_monitor(self, mode: int) -> OrderedGate:
-        """Where they commit, in the mode of ``repl.commit_order``."""
-        return commit_monitor(mode)
-
-    def apply_monitor(
-        self, wake: Callable[[Ordered], object], report: Callable[[int], object]
-    ) -> ApplyMonitor:
-        """Where they wait for what they depend on."""
-        return ApplyMonitor(wake, report)
-
-    def receive_queue(self) -> deque[Ordered]:
-        """Where they wait for an applier."""
-        return deque()
-
-    def writer(self, *how: Any) -> RowWriter:
-        """What writes their rows; ``how`` as in ``RowWriter``."""
-        return RowWriter(*how)
 
 
 class GaleraNode:
@@ -135,28 +91,37 @@ class GaleraNode:
         self.evs = member.evs
         self.evs.on_deliver(self._deliver)
         self.evs.on_view(self._deliver_view)
-        self.sender = sender = parts.sender(host, self.switch_s, member.options)
+        self.sender = sender = parts.make(Sender, clock, host, self.switch_s, member.options)
         sender.connect(self.evs)
-        self.flow_control = parts.flow_control(options, sender)
+        self.flow_control = parts.make(
+            FlowControl, options, cluster.size, sender.monitor, sender.control
+        )
 
         self.streams = StreamAppliers()
-        self.writer = parts.writer(
-            host, self.locks, self.streams, costs, self._few_keys, self._applied, self._rolled_back
+        self.writer = parts.make(
+            RowWriter,
+            host,
+            self.locks,
+            self.streams,
+            costs,
+            self._few_keys,
+            self._applied,
+            self._rolled_back,
         )
-        self.certifier = parts.certifier(self.streams)
-        self._local_monitor = parts.local_monitor()
-        self._commit_monitor = parts.commit_monitor(options.commit_order)
+        self.certifier = parts.make(Certifier, index, cluster.size, self.streams, self.trace)
+        self._local_monitor = parts.make(OrderedGate)
+        self._commit_monitor = parts.make(commit_monitor, options.commit_order)
         self._early_release = not options.commit_monitor_through_flush
         self._redo = None
         if options.flush_log_at_trx_commit == 1:
             disk = Disk(clock, costs.fsync_us * _US, flusher=host.flusher, name=f"{self.name}/disk")
             self._redo = parts.redo_log(disk)
 
-        self._recv_q = parts.receive_queue()
+        self._recv_q: deque[Ordered] = parts.make(deque)
         self._appliers = self._idle_appliers = options.applier_threads
         self._appliers_started = True
-        self.apply_monitor = parts.apply_monitor(
-            self._wake_dependent, partial(sender.report_committed, index)
+        self.apply_monitor = parts.make(
+            ApplyMonitor, self._wake_dependent, partial(sender.report_committed, index)
         )
         self.views = NodeViews(
             index, cluster.size, self.certifier, self.apply_monitor, self.flow_control, self.writer

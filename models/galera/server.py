@@ -8,6 +8,7 @@ from typing import Any
 
 from simpy.events import Event
 
+from simrep.contract.watching import Parts
 from simrep.kernel.clock import Clock
 from simrep.models.galera.gcomm.view import View
 from simrep.workload.laps import Lap
@@ -15,7 +16,7 @@ from simrep.workload.transaction import Transaction
 
 from .group import GroupMember
 from .load_data import split_load_data
-from .node import Parts
+from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
 from .streaming import StreamingReplication
 from .writeset import LocalTransaction, Part, Writeset
@@ -55,7 +56,7 @@ class GaleraServer:
         costs: GaleraCosts,
         numbers: Iterator[int],
     ) -> None:
-        self.node = node = parts.node(options, costs, member)
+        self.node = node = parts.make(GaleraNode, parts, options, costs, member)
         self.synced = True
         self._primary = True
         self._clock = parts.clock

@@ -56,7 +56,7 @@ from simrep.measure.stations import Station
 from simrep.models.group_replication.xcom import describe_xcom
 from simrep.workload.transaction import Transaction
 
-from .member import LOOP_S, Parts
+from .member import LOOP_S, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .recognition import GroupRecognition
 from .watch import WatchedParts, describe_payload
@@ -99,8 +99,8 @@ class GroupReplication(Model):
         # Members start one after the other, so their loops of once a second are not in step.
         uniform = cluster.streams.uniform("group_replication/loops")
         self.members = [
-            parts.member(options, costs, LOOP_S * uniform())
-            for parts in parts_of(cluster, Parts, WatchedParts)
+            parts.make(Member, parts, options, costs, LOOP_S * uniform())
+            for parts in parts_of(cluster, WatchedParts)
         ]
 
     @staticmethod

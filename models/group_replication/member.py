@@ -7,13 +7,13 @@ from typing import Any
 
 from simpy.events import Event
 
+from simrep.contract.watching import Parts
 from simrep.kernel.trace import Trace
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
 from simrep.models.group_replication.xcom import Xcom, XcomOptions
-from simrep.models.mysql import server
 from simrep.models.mysql.channel import Channel, Committing
-from simrep.models.mysql.server import BinlogHooks, BinlogTransaction
+from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
 from simrep.network.mesh import MessageWork
 from simrep.network.total_order import TotalOrder
 from simrep.server.thread import Thread
@@ -33,7 +33,7 @@ from .messages import (
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .sending import Sending
 
-__all__ = ["LOOP_S", "PRIMARY", "Member", "Parts"]
+__all__ = ["LOOP_S", "PRIMARY", "Member"]
 
 PRIMARY = 0
 _GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
@@ -56,28 +56,6 @@ class _Commits(BinlogHooks):
     def in_engine(self, entry: Any) -> None:
         """See ``BinlogHooks.in_engine``."""
         self._member.committed(entry)
-
-
-class Parts(server.Parts):
-    """The parts of a member."""
-
-    def member(
-        self, options: GroupReplicationOptions, costs: GroupReplicationCosts, loop_at_s: float
-    ) -> Member:
-        """The member itself."""
-        return Member(self, options, costs, loop_at_s)
-
-    def consistency(self, *how: Any) -> Consistency:
-        """What transactions wait for; ``how`` as in ``Consistency``."""
-        return Consistency(self.clock, self.index, self.cluster.size, *how)
-
-    def flow_control(self, options: GroupReplicationOptions) -> FlowControl:
-        """Its quota."""
-        return FlowControl(self.clock, options)
-
-    def sending(self, *how: Any) -> Sending:
-        """The way out; ``how`` as in ``Sending``."""
-        return Sending(*how)
 
 
 class Member:
@@ -126,7 +104,9 @@ class Member:
         self._resumption = host.routine(costs.resume_us * _US)
 
         holds_up = options.waits_before or options.waits_after
-        self.server = parts.server(
+        self.server = parts.make(
+            MysqlServer,
+            parts,
             options,
             costs,
             log_bin=True,
@@ -144,8 +124,10 @@ class Member:
         single_primary = options.single_primary_mode
         self.certifier = Certifier(detects_conflicts=not single_primary)
         self.executed = Executed()
-        self.consistency = parts.consistency(self._send, self.channel.when_caught_up)
-        self.flow_control = parts.flow_control(options)
+        self.consistency = parts.make(
+            Consistency, clock, index, cluster.size, self._send, self.channel.when_caught_up
+        )
+        self.flow_control = parts.make(FlowControl, clock, options)
 
         work = MessageWork(
             host.routine(costs.send_us * _US), host.routine(costs.receive_us * _US), self._byte_s
@@ -159,7 +141,7 @@ class Member:
             XcomOptions(event_horizon=options.write_concurrency, leader=leader),
             host.routine(costs.propose_us * _US),
         )
-        self._sending = parts.sending(host, self.xcom, options, costs)
+        self._sending = parts.make(Sending, host, self.xcom, options, costs)
         order: TotalOrder = self.xcom
         order.on_deliver(self._deliver)
         self._delivered = parts.stage(

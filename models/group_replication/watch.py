@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, ClassVar
 
 from simpy.events import Event
 
-from simrep.contract.watching import named, who
+from simrep.contract.watching import Twin, named, who
 from simrep.kernel.chronicle import MessageText
 from simrep.kernel.watch import Holder
 from simrep.measure.units import amount
@@ -19,9 +19,8 @@ from simrep.workload.transaction import Transaction
 
 from .consistency import Call, Consistency
 from .flow_control import FlowControl
-from .member import Member, Parts
+from .member import Member
 from .messages import Kind, Ordered, Prepared
-from .options import GroupReplicationCosts, GroupReplicationOptions
 from .sending import Sending
 
 __all__ = ["WatchedParts", "describe_payload"]
@@ -42,39 +41,11 @@ def describe_payload(payload: Any) -> MessageText:
     return MessageText(_PAYLOADS[payload.kind])
 
 
-class WatchedParts(watch.WatchedParts, Parts):
-    """See ``Parts``."""
-
-    def member(
-        self, options: GroupReplicationOptions, costs: GroupReplicationCosts, loop_at_s: float
-    ) -> Member:
-        """See ``Parts.member``."""
-        return _WatchedMember(self, options, costs, loop_at_s)
-
-    def mesh(self, *how: Any) -> Mesh:
-        """See ``Parts.mesh``."""
-        mesh = super().mesh(*how)
-        self.order = self.order_line("total order (XCom)", mesh)
-        return mesh
-
-    def consistency(self, *how: Any) -> Consistency:
-        """See ``Parts.consistency``."""
-        return _WatchedConsistency(self, *how)
-
-    def flow_control(self, options: GroupReplicationOptions) -> FlowControl:
-        """See ``Parts.flow_control``."""
-        return _WatchedFlowControl(self, options)
-
-    def sending(self, *how: Any) -> Sending:
-        """See ``Parts.sending``."""
-        return _WatchedSending(self, *how)
-
-
-class _WatchedFlowControl(FlowControl):
+class _WatchedFlowControl(Twin, FlowControl):
     """Has a line for transactions that wait for a new period."""
 
-    def __init__(self, parts: WatchedParts, options: GroupReplicationOptions) -> None:
-        super().__init__(parts.clock, options)
+    def __init__(self, parts: WatchedParts, *args: Any) -> None:
+        super().__init__(parts, *args)
         self._names = parts.cluster.names
         self._line = parts.line("flow control quota", self._period, lap=Lap.QUEUE)
 
@@ -108,12 +79,11 @@ class _WatchedFlowControl(FlowControl):
         return found
 
 
-class _WatchedConsistency(Consistency):
+class _WatchedConsistency(Twin, Consistency):
     """Has lines for what waits for other members, or for what was before it."""
 
-    def __init__(self, parts: WatchedParts, *how: Any) -> None:
-        super().__init__(parts.clock, parts.index, parts.cluster.size, *how)
-        self._name = parts.name
+    def __init__(self, parts: WatchedParts, *args: Any) -> None:
+        super().__init__(parts, *args)
         self._names = parts.cluster.names
         self._last = -1  # the member that tells now that it has prepared something
         self._going: Any = None  # what goes on now
@@ -129,7 +99,7 @@ class _WatchedConsistency(Consistency):
         return Holder(text, ((node, one), (node, RELAY_LOG)))
 
     def _uncommitted_here(self) -> Holder:
-        return Holder("what was before it to commit", ((self._name, RELAY_LOG),))
+        return Holder("what was before it to commit", ((self._parts.name, RELAY_LOG),))
 
     def certified(self, order: int, call: Call, argument: Any) -> None:
         message, _ = argument
@@ -157,12 +127,8 @@ class _WatchedConsistency(Consistency):
         self._begins.release(transaction)
 
 
-class _WatchedSending(Sending):
+class _WatchedSending(Twin, Sending):
     """Tells what waits for its place in the order from now on."""
-
-    def __init__(self, parts: WatchedParts, *how: Any) -> None:
-        super().__init__(*how)
-        self._parts = parts
 
     def send(self, message: Any) -> None:
         if message.kind == Kind.TRANSACTION:
@@ -170,13 +136,12 @@ class _WatchedSending(Sending):
         super().send(message)
 
 
-class _WatchedMember(Member):
+class _WatchedMember(Twin, Member):
     """What its applier module finds is owed to the message that delivered it."""
 
-    def __init__(self, parts: WatchedParts, *how: Any) -> None:
-        self._parts = parts
+    def __init__(self, parts: WatchedParts, *args: Any) -> None:
         self._delivered_by: dict[int, tuple[Any, Any]] = {}  # by identity, until handled
-        super().__init__(parts, *how)
+        super().__init__(parts, *args)
 
     def _deliver(self, sender: int, message: Any) -> None:
         order, watch = self._parts.order, self._parts.watch
@@ -193,3 +158,21 @@ class _WatchedMember(Member):
         watch.owes(node, cause)
         super()._handle(messages)
         watch.owes(node, None)
+
+
+class WatchedParts(watch.WatchedParts):
+    """See ``watching.WatchedParts``."""
+
+    twins: ClassVar = {
+        **watch.WatchedParts.twins,
+        Consistency: _WatchedConsistency,
+        FlowControl: _WatchedFlowControl,
+        Member: _WatchedMember,
+        Sending: _WatchedSending,
+    }
+
+    def mesh(self, *how: Any) -> Mesh:
+        """See ``Parts.mesh``."""
+        mesh = super().mesh(*how)
+        self.order = self.order_line("total order (XCom)", mesh)
+        return mesh

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
-from simrep.models.mysql.appliers import RelayEntry
+from simrep.models.mysql.appliers import Appliers, RelayEntry
 from simrep.workload.transaction import Transaction
 
 from .options import ApplierCosts, ApplierOptions
@@ -109,7 +109,8 @@ class Channel:
         self._sync_relay_log = options.sync_relay_log
         self._unsynced_events = 0
         self._unsynced_bytes = 0
-        self._appliers = server.parts.appliers(
+        self._appliers = server.parts.make(
+            Appliers,
             host,
             self,
             workers=options.workers,

@@ -9,12 +9,10 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract import watching
+from simrep.contract.watching import Parts
 from simrep.measure.stations import Station
-from simrep.models.mysql.appliers import Appliers, ReplicaEngine
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
 from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, Group
-from simrep.server.host import Host
 from simrep.server.storage import Binlog, Disk
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
@@ -23,7 +21,7 @@ from simrep.workload.transaction import Transaction
 from .binlog_cache import FullCache
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions
 
-__all__ = ["ENVELOPE_BYTES", "BinlogHooks", "BinlogTransaction", "MysqlServer", "Parts"]
+__all__ = ["ENVELOPE_BYTES", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
 
 BeforeBegin = Callable[[Transaction], Generator[Event, Any, None]]
 BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
@@ -109,18 +107,6 @@ class BinlogHooks(CommitHooks):
         for entry in group:
             self.commits += 1
             entry.argument.seqno = self.commits
-
-
-class Parts(watching.Parts):
-    """The parts of a server."""
-
-    def server(self, options: ServerOptions, costs: ServerCosts, **how: Any) -> MysqlServer:
-        """The server itself; ``how`` as in ``MysqlServer``."""
-        return MysqlServer(self, options, costs, **how)
-
-    def appliers(self, host: Host, engine: ReplicaEngine, **how: Any) -> Appliers:
-        """What applies the changes of its source; ``how`` as in ``Appliers``."""
-        return Appliers(host, engine, **how)
 
 
 class MysqlServer:

@@ -2,57 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from simrep.contract import watching
-from simrep.contract.watching import describe, who
+from simrep.contract.watching import Twin, describe, who
 from simrep.kernel.order import OrderedGate, WatchedGate
 from simrep.kernel.watch import Holder
-from simrep.server.host import Host
 from simrep.workload.laps import Lap
 
-from .appliers import Appliers, RelayEntry, ReplicaEngine
-from .options import ServerCosts, ServerOptions
-from .server import BinlogTransaction, MysqlServer, Parts
+from .appliers import Appliers, RelayEntry
+from .server import BinlogTransaction, MysqlServer
 
 __all__ = ["RELAY_LOG", "WatchedParts"]
 
 RELAY_LOG = "relay log"
 
 
-class WatchedParts(watching.WatchedParts, Parts):
-    """See ``Parts``."""
-
-    def server(self, options: ServerOptions, costs: ServerCosts, **how: Any) -> MysqlServer:
-        """See ``Parts.server``."""
-        return _WatchedServer(self, options, costs, **how)
-
-    def appliers(self, host: Host, engine: ReplicaEngine, **how: Any) -> Appliers:
-        """See ``Parts.appliers``."""
-        return _WatchedAppliers(self, host, engine, **how)
-
-
-class _WatchedServer(MysqlServer):
-    parts: WatchedParts
-
+class _WatchedServer(Twin, MysqlServer):
     def _durable(self, entry: BinlogTransaction) -> None:
-        self.parts.watch.forget(self.name, entry.transaction)
+        self._parts.watch.forget(self.name, entry.transaction)
         super()._durable(entry)
 
 
-class _WatchedAppliers(Appliers):
+class _WatchedAppliers(Twin, Appliers):
     """Has lines for the relay log, for dependencies and for the commit order."""
 
-    def __init__(self, parts: WatchedParts, host: Host, engine: ReplicaEngine, **how: Any) -> None:
-        self._parts = parts
-        self._watch = parts.watch
-        self._node = parts.name
+    def __init__(self, parts: WatchedParts, *args: Any, **how: Any) -> None:
         self._changes: dict[int, RelayEntry] = {}  # handed over, and not committed
         self._relay_line = parts.line(
             RELAY_LOG, self._blocks_relay, behind=self.__len__, holds_up=RELAY_LOG
         )
         self._parent_line = parts.line("dependencies", lambda: self._at(self.low_water + 1))
-        super().__init__(host, engine, **how)
+        super().__init__(parts, *args, **how)
 
     def _commit_order(self) -> OrderedGate:
         line = self._parts.line(
@@ -61,18 +42,18 @@ class _WatchedAppliers(Appliers):
             who=lambda seqno: who(self._changes[seqno]),
             lap=Lap.COMMIT_ORDER,
         )
-        gate = WatchedGate(line)
+        gate: OrderedGate = WatchedGate(line)
         return gate
 
     def _at(self, seqno: int) -> Holder:
         change = self._changes.get(seqno, self._held)
-        return Holder("the coordinator") if change is None else describe(self._node, change)
+        return Holder("the coordinator") if change is None else describe(self._parts.name, change)
 
     def _blocks_relay(self) -> Holder:
         """What the coordinator waits for: what its change depends on, or a worker."""
         if self._idle > 0 or len(self._changes) == 1:
             return self._at(self.low_water + 1)
-        holders = [describe(self._node, change) for change in self._changes.values()]
+        holders = [describe(self._parts.name, change) for change in self._changes.values()]
         keys = tuple(key for holder in holders for key in holder.keys)
         return Holder(f"one of {len(holders)} busy appliers", keys)
 
@@ -91,7 +72,7 @@ class _WatchedAppliers(Appliers):
         self._relay_line.go(change)
         self._changes[change.seqno] = change
         for one in who(change):
-            self._watch.doing(self._node, one, "being applied", "applier")
+            self._parts.watch.doing(self._parts.name, one, "being applied", "applier")
         super()._hand_over(change)
 
     def _start(self, change: RelayEntry) -> None:
@@ -112,4 +93,10 @@ class _WatchedAppliers(Appliers):
         super()._committed(change)
         del self._changes[change.seqno]
         for one in who(change):
-            self._watch.forget(self._node, one)
+            self._parts.watch.forget(self._parts.name, one)
+
+
+class WatchedParts(watching.WatchedParts):
+    """See ``watching.WatchedParts``."""
+
+    twins: ClassVar = {MysqlServer: _WatchedServer, Appliers: _WatchedAppliers}

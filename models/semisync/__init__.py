@@ -60,7 +60,7 @@ from .loss import Loss, loss_at
 from .options import SemisyncCosts, SemisyncOptions
 from .recognition import SemisyncRecognition
 from .replica import SemisyncReplica
-from .source import Parts, SemisyncSource
+from .source import SemisyncSource
 from .watch import WatchedParts
 
 __all__ = ["Loss", "Semisync", "loss_at"]
@@ -83,7 +83,7 @@ class Semisync(SourceAndReplicas):
     recognition: ClassVar[Recognition] = SemisyncRecognition()
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:
-        parts = parts_of(cluster, Parts, WatchedParts)
+        parts = parts_of(cluster, WatchedParts)
         self.source = SemisyncSource(parts[SOURCE], options, costs)
         super().__init__(parts, options, costs, self.source)
         cluster.network.on_receive(SOURCE, self.source.receive)

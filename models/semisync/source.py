@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from simrep.contract.watching import Parts
 from simrep.models.asynchronous.source import BinlogSource
-from simrep.models.mysql import server
 from simrep.models.mysql.commit import GoOn, Group, mark
 from simrep.models.mysql.dump import Dump, StopAndWaitDump
 from simrep.models.mysql.server import BinlogTransaction
@@ -15,21 +15,13 @@ from simrep.workload.laps import Lap
 from .acknowledgements import Acknowledgements
 from .options import SemisyncCosts, SemisyncOptions
 
-__all__ = ["Parts", "SemisyncSource"]
+__all__ = ["SemisyncSource"]
 
 _US = 1e-6
 _MS = 1e-3
 
 Wait = tuple[Group, int, GoOn]
 """A group, the first in it that has not been waited for, and where it goes then."""
-
-
-class Parts(server.Parts):
-    """The parts of a server; the first is the source."""
-
-    def acknowledgements(self, **how: Any) -> Acknowledgements:
-        """What the source knows of its replicas; ``how`` as in ``Acknowledgements``."""
-        return Acknowledgements(self.clock, **how)
 
 
 class SemisyncSource(BinlogSource):
@@ -80,7 +72,9 @@ class SemisyncSource(BinlogSource):
             replica: number
             for number, replica in enumerate(one for one in range(cluster.size) if one != index)
         }
-        self.acknowledgements = parts.acknowledgements(
+        self.acknowledgements = parts.make(
+            Acknowledgements,
+            cluster.clock,
             replicas=len(self._numbers),
             enabled=options.enabled,
             count=options.wait_for_replica_count,

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from simrep.contract.watching import who
+from simrep.contract.watching import Twin, who
 from simrep.kernel.watch import Holder
 from simrep.models.mysql import watch
 
 from .acknowledgements import Acknowledgements, Call
-from .source import Parts
 
 __all__ = ["WatchedParts"]
 
 
-class WatchedParts(watch.WatchedParts, Parts):
-    """See ``Parts``."""
-
-    def acknowledgements(self, **how: Any) -> Acknowledgements:
-        """See ``Parts.acknowledgements``."""
-        return _WatchedAcknowledgements(self, **how)
-
-
-class _WatchedAcknowledgements(Acknowledgements):
+class _WatchedAcknowledgements(Twin, Acknowledgements):
     """Has a line for all who wait."""
 
-    def __init__(self, parts: WatchedParts, **how: Any) -> None:
-        super().__init__(parts.clock, **how)
-        self._watch = parts.watch
-        self._source = parts.name
+    def __init__(self, parts: WatchedParts, *args: Any, **how: Any) -> None:
+        super().__init__(parts, *args, **how)
         names = parts.cluster.names
         self._replicas = [node for node in range(len(names)) if node != parts.index]
         self._names = [names[node] for node in self._replicas]
@@ -52,12 +41,22 @@ class _WatchedAcknowledgements(Acknowledgements):
 
     def report(self, replica: int, position: int) -> None:
         """See ``Acknowledgements.report``."""
-        self._watch.handles(self._source, (self._replicas[replica], position))
+        watch, node = self._parts.watch, self._parts.name
+        watch.handles(node, (self._replicas[replica], position))
         super().report(replica, position)
-        self._watch.handles(self._source, None)
+        watch.handles(node, None)
 
     def _over(self, wait: tuple[int, Call, Any]) -> None:
         position, call, argument = wait
         self._line.release(argument)
         self._waited_for.pop(position, None)
         call(argument)
+
+
+class WatchedParts(watch.WatchedParts):
+    """See ``watching.WatchedParts``."""
+
+    twins: ClassVar = {
+        **watch.WatchedParts.twins,
+        Acknowledgements: _WatchedAcknowledgements,
+    }

@@ -45,7 +45,7 @@ from simrep.contract.watching import parts_of
 from simrep.measure.stations import Station
 from simrep.models.mysql.options import ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
-from simrep.models.mysql.server import Parts
+from simrep.models.mysql.server import MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 from simrep.workload.transaction import Transaction
 
@@ -89,8 +89,8 @@ class Standalone(Model):
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
         self.servers = [
-            parts.server(options, costs, log_bin=options.log_bin)
-            for parts in parts_of(cluster, Parts, WatchedParts)
+            parts.make(MysqlServer, parts, options, costs, log_bin=options.log_bin)
+            for parts in parts_of(cluster, WatchedParts)
         ]
 
     @staticmethod

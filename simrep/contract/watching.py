@@ -1,9 +1,9 @@
 """What makes the explanations of a model speak: the parts of a node, watched or not.
 
-A node asks its ``Parts`` once for everything that somebody may have to wait for. Those of ``Parts``
-are the plain ones, and nothing watches them. ``WatchedParts`` makes the same ones so that they tell
-a watch who waits for whom. ``parts_of`` chooses; a model whose parts are its own has a subclass of
-each, and makes its choice in the same way.
+A node asks its ``Parts`` once for everything that somebody may have to wait for, and does not know
+whether it is watched. ``Parts`` makes plain parts. ``WatchedParts`` makes the same ones so that
+they tell a watch who waits for whom; for parts of a model's own its subclass lists the twins, which
+``make`` makes in their place. ``parts_of`` chooses between the two.
 
 What stands in a station or owns locks has a ``transaction``; what applies the transaction of
 another node has its ``seqno`` as well.
@@ -11,8 +11,8 @@ another node has its ``seqno`` as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from simrep.contract.cluster import Cluster
 from simrep.kernel.clock import Clock
@@ -30,11 +30,23 @@ from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import SessionCosts, Sessions
 from simrep.workload.transaction import Transaction
 
-__all__ = ["HELD", "HeardMesh", "Parts", "WatchedParts", "describe", "named", "parts_of", "who"]
+__all__ = [
+    "HELD",
+    "HeardMesh",
+    "Parts",
+    "Twin",
+    "WatchedParts",
+    "describe",
+    "named",
+    "parts_of",
+    "who",
+]
 
 HELD = "was held {} by"
 
 Serve = Callable[[list[Any]], object]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def who(item: Any) -> tuple[Hashable, ...]:
@@ -94,6 +106,14 @@ class Parts:
         self.clock = cluster.clock
         self.name = cluster.names[index]
 
+    def anew(self) -> Parts:
+        """The parts of the same node when its server is started again."""
+        return type(self)(self.cluster, self.index)
+
+    def make(self, kind: Callable[P, T], *args: P.args, **how: P.kwargs) -> T:
+        """A part of the model's own: ``kind(*args, **how)``, or its twin."""
+        return kind(*args, **how)
+
     def sessions(
         self,
         locks: LockTable,
@@ -148,7 +168,7 @@ class Parts:
 
     def redo_log(self, disk: Disk, **how: Any) -> RedoLog:
         """The redo log of a storage engine."""
-        return RedoLog(self.clock, disk, stage=self._redo_stage, **how)
+        return self.make(RedoLog, self.clock, disk, stage=self._redo_stage, **how)
 
     def _redo_stage(self, write: Serve) -> Stage[Any]:
         doing = "writing and syncing the redo log"
@@ -182,16 +202,24 @@ class Parts:
         return Mesh(self.clock, self.cluster.network, self.index, segments, thread, work)
 
 
-P = TypeVar("P", bound=Parts)
-
-
 class WatchedParts(Parts):
     """The same parts; they tell the watch of the cluster who waits for whom."""
+
+    twins: ClassVar[Mapping[Callable[..., Any], Callable[..., Any]]] = {}
+    """By what is asked for, what is made: ``twin(parts, *args, **how)``; see ``Twin``."""
 
     def __init__(self, cluster: Cluster, index: int) -> None:
         super().__init__(cluster, index)
         assert cluster.watch is not None
         self.watch = cluster.watch
+
+    def make(self, kind: Callable[P, T], *args: P.args, **how: P.kwargs) -> T:
+        """See ``Parts.make``."""
+        twin = self.twins.get(kind)
+        if twin is None:
+            return kind(*args, **how)
+        part: T = twin(self, *args, **how)
+        return part
 
     def locks(self) -> LockTable:
         """See ``Parts.locks``."""
@@ -248,6 +276,14 @@ class WatchedParts(Parts):
         assert isinstance(mesh, HeardMesh)
         line = self.line(station, lambda: mesh.silent(line.since_s), lap=Lap.ORDER)
         return line
+
+
+class Twin:
+    """What a part inherits from, before the plain one, that tells the watch of its node."""
+
+    def __init__(self, parts: Any, *args: Any, **how: Any) -> None:
+        self._parts = parts
+        super().__init__(*args, **how)
 
 
 class _ServingGate(WatchedGate):
@@ -314,24 +350,14 @@ class HeardMesh(Mesh):
         return Holder(f"{name}, from which nothing came for {duration(longest_s)}")
 
 
-@overload
-def parts_of(cluster: Cluster) -> list[Parts]: ...
-
-
-@overload
-def parts_of(cluster: Cluster, plain: type[P], watched: type[P]) -> list[P]: ...
-
-
-def parts_of(
-    cluster: Cluster, plain: type[Any] = Parts, watched: type[Any] = WatchedParts
-) -> list[Any]:
+def parts_of(cluster: Cluster, watched: type[WatchedParts] = WatchedParts) -> list[Parts]:
     """The parts of every node, by position: watched if the cluster is.
 
     Parameters
     ----------
     cluster : Cluster
-    plain, watched : type, optional
-        Of a model whose parts are its own.
+    watched : type of WatchedParts, optional
+        Of a model that has parts of its own.
     """
-    make = plain if cluster.watch is None else watched
+    make = Parts if cluster.watch is None else watched
     return [make(cluster, index) for index in range(cluster.size)]

@@ -12,8 +12,9 @@ What servers are made of
     groups what is to be durable on a ``Disk``.
 What explanations are told
     ``parts_of`` makes what somebody may have to wait for, watched if somebody wants an explanation;
-    ``Parts`` and ``WatchedParts`` are there to be inherited from. ``Lap`` names the stages that a
-    transaction marks, ``MessageText`` says what a message is, ``Holder`` whom a station waits for.
+    ``WatchedParts`` of a model lists a ``Twin`` for each of its own ``Parts``. ``Lap`` names the
+    stages that a transaction marks, ``MessageText`` says what a message is, ``Holder`` whom a
+    station waits for.
 """
 
 from simrep.contract.cluster import Cluster
@@ -21,7 +22,7 @@ from simrep.contract.model import Change, Leader, Model, SessionTable, Setup
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
-from simrep.contract.watching import Parts, WatchedParts, parts_of
+from simrep.contract.watching import Parts, Twin, WatchedParts, parts_of
 from simrep.errors import ScenarioError, SimrepError
 from simrep.kernel.chronicle import MessageText
 from simrep.kernel.watch import Holder
@@ -61,6 +62,7 @@ __all__ = [
     "Setup",
     "SimrepError",
     "Transaction",
+    "Twin",
     "WatchedParts",
     "find_model",
     "parts_of",

@@ -9,9 +9,10 @@ import pytest
 from simpy.events import Event
 
 from simrep.contract.cluster import Cluster
+from simrep.contract.watching import Parts
 from simrep.models.mysql.channel import Channel
 from simrep.models.mysql.options import ApplierCosts, ApplierOptions
-from simrep.models.mysql.server import MysqlServer, Parts
+from simrep.models.mysql.server import MysqlServer
 from simrep.testing import WiredCluster, updates
 from simrep.workload.transaction import Statement, Transaction
 
@@ -46,7 +47,7 @@ class Server:
 
     def __init__(self, cluster: Cluster, options: ApplierOptions, costs: ApplierCosts) -> None:
         self.options, self.costs = options, costs
-        self.server = Parts(cluster, 0).server(options, costs, log_bin=True)
+        self.server = MysqlServer(Parts(cluster, 0), options, costs, log_bin=True)
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         return self.server.sessions.transact(transaction)
