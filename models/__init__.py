@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for the type checker, which sees here that all of them keep the contract
-    from simrep.contract.model import Model
+    from simrep.modelling import Model
     from simrep.models.asynchronous import Asynchronous
     from simrep.models.galera import Galera
     from simrep.models.group_replication import GroupReplication

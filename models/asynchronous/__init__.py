@@ -36,12 +36,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from simrep.contract.closed_form.journey import ClosedForm
-from simrep.contract.cluster import Cluster
-from simrep.contract.deployment import Deployment
-from simrep.contract.model import Setup
-from simrep.contract.recognition import Recognition
-from simrep.contract.watching import parts_of
+from simrep.modelling import Cluster, Deployment, Recognition, Setup, parts_of
+from simrep.modelling.closed_form import ClosedForm
 from simrep.models.mysql.watch import WatchedParts
 
 from .options import AsynchronousCosts, AsynchronousOptions

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simrep.contract.closed_form.journey import Pace
-from simrep.contract.closed_form.transaction import row_count
+from simrep.modelling.closed_form import Pace, row_count
 from simrep.models.mysql.analytic import ServerForm, size_bytes
 
 __all__ = ["AsynchronousForm"]

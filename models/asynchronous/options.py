@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
+from simrep.modelling import prior
 from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline
-from simrep.scenario import prior
 
 __all__ = ["AsynchronousCosts", "AsynchronousOptions"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from simrep.contract.recognition import Clue, Evidence
-from simrep.contract.server_reading import Place, ServerReading
+from simrep.modelling import Clue, Evidence, Place, ServerReading
 from simrep.models.mysql.recognition import MysqlRecognition
 
 __all__ = ["SourceRecognition"]

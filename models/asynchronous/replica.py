@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simrep.measure.stations import Station
+from simrep.modelling import Station
 from simrep.models.mysql.channel import Channel, RelayedTransaction
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 

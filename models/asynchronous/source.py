@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simrep.contract.cluster import Cluster
+from simrep.modelling import Cluster
 from simrep.models.mysql.commit import Group
 from simrep.models.mysql.dependencies import (
     CommitOrder,

@@ -7,12 +7,8 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract.model import Leader, Model
-from simrep.contract.watching import Parts
-from simrep.kernel.chronicle import MessageText
-from simrep.measure.stations import Station
+from simrep.modelling import Leader, MessageText, Model, Parts, Station, Transaction
 from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
-from simrep.workload.transaction import Transaction
 
 from .options import AsynchronousCosts, AsynchronousOptions
 from .replica import Replica

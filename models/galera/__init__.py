@@ -43,17 +43,21 @@ from typing import Any, ClassVar
 
 from simpy.events import Event
 
-from simrep.contract.closed_form.journey import ClosedForm
-from simrep.contract.cluster import Cluster
-from simrep.contract.deployment import Deployment
-from simrep.contract.model import Change, Model, Setup
-from simrep.contract.question import Question
-from simrep.contract.recognition import Recognition
-from simrep.contract.watching import parts_of
-from simrep.kernel.chronicle import MessageText
-from simrep.measure.stations import Station
+from simrep.modelling import (
+    Change,
+    Cluster,
+    Deployment,
+    MessageText,
+    Model,
+    Question,
+    Recognition,
+    Setup,
+    Station,
+    Transaction,
+    parts_of,
+)
+from simrep.modelling.closed_form import ClosedForm
 from simrep.models.galera.gcomm.view import describe_evs
-from simrep.workload.transaction import Transaction
 
 from .changes import Changes
 from .group import GroupMember

@@ -6,20 +6,21 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from math import sqrt
 
-from simrep.contract.closed_form.group_commit import GroupStage
-from simrep.contract.closed_form.journey import (
+from simrep.modelling import Setup
+from simrep.modelling.closed_form import (
     Delay,
     Groups,
+    GroupStage,
     Journey,
     Pace,
     Step,
     Turns,
     Work,
     cost_s,
+    execution,
+    row_count,
+    safe_order_s,
 )
-from simrep.contract.closed_form.order import safe_order_s
-from simrep.contract.closed_form.transaction import execution, row_count
-from simrep.contract.setup import Setup
 from simrep.models.galera.gcomm.evs import AGGREGATE_BYTES, EvsOptions
 
 from .flow_control import receive_queue_limits

@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from simrep.kernel.trace import Trace
-from simrep.server.certification import CertificationIndex
+from simrep.modelling import CertificationIndex, Trace
 
 from .stream_appliers import StreamAppliers
 from .writeset import Ordered, Writeset

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from simrep.contract.cluster import Cluster
-from simrep.contract.model import Change
+from simrep.modelling import Change, Cluster
 from simrep.models.galera.gcomm.membership import Membership
 
 from .certifier import NodeState

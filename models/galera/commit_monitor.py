@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simrep.kernel.order import OrderedGate
+from simrep.modelling import OrderedGate
 
 __all__ = ["IN_ORDER", "LooseCommitMonitor", "commit_monitor"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import sqrt
 
-from simrep.kernel.mutex import PausableMutex
+from simrep.modelling import PausableMutex
 
 from .options import GaleraOptions
 from .writeset import Control, Kind

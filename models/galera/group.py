@@ -5,14 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from simrep.contract.watching import Parts
-from simrep.kernel.clock import Clock
-from simrep.kernel.mutex import PausableMutex
+from simrep.modelling import Clock, Host, Lap, MessageWork, Parts, PausableMutex, Thread
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
-from simrep.network.mesh import MessageWork
-from simrep.server.host import Host
-from simrep.server.thread import Thread
-from simrep.workload.laps import Lap
 
 from .options import GaleraCosts, GaleraOptions
 from .writeset import Control, Kind, LocalTransaction, Writeset

@@ -7,8 +7,7 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.workload.session import Sessions
-from simrep.workload.transaction import LongTransaction, Statement, Transaction
+from simrep.modelling import LongTransaction, Sessions, Statement, Transaction
 
 __all__ = ["split_load_data"]
 

@@ -7,14 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from simrep.contract.watching import Parts
-from simrep.kernel.order import OrderedGate
-from simrep.measure.moments import Moments
+from simrep.modelling import Disk, Lap, Moments, OrderedGate, Parts, Stage, Thread
 from simrep.models.galera.gcomm.view import View
-from simrep.server.stage import Stage
-from simrep.server.storage import Disk
-from simrep.server.thread import Thread
-from simrep.workload.laps import Lap
 
 from .apply_monitor import ApplyMonitor
 from .certifier import Certifier, NodeState

@@ -7,11 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from simrep.contract import roles
-from simrep.contract.model import SessionTable
-from simrep.errors import ScenarioError
+from simrep.modelling import ScenarioError, SessionTable, prior, roles
 from simrep.models.mysql.options import ClientCosts
-from simrep.scenario import prior
 
 __all__ = ["GaleraCosts", "GaleraOptions", "GaleraSession"]
 

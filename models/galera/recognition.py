@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from simrep.contract.recognition import Clue, Evidence, ServerRelease
-from simrep.contract.server_reading import ServerReading
+from simrep.modelling import Clue, Evidence, ServerReading, ServerRelease
 from simrep.models.mysql.recognition import MARIADB, MysqlRecognition
 
 __all__ = ["GaleraRecognition"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from simrep.server.host import Host
-from simrep.server.locks import LockTable
+from simrep.modelling import Host, LockTable
 
 from .options import GaleraCosts
 from .stream_appliers import StreamApplier, StreamAppliers

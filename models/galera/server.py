@@ -8,11 +8,8 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract.watching import Parts
-from simrep.kernel.clock import Clock
+from simrep.modelling import Clock, Lap, Parts, Transaction
 from simrep.models.galera.gcomm.view import View
-from simrep.workload.laps import Lap
-from simrep.workload.transaction import Transaction
 
 from .group import GroupMember
 from .load_data import split_load_data

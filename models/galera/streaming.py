@@ -23,8 +23,7 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.workload.laps import Lap
-from simrep.workload.transaction import LongTransaction, Statement, Transaction
+from simrep.modelling import Lap, LongTransaction, Statement, Transaction
 
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions, GaleraSession

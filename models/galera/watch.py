@@ -6,16 +6,26 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
 
-from simrep.contract import watching
-from simrep.contract.cluster import Cluster
-from simrep.contract.watching import HELD, Twin, named, who
-from simrep.kernel.chronicle import MessageText
-from simrep.kernel.mutex import PausableMutex, WatchedMutex
-from simrep.kernel.order import OrderedGate, WatchedGate
-from simrep.kernel.watch import Holder, Line
-from simrep.measure.units import amount
-from simrep.server.storage import RedoLog
-from simrep.workload.laps import Lap
+from simrep.modelling import (
+    Cluster,
+    Holder,
+    Lap,
+    MessageText,
+    OrderedGate,
+    PausableMutex,
+    RedoLog,
+    watching,
+)
+from simrep.modelling.watching import (
+    HELD,
+    Line,
+    Twin,
+    WatchedGate,
+    WatchedMutex,
+    amount,
+    named,
+    who,
+)
 
 from .apply_monitor import ApplyMonitor
 from .certifier import Certifier

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from simrep.kernel.clock import Clock
+from simrep.modelling import Clock, Journal, OpenTransaction, Transaction
 from simrep.models.galera.gcomm.view import View
-from simrep.workload.journal import Journal
-from simrep.workload.open_transaction import OpenTransaction
-from simrep.workload.transaction import Transaction
 
 __all__ = [
     "Control",

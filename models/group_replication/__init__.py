@@ -44,17 +44,21 @@ from typing import Any, ClassVar
 
 from simpy.events import Event
 
-from simrep.contract.closed_form.journey import ClosedForm
-from simrep.contract.cluster import Cluster
-from simrep.contract.deployment import Deployment
-from simrep.contract.model import Leader, Model, Setup
-from simrep.contract.recognition import Recognition
-from simrep.contract.watching import parts_of
-from simrep.errors import ScenarioError
-from simrep.kernel.chronicle import MessageText
-from simrep.measure.stations import Station
+from simrep.modelling import (
+    Cluster,
+    Deployment,
+    Leader,
+    MessageText,
+    Model,
+    Recognition,
+    ScenarioError,
+    Setup,
+    Station,
+    Transaction,
+    parts_of,
+)
+from simrep.modelling.closed_form import ClosedForm
 from simrep.models.group_replication.xcom import describe_xcom
-from simrep.workload.transaction import Transaction
 
 from .member import LOOP_S, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from simrep.contract.closed_form.journey import Delay, Pace, Step, Work
-from simrep.contract.closed_form.order import Delays, consensus_s, shortest_s, slot_order_s
-from simrep.contract.closed_form.transaction import row_count
-from simrep.contract.setup import Setup
+from simrep.modelling import Setup
+from simrep.modelling.closed_form import (
+    Delay,
+    Delays,
+    Pace,
+    Step,
+    Work,
+    consensus_s,
+    row_count,
+    shortest_s,
+    slot_order_s,
+)
 from simrep.models.mysql.analytic import ServerForm, size_bytes
 
 from .messages import CONTEXT_BYTES, ITEM_BYTES

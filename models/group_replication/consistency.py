@@ -7,8 +7,7 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.kernel.clock import Clock
-from simrep.workload.transaction import Transaction
+from simrep.modelling import Clock, Transaction
 
 from .messages import Ordered, Prepared, SyncBefore
 

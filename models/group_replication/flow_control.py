@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simrep.kernel.clock import Clock
+from simrep.modelling import Clock
 
 from .messages import Statistics
 from .options import GroupReplicationOptions

@@ -7,18 +7,20 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract.watching import Parts
-from simrep.kernel.trace import Trace
-from simrep.measure.moments import Moments
-from simrep.measure.stations import Station
+from simrep.modelling import (
+    Lap,
+    MessageWork,
+    Moments,
+    Parts,
+    Station,
+    Thread,
+    TotalOrder,
+    Trace,
+    Transaction,
+)
 from simrep.models.group_replication.xcom import Xcom, XcomOptions
 from simrep.models.mysql.channel import Channel, Committing
 from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
-from simrep.network.mesh import MessageWork
-from simrep.network.total_order import TotalOrder
-from simrep.server.thread import Thread
-from simrep.workload.laps import Lap
-from simrep.workload.transaction import Transaction
 
 from .certifier import Certifier, Executed
 from .consistency import Consistency

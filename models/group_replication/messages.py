@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from simpy.events import Event
 
+from simrep.modelling import Transaction
 from simrep.models.mysql.server import BinlogTransaction
-from simrep.workload.transaction import Transaction
 
 from .certifier import Snapshot
 

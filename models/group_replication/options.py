@@ -6,11 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from simrep.contract import roles
-from simrep.errors import ScenarioError
+from simrep.modelling import ProblemsError, ScenarioError, prior, roles, spellings
 from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline, as_set
-from simrep.scenario import prior
-from simrep.scenario.problems import ProblemsError, spellings
 
 __all__ = ["Consistency", "GroupReplicationCosts", "GroupReplicationOptions"]
 

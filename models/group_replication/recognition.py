@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from simrep.contract.recognition import Clue, Evidence, ServerRelease
-from simrep.contract.server_reading import Place, ServerReading
-from simrep.errors import ScenarioError
+from simrep.modelling import Clue, Evidence, Place, ScenarioError, ServerReading, ServerRelease
 from simrep.models.mysql.recognition import MARIADB, MysqlRecognition
 
 __all__ = ["GroupRecognition"]

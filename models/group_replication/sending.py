@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from simrep.modelling import Host, Lap
 from simrep.models.group_replication.xcom import Xcom
-from simrep.server.host import Host
-from simrep.workload.laps import Lap
 
 from .messages import Fragment, Kind
 from .options import GroupReplicationCosts, GroupReplicationOptions

@@ -7,15 +7,10 @@ from typing import Any, ClassVar
 
 from simpy.events import Event
 
-from simrep.contract.watching import Twin, named, who
-from simrep.kernel.chronicle import MessageText
-from simrep.kernel.watch import Holder
-from simrep.measure.units import amount
+from simrep.modelling import Holder, Lap, Mesh, MessageText, Transaction
+from simrep.modelling.watching import Twin, amount, named, who
 from simrep.models.mysql import watch
 from simrep.models.mysql.watch import RELAY_LOG
-from simrep.network.mesh import Mesh
-from simrep.workload.laps import Lap
-from simrep.workload.transaction import Transaction
 
 from .consistency import Call, Consistency
 from .flow_control import FlowControl

@@ -35,11 +35,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simrep.kernel.chronicle import MessageText, together
-from simrep.kernel.clock import Clock
-from simrep.network.mesh import Mesh
-from simrep.network.total_order import Deliver
-from simrep.server.routine import Routine
+from simrep.modelling import Clock, Deliver, Mesh, MessageText, Routine
+from simrep.modelling.watching import together
 
 __all__ = ["KINDS", "Xcom", "XcomOptions", "describe_xcom"]
 

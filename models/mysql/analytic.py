@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from simrep.contract.closed_form.group_commit import GroupStage
-from simrep.contract.closed_form.journey import Groups, Journey, Pace, Step, Turns, Work, cost_s
-from simrep.contract.closed_form.transaction import execution, row_count
-from simrep.contract.setup import Setup
+from simrep.modelling import Setup
+from simrep.modelling.closed_form import (
+    Groups,
+    GroupStage,
+    Journey,
+    Pace,
+    Step,
+    Turns,
+    Work,
+    cost_s,
+    execution,
+    row_count,
+)
 
 from .options import ServerCosts, ServerOptions
 from .server import ENVELOPE_BYTES

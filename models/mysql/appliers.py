@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from simrep.kernel.order import OrderedGate
-from simrep.server.host import Host, Spin
+from simrep.modelling import Host, OrderedGate, Spin
 
 __all__ = ["Appliers", "RelayEntry", "ReplicaEngine"]
 

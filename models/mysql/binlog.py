@@ -16,11 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from simrep.contract.watching import Parts
+from simrep.modelling import Binlog, Lap, Parts, Stage
 from simrep.models.mysql.commit import Call, Commit, CommitHooks, Engine, Group, mark, total_bytes
-from simrep.server.stage import Stage
-from simrep.server.storage import Binlog
-from simrep.workload.laps import Lap
 
 __all__ = ["GroupCommit", "MariadbCommit", "RedoCommit", "SerialCommit"]
 

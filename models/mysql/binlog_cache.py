@@ -14,8 +14,7 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.workload.open_transaction import OpenTransaction
-from simrep.workload.transaction import Transaction
+from simrep.modelling import OpenTransaction, Transaction
 
 __all__ = ["FullCache"]
 

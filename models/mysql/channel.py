@@ -6,10 +6,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Protocol
 
-from simrep.measure.moments import Moments
-from simrep.measure.stations import Station
+from simrep.modelling import Moments, Station, Transaction
 from simrep.models.mysql.appliers import Appliers, RelayEntry
-from simrep.workload.transaction import Transaction
 
 from .options import ApplierCosts, ApplierOptions
 from .server import MysqlServer

@@ -6,12 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from simrep.server.host import Host
-from simrep.server.stage import Stage
-from simrep.server.storage import RedoLog
-from simrep.workload.laps import Lap
-from simrep.workload.open_transaction import OpenTransaction
-from simrep.workload.transaction import Transaction
+from simrep.modelling import Host, Lap, OpenTransaction, RedoLog, Stage, Transaction
 
 __all__ = [
     "Call",

@@ -6,9 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from simrep.server.host import Host
-from simrep.server.routine import Routine
-from simrep.server.thread import Thread
+from simrep.modelling import Host, Routine, Thread
 
 from .server import BinlogTransaction
 

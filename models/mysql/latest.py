@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from simrep.server.ranges import Ranges, points_in
+from simrep.modelling import Ranges, points_in
 
 __all__ = ["Latest"]
 

@@ -6,11 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
-from simrep.contract import roles
-from simrep.errors import ScenarioError
-from simrep.scenario import prior
-from simrep.scenario.problems import ProblemsError, spellings
-from simrep.workload.session import SessionCosts
+from simrep.modelling import ProblemsError, ScenarioError, SessionCosts, prior, roles, spellings
 
 __all__ = [
     "LARGEST_CACHE", "ApplierCosts", "ApplierOptions", "ClientCosts", "Pipeline", "ServerCosts",

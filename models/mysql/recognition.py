@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from simrep.contract.recognition import Clue, Recognition, ServerBranch
-from simrep.contract.server_reading import ServerReading
+from simrep.modelling import Clue, Recognition, ServerBranch, ServerReading
 
 __all__ = ["MARIADB", "MYSQL", "MysqlRecognition"]
 

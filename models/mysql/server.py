@@ -9,14 +9,9 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.contract.watching import Parts
-from simrep.measure.stations import Station
+from simrep.modelling import Binlog, Disk, Lap, OpenTransaction, Parts, Station, Transaction
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
 from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, Group
-from simrep.server.storage import Binlog, Disk
-from simrep.workload.laps import Lap
-from simrep.workload.open_transaction import OpenTransaction
-from simrep.workload.transaction import Transaction
 
 from .binlog_cache import FullCache
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions

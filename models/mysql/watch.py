@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from simrep.contract import watching
-from simrep.contract.watching import Twin, describe, who
-from simrep.kernel.order import OrderedGate, WatchedGate
-from simrep.kernel.watch import Holder
-from simrep.workload.laps import Lap
+from simrep.modelling import Holder, Lap, OrderedGate, watching
+from simrep.modelling.watching import Twin, WatchedGate, describe, who
 
 from .appliers import Appliers, RelayEntry
 from .server import BinlogTransaction, MysqlServer

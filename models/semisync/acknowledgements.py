@@ -10,7 +10,7 @@ from bisect import insort
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from simrep.kernel.clock import Clock
+from simrep.modelling import Clock
 
 __all__ = ["Acknowledgements", "Changed"]
 

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simrep.contract.closed_form.journey import Delay, Pace, Release, Step, Turns
-from simrep.contract.closed_form.order import kth_fastest
-from simrep.contract.setup import Setup
+from simrep.modelling import Setup
+from simrep.modelling.closed_form import Delay, Pace, Release, Step, Turns, kth_fastest
 from simrep.models.asynchronous.analytic import AsynchronousForm
 from simrep.models.asynchronous.source_replicas import SOURCE
 from simrep.models.mysql.analytic import size_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from simrep.kernel.trace import TraceEvent
+from simrep.modelling import TraceEvent
 from simrep.models.asynchronous.source_replicas import SOURCE
 
 __all__ = ["Loss", "loss_at"]

@@ -6,10 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from simrep.contract import roles
+from simrep.modelling import prior, roles
 from simrep.models.asynchronous.options import AsynchronousCosts, AsynchronousOptions
 from simrep.models.mysql.options import Pipeline
-from simrep.scenario import prior
 
 __all__ = ["SemisyncCosts", "SemisyncOptions"]
 

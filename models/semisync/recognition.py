@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from simrep.contract.recognition import Clue, Evidence
-from simrep.contract.server_reading import ServerReading
+from simrep.modelling import Clue, Evidence, ServerReading
 from simrep.models.asynchronous.recognition import SourceRecognition
 
 __all__ = ["SemisyncRecognition"]

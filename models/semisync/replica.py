@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simrep.contract.cluster import Cluster
+from simrep.modelling import Cluster
 from simrep.models.asynchronous.replica import Replica
 from simrep.models.asynchronous.source_replicas import SOURCE
 from simrep.models.mysql.channel import RelayedTransaction

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from simrep.contract.watching import Parts
+from simrep.modelling import Lap, Parts, Thread
 from simrep.models.asynchronous.source import BinlogSource
 from simrep.models.mysql.commit import GoOn, Group, mark
 from simrep.models.mysql.dump import Dump, StopAndWaitDump
 from simrep.models.mysql.server import BinlogTransaction
-from simrep.server.thread import Thread
-from simrep.workload.laps import Lap
 
 from .acknowledgements import Acknowledgements
 from .options import SemisyncCosts, SemisyncOptions

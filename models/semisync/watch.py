@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from simrep.contract.watching import Twin, who
-from simrep.kernel.watch import Holder
+from simrep.modelling import Holder
+from simrep.modelling.watching import Twin, who
 from simrep.models.mysql import watch
 
 from .acknowledgements import Acknowledgements, Call

@@ -36,18 +36,22 @@ from typing import Any, ClassVar
 from pydantic import Field
 from simpy.events import Event
 
-from simrep.contract.closed_form.journey import ClosedForm
-from simrep.contract.cluster import Cluster
-from simrep.contract.model import Model, Setup
-from simrep.contract.recognition import Evidence, Recognition
-from simrep.contract.server_reading import ServerReading
-from simrep.contract.watching import parts_of
-from simrep.measure.stations import Station
+from simrep.modelling import (
+    Cluster,
+    Evidence,
+    Model,
+    Recognition,
+    ServerReading,
+    Setup,
+    Station,
+    Transaction,
+    parts_of,
+)
+from simrep.modelling.closed_form import ClosedForm
 from simrep.models.mysql.options import ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
 from simrep.models.mysql.server import MysqlServer
 from simrep.models.mysql.watch import WatchedParts
-from simrep.workload.transaction import Transaction
 
 __all__ = ["Standalone", "StandaloneOptions"]
 

@@ -2,56 +2,107 @@
 
 The contract
     ``Model`` is what a model inherits from. ``Cluster`` holds the machines and the network that it
-    is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change`` and ``SessionTable``
-    are what it tells of its product.
+    is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change``, ``SessionTable`` and
+    ``Deployment`` are what it tells of its product. ``roles`` mark options by what they do,
+    ``prior`` costs by what is usual.
 The servers of a product
     ``Recognition`` tells by the files and counters of a server (``ServerReading``) whether the
     model stands for it (``Evidence``), and what follows: ``ServerRelease``, ``Clue``.
 What servers are made of
-    ``Sessions`` run the statements of clients under the row locks of a ``LockTable``; a ``RedoLog``
-    groups what is to be durable on a ``Disk``.
+    ``Sessions`` run the statements of clients under the row locks of a ``LockTable``. A ``Host``
+    has cores that each ``Thread`` and ``Routine`` competes for; a ``Stage`` serves groups, a
+    ``RedoLog`` and a ``Binlog`` group what is to be durable on a ``Disk``. ``OrderedGate`` lets
+    pass in order, ``PausableMutex`` one at a time; ``CertificationIndex`` finds who is in conflict.
+Messages
+    A ``Mesh`` takes them from all nodes to all others, a ``TotalOrder`` delivers them to all in one
+    order.
+What is recorded
+    ``Trace`` keeps what must be in order, ``Journal`` how a scheduled transaction fared, ``Lap``
+    names the stages that a transaction marks. A ``Station`` tells how busy it is.
 What explanations are told
     ``parts_of`` makes what somebody may have to wait for, watched if somebody wants an explanation;
-    ``WatchedParts`` of a model lists a ``Twin`` for each of its own ``Parts``. ``Lap`` names the
-    stages that a transaction marks, ``MessageText`` says what a message is, ``Holder`` whom a
-    station waits for.
+    ``Parts`` and ``WatchedParts`` are there to be inherited from. ``MessageText`` says what a
+    message is, ``Holder`` whom a station waits for. ``simrep.modelling.watching`` has the rest.
+
+``simrep.modelling.closed_form`` has the words of second opinions. A model that answers questions of
+its own (``Question``) finds in ``simrep.modelling.questions`` what simulates, and in ``text`` and
+``figure`` what shows the answer.
 """
 
+from simrep.contract import roles
 from simrep.contract.cluster import Cluster
+from simrep.contract.deployment import Deployment
 from simrep.contract.model import Change, Leader, Model, SessionTable, Setup
+from simrep.contract.question import Option, Question
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
-from simrep.contract.watching import Parts, Twin, WatchedParts, parts_of
-from simrep.errors import ScenarioError, SimrepError
+from simrep.contract.watching import Parts, WatchedParts, parts_of
+from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
 from simrep.kernel.chronicle import MessageText
+from simrep.kernel.clock import Clock
+from simrep.kernel.mutex import PausableMutex
+from simrep.kernel.order import OrderedGate
+from simrep.kernel.trace import Trace, TraceEvent
 from simrep.kernel.watch import Holder
+from simrep.measure.moments import Moments
+from simrep.measure.stations import Station
+from simrep.network.mesh import Mesh, MessageWork
+from simrep.network.total_order import Deliver, TotalOrder
+from simrep.scenario import prior
+from simrep.scenario.problems import ProblemsError, spellings
+from simrep.server.certification import CertificationIndex
+from simrep.server.host import Host, Spin
 from simrep.server.locks import LockTable
-from simrep.server.storage import Disk, RedoLog
+from simrep.server.ranges import Ranges, points_in
+from simrep.server.routine import Routine
+from simrep.server.stage import Stage
+from simrep.server.storage import Binlog, Disk, RedoLog
+from simrep.server.thread import Thread
+from simrep.whatif.plan.catalogue import repeated, scheduled
+from simrep.workload.journal import Journal
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import SessionCosts, Sessions
-from simrep.workload.transaction import Transaction
+from simrep.workload.transaction import LongTransaction, Statement, Transaction
 
 __all__ = [
+    "Binlog",
+    "CertificationIndex",
     "Change",
+    "Clock",
     "Clue",
     "Cluster",
+    "Deliver",
+    "Deployment",
     "Disk",
     "Evidence",
     "FileEntry",
     "Holder",
+    "Host",
+    "Journal",
     "Lap",
     "Leader",
     "LockTable",
+    "LongTransaction",
+    "Mesh",
     "MessageText",
+    "MessageWork",
     "Model",
+    "Moments",
     "OpenTransaction",
+    "Option",
+    "OrderedGate",
     "Parts",
+    "PausableMutex",
     "Place",
+    "ProblemsError",
     "Quantity",
+    "Question",
+    "Ranges",
     "Recognition",
     "RedoLog",
+    "Routine",
     "ScenarioError",
     "ServerBranch",
     "ServerReading",
@@ -60,10 +111,25 @@ __all__ = [
     "SessionTable",
     "Sessions",
     "Setup",
+    "ShortRunWarning",
     "SimrepError",
+    "Spin",
+    "Stage",
+    "Statement",
+    "Station",
+    "Thread",
+    "TotalOrder",
+    "Trace",
+    "TraceEvent",
     "Transaction",
-    "Twin",
     "WatchedParts",
     "find_model",
+    "nearest",
     "parts_of",
+    "points_in",
+    "prior",
+    "repeated",
+    "roles",
+    "scheduled",
+    "spellings",
 ]

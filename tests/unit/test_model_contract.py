@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
+import subprocess
+import sys
+from importlib import import_module
 
 import pytest
 from typer.testing import CliRunner
@@ -280,3 +283,26 @@ def test_a_model_of_ones_own_answers_its_own_questions(monkeypatch, tmp_path):
     assert json.loads(done.stdout)["value"] == 1
     with pytest.raises(ScenarioError, match=r"'galera' has no answer to 'lag' \(model 'follower'"):
         simrep.plan(scenario("galera"), "lag", longest_s=1.0)
+
+
+# ---------------------------------------------------------- what a model imports --
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".closed_form", ".figure", ".questions", ".text", ".watching"]
+)
+def test_the_names_for_authors_of_models_are_there(name):
+    module = import_module(f"simrep.modelling{name}")
+    assert module.__doc__
+    assert module.__all__ == sorted(module.__all__)
+    assert all(hasattr(module, own) for own in module.__all__)
+
+
+def test_what_authors_of_models_import_is_light():
+    slow = {"matplotlib", "scipy", "pandas", "rich", "typer"}
+    code = (
+        "import sys, simrep.modelling, simrep.modelling.closed_form, simrep.modelling.watching, "
+        "simrep.modelling.questions; print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not slow & set(done.stdout.split())

@@ -19,10 +19,8 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import Any
 
-from simrep.kernel.clock import Clock
+from simrep.modelling import Clock, Deliver, Mesh
 from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage, View
-from simrep.network.mesh import Mesh
-from simrep.network.total_order import Deliver
 
 __all__ = ["AGGREGATE_BYTES", "Evs", "EvsOptions"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from simrep.kernel.clock import Clock
+from simrep.modelling import Clock
 from simrep.models.galera.gcomm.evs import Evs
 from simrep.models.galera.gcomm.primary import MemberStatus, MemberStatuses, Presence
 from simrep.models.galera.gcomm.view_change import Participant

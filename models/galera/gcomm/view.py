@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simrep.kernel.chronicle import MessageText, together
+from simrep.modelling import MessageText
+from simrep.modelling.watching import together
 
 __all__ = ["NO_VIEW", "EvsMessage", "View", "describe_evs"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from simrep.contract.question import Option, Question
-from simrep.whatif.plan.catalogue import repeated, scheduled
+from simrep.modelling import Option, Question, repeated, scheduled
 
 __all__ = ["QUESTIONS"]
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from simrep.modelling.questions import Answer, Scenario, plot, tables
 from simrep.models.galera.questions.fragment_size_result import FragmentSizes, size_text
 from simrep.models.galera.questions.fragment_sizes import fragment_sizes
-from simrep.scenario import Scenario
-from simrep.show.views import plot, tables
-from simrep.whatif.plan.answer import Answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +45,7 @@ class LargestFragment(Answer):
 @tables.register(LargestFragment)
 def largest_fragment_tables(answer: LargestFragment) -> Group:
     """All that was simulated."""
-    from simrep.show.text.plan import answer_tables
+    from simrep.modelling.text import answer_tables
 
     return answer_tables(answer, answer.sizes.tables())
 

@@ -8,13 +8,13 @@ from math import isfinite, nan
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
+from simrep.modelling.figure import GREY, PALETTE, Sheet, decade_ticks
+from simrep.modelling.questions import plot
 from simrep.models.galera.questions.fragment_size_result import (
     FragmentSize,
     FragmentSizes,
     size_text,
 )
-from simrep.show.plot.style import GREY, PALETTE, Sheet, decade_ticks
-from simrep.show.views import plot
 
 __all__ = ["plot_fragment_sizes"]
 

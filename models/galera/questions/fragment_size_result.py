@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, cast
 
-from simrep.measure.json_values import plain
-from simrep.runs.report import Report
-from simrep.show.views import plot, tables
+from simrep.modelling.questions import Report, plain, plot, tables
 
 __all__ = ["Criteria", "Criterion", "FragmentSize", "FragmentSizes", "size_text"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from simrep.contract.setup import Setup
-from simrep.errors import ScenarioError, nearest
+from simrep.modelling import ScenarioError, Setup, nearest
+from simrep.modelling.questions import ScheduledTable
 from simrep.models.galera.questions.fragment_size_result import Criteria, size_text
-from simrep.scenario.workload import ScheduledTable
 
 __all__ = [
     "FRAGMENT_SIZE",

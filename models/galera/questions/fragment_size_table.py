@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from rich.console import Group
 from rich.table import Table
 
-from simrep.measure.units import duration, number
+from simrep.modelling.questions import tables
+from simrep.modelling.text import closing, duration, number, table, title
 from simrep.models.galera.questions.fragment_size_result import (
     FragmentSize,
     FragmentSizes,
     size_text,
 )
-from simrep.show.text.layout import closing, table, title
-from simrep.show.views import tables
 
 
 @tables.register(FragmentSizes)

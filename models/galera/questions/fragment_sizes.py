@@ -16,9 +16,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
-from simrep.measure.confidence import mean_interval
+from simrep.modelling import ScenarioError, Setup, ShortRunWarning, SimrepError
+from simrep.modelling.questions import (
+    Scenario,
+    ScheduledTable,
+    in_groups,
+    load,
+    mean_interval,
+    scheduled_position,
+    setup_of,
+    simulate,
+    until_it_has_ended,
+    with_values,
+)
 from simrep.models.galera.questions.fragment_size_result import (
     Criteria,
     FragmentSize,
@@ -33,11 +43,6 @@ from simrep.models.galera.questions.fragment_size_scenario import (
     unit_of,
     whole_of,
 )
-from simrep.runs.executor import in_groups
-from simrep.runs.replication import simulate
-from simrep.scenario import Scenario, load, with_values
-from simrep.scenario.workload import ScheduledTable
-from simrep.whatif.plan.transaction import scheduled_position, until_it_has_ended
 
 __all__ = ["fragment_sizes"]
 

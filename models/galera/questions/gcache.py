@@ -15,16 +15,21 @@ from math import ceil
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from simrep.errors import ScenarioError, SimrepError
-from simrep.measure.confidence import mean_interval
-from simrep.measure.units import number, size
-from simrep.runs.batch import Task, simulate_groups
-from simrep.runs.executor import collected
-from simrep.runs.result import Result
-from simrep.scenario import Scenario
-from simrep.show.views import plot, tables
-from simrep.whatif.plan.answer import Answer
-from simrep.whatif.plan.pilot import short_setup
+from simrep.modelling import ScenarioError, SimrepError
+from simrep.modelling.questions import (
+    Answer,
+    Result,
+    Scenario,
+    Task,
+    collected,
+    mean_interval,
+    number,
+    plot,
+    short_setup,
+    simulate_groups,
+    size,
+    tables,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -179,8 +184,7 @@ def _time(seconds: float) -> str:
 @tables.register(Gcache)
 def gcache_tables(answer: Gcache) -> Group:
     """A row per length of the outage."""
-    from simrep.show.text.layout import table
-    from simrep.show.text.plan import answer_tables
+    from simrep.modelling.text import answer_tables, table
 
     rows = []
     for hours in sorted({1.0, 2.0, 4.0, 8.0, 24.0, answer.outage_s / 3600.0}):
@@ -192,7 +196,7 @@ def gcache_tables(answer: Gcache) -> Group:
 @plot.register(Gcache)
 def plot_gcache(answer: Gcache) -> Figure:
     """The size with its interval, up to twice the outage that was asked for."""
-    from simrep.show.plot.style import PALETTE, Sheet
+    from simrep.modelling.figure import PALETTE, Sheet
 
     hours = [2.0 * answer.outage_s / 3600.0 * step / _POINTS for step in range(1, _POINTS + 1)]
     sizes = [

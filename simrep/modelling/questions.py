@@ -1,0 +1,49 @@
+"""What a question of a model's own simulates with, and what its answer is made of.
+
+``Question`` and its ``Option``s, in ``simrep.modelling``, say how it is asked; the function that
+answers takes a ``Scenario`` and returns an ``Answer``, or any other ``Report``. ``simulate`` runs
+one replication, ``simulate_groups`` many ``Task``s, in processes where there are any;
+``short_setup`` makes a run as short as its figures allow. Functions that are registered with
+``tables`` and ``plot`` show the answer.
+"""
+
+from simrep.contract.setup import setup_of
+from simrep.measure.confidence import mean_interval
+from simrep.measure.json_values import plain
+from simrep.measure.units import number, size
+from simrep.runs.batch import Task, simulate_groups
+from simrep.runs.executor import collected, in_groups
+from simrep.runs.replication import simulate
+from simrep.runs.report import Report
+from simrep.runs.result import Result
+from simrep.scenario import Scenario, load, with_values
+from simrep.scenario.workload import ScheduledTable
+from simrep.show.views import plot, tables
+from simrep.whatif.plan.answer import Answer
+from simrep.whatif.plan.pilot import short_setup
+from simrep.whatif.plan.transaction import scheduled_position, until_it_has_ended
+
+__all__ = [
+    "Answer",
+    "Report",
+    "Result",
+    "Scenario",
+    "ScheduledTable",
+    "Task",
+    "collected",
+    "in_groups",
+    "load",
+    "mean_interval",
+    "number",
+    "plain",
+    "plot",
+    "scheduled_position",
+    "setup_of",
+    "short_setup",
+    "simulate",
+    "simulate_groups",
+    "size",
+    "tables",
+    "until_it_has_ended",
+    "with_values",
+]
