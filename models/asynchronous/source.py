@@ -34,11 +34,7 @@ class BinlogSource(BinlogHooks):
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        index: int,
-        options: AsynchronousOptions,
-        costs: AsynchronousCosts,
+        self, cluster: Cluster, index: int, options: AsynchronousOptions, costs: AsynchronousCosts
     ) -> None:
         super().__init__()
         self._cluster = cluster

@@ -56,10 +56,7 @@ class GaleraForm:
         # Rows that are certified by equal content are applied one after the other.
         in_parallel = all(one.primary_key for one in setup.workload.classes)
         self._appliers = options.applier_threads if in_parallel else 1
-        self._writer_nodes = {
-            *setup.workload.nodes,
-            *(one.node for one in setup.workload.arrivals),
-        }
+        self._writer_nodes = {*setup.workload.nodes, *(one.node for one in setup.workload.arrivals)}
         one = setup.workload.classes[0]
         self._rows = row_count(one)
         text_bytes = one.text_bytes if options.annotate_rows else 0

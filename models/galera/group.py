@@ -50,11 +50,7 @@ class GroupMember:
     """
 
     def __init__(
-        self,
-        parts: Parts,
-        options: GaleraOptions,
-        costs: GaleraCosts,
-        keepalive_at_s: float,
+        self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, keepalive_at_s: float
     ) -> None:
         cluster, index = parts.cluster, parts.index
         clock, host = cluster.clock, cluster.hosts[index]

@@ -19,14 +19,7 @@ from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
 from .stream_appliers import StreamAppliers
 from .views import NodeViews
-from .writeset import (
-    Kind,
-    Ordered,
-    ViewChange,
-    Writeset,
-    is_rollback,
-    is_whole,
-)
+from .writeset import Kind, Ordered, ViewChange, Writeset, is_rollback, is_whole
 
 __all__ = ["GaleraNode"]
 
@@ -52,11 +45,7 @@ class GaleraNode:
     """
 
     def __init__(
-        self,
-        parts: Parts,
-        options: GaleraOptions,
-        costs: GaleraCosts,
-        member: GroupMember,
+        self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, member: GroupMember
     ) -> None:
         cluster, index = parts.cluster, parts.index
         clock, host = cluster.clock, cluster.hosts[index]

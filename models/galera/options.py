@@ -124,9 +124,7 @@ class GaleraOptions(BaseModel):
         description="rows that a transaction may write; 0: any number",
     )
     load_data_splitting: bool = Field(
-        False,
-        alias="wsrep_load_data_splitting",
-        description="LOAD DATA commits every 10,000 rows",
+        False, alias="wsrep_load_data_splitting", description="LOAD DATA commits every 10,000 rows"
     )
     fragment_unit: FragmentUnit = Field(
         "bytes",
@@ -150,10 +148,7 @@ class GaleraOptions(BaseModel):
         "(unsafe)",
     )
     innodb_lock_wait_timeout: int = Field(
-        50,
-        ge=1,
-        le=1073741824,
-        description="seconds after which a wait for a row lock fails",
+        50, ge=1, le=1073741824, description="seconds after which a wait for a row lock fails"
     )
     flush_log_at_trx_commit: Annotated[int, roles.REDO_DURABILITY] = Field(
         1,
@@ -176,13 +171,10 @@ class GaleraOptions(BaseModel):
         True, description="version trait: there is streaming replication (Galera 4)"
     )
     gap_when_blocked: bool = Field(
-        True,
-        description="version trait: a node whose window is exhausted still acknowledges",
+        True, description="version trait: a node whose window is exhausted still acknowledges"
     )
     output_queue_messages: int = Field(
-        0,
-        ge=0,
-        description="version trait: output queue limit in messages (0: 1 MiB instead)",
+        0, ge=0, description="version trait: output queue limit in messages (0: 1 MiB instead)"
     )
 
     @model_validator(mode="after")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from simrep.modelling import Decided
+
 from .writeset import Ordered, Part
 
 __all__ = ["StreamApplier", "StreamAppliers"]
 
 
-class StreamApplier:
+class StreamApplier(Decided):
     """The open transaction that the fragments of one stream are applied in.
 
     It owns the locks of their rows until the stream ends, and nothing can abort it.
@@ -29,7 +31,6 @@ class StreamApplier:
     """
 
     __slots__ = ("closing", "first", "fragments", "prepared", "rows", "size_bytes", "stream")
-    protected = True
 
     def __init__(self, stream: tuple[int, int], first: int) -> None:
         self.stream = stream
@@ -39,10 +40,6 @@ class StreamApplier:
         self.fragments = 0
         self.size_bytes = 0
         self.prepared = False
-
-    def abort(self) -> None:
-        """Required of a lock owner; nothing aborts what was ordered."""
-        raise AssertionError("a streaming applier cannot be aborted")
 
 
 class StreamAppliers:

@@ -53,11 +53,7 @@ class StreamingReplication:
     """
 
     def __init__(
-        self,
-        node: GaleraNode,
-        options: GaleraOptions,
-        costs: GaleraCosts,
-        numbers: Iterator[int],
+        self, node: GaleraNode, options: GaleraOptions, costs: GaleraCosts, numbers: Iterator[int]
     ) -> None:
         self.node = node
         self.annotate = options.annotate_rows

@@ -173,15 +173,11 @@ class _WatchedLocalMonitor(WatchedGate):
         super().__init__(parts.line(_LOCAL_MONITOR, holder, **how))
         self._parts = parts
 
-    def enter(self, position: int, call: Callable[[Any], object], argument: Any = None) -> None:
-        super().enter(position, self._certify, (call, argument))
-
-    def _certify(self, work: tuple[Callable[[Any], object], Ordered]) -> None:
-        call, ordered = work
-        keys = ordered.writeset.key_count
+    def _begin(self, position: int, call: Callable[[Any], object], argument: Ordered) -> None:
+        keys = argument.writeset.key_count
         what = f"certifying {amount(keys)} {'key' if keys == 1 else 'keys'}"
-        self._parts.does(ordered, what, _LOCAL_MONITOR)
-        call(ordered)
+        self._parts.does(argument, what, _LOCAL_MONITOR)
+        super()._begin(position, call, argument)
 
 
 def _watched_commit_monitor(parts: WatchedParts, mode: int) -> OrderedGate:

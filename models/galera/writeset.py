@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from simrep.modelling import Clock, Journal, OpenTransaction, Transaction
+from simrep.modelling import Clock, Decided, Journal, OpenTransaction, Transaction
 from simrep.models.galera.gcomm.view import View
 
 __all__ = [
@@ -180,7 +180,7 @@ class Writeset:
         return self.local.transaction
 
 
-class Ordered:
+class Ordered(Decided):
     """A writeset at its place in the total order, on one node.
 
     Attributes
@@ -193,7 +193,6 @@ class Ordered:
     """
 
     __slots__ = ("depends", "seqno", "stream", "writeset")
-    protected = True
 
     def __init__(self, writeset: Writeset, seqno: int) -> None:
         self.writeset = writeset
@@ -205,10 +204,6 @@ class Ordered:
     def transaction(self) -> Transaction:
         """See ``Writeset.transaction``."""
         return self.writeset.local.transaction
-
-    def abort(self) -> None:
-        """Required of a lock owner; nothing aborts an ordered writeset."""
-        raise AssertionError("an ordered writeset cannot be aborted")
 
 
 def is_rollback(writeset: Writeset) -> bool:

@@ -100,10 +100,7 @@ class GroupReplicationForm(ServerForm):
         seconds = self.cost(node, costs.deliver_us, pace.own_s)
         seconds += self.cost(node, costs.certify_us, pace.own_s, rows_s)
         seconds += self.cost(node, costs.resume_us, pace.own_s)
-        return (
-            Delay("order", self._ordered_s(node, pace)),
-            Work("certification", seconds),
-        )
+        return (Delay("order", self._ordered_s(node, pace)), Work("certification", seconds))
 
     def beside_s(self, node: int, pace: Pace) -> dict[int, float]:
         """Messages of the order, and what the others apply."""

@@ -86,10 +86,7 @@ class FlowControl:
         """Whether its certification queue and its applier queue are too long."""
         certifier = self._options.flow_control_certifier_threshold
         applier = self._options.flow_control_applier_threshold
-        return (
-            0 < certifier < of.waiting_certification,
-            0 < applier < of.waiting_apply,
-        )
+        return (0 < certifier < of.waiting_certification, 0 < applier < of.waiting_apply)
 
     def step(self) -> None:
         """A period has ended: find the quota of the next one."""

@@ -25,13 +25,7 @@ from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServ
 from .certifier import Certifier, Executed
 from .consistency import Consistency
 from .flow_control import FlowControl
-from .messages import (
-    GtidExecuted,
-    Kind,
-    Ordered,
-    Statistics,
-    TransactionMessage,
-)
+from .messages import GtidExecuted, Kind, Ordered, Statistics, TransactionMessage
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .sending import Sending
 
@@ -118,10 +112,7 @@ class Member:
             prepare=self._prepare,
         )
         self.channel = Channel(
-            self.server,
-            options,
-            costs,
-            after_apply=self._hold if options.waits_after else None,
+            self.server, options, costs, after_apply=self._hold if options.waits_after else None
         )
         single_primary = options.single_primary_mode
         self.certifier = Certifier(detects_conflicts=not single_primary)

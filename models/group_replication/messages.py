@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from simpy.events import Event
 
-from simrep.modelling import Transaction
+from simrep.modelling import Decided, Transaction
 from simrep.models.mysql.server import BinlogTransaction
 
 from .certifier import Snapshot
@@ -146,14 +146,13 @@ class Prepared:
     order: int
 
 
-class Ordered:
-    """A transaction at its place in the order, on a member that applies it (see ``Change``)."""
+class Ordered(Decided):
+    """A transaction at its place in the order, on a member that applies it."""
 
     __slots__ = (
         "events", "locks", "order", "origin", "parent", "scans", "seqno", "size_bytes",
         "transaction", "written_s",
     )  # fmt: skip
-    protected = True
 
     def __init__(
         self, message: TransactionMessage, order: int, seqno: int, parent: int, now_s: float
@@ -168,7 +167,3 @@ class Ordered:
         self.seqno = seqno
         self.parent = parent
         self.written_s = now_s
-
-    def abort(self) -> None:
-        """Required of a lock owner; nothing aborts an ordered transaction."""
-        raise AssertionError("an ordered transaction cannot be aborted")

@@ -33,11 +33,7 @@ class Sending:
     """
 
     def __init__(
-        self,
-        host: Host,
-        xcom: Xcom,
-        options: GroupReplicationOptions,
-        costs: GroupReplicationCosts,
+        self, host: Host, xcom: Xcom, options: GroupReplicationOptions, costs: GroupReplicationCosts
     ) -> None:
         self._host = host
         self._xcom = xcom

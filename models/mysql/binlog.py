@@ -203,11 +203,7 @@ class GroupCommit(_Pipeline):
         super().__init__(engine, binlog, hooks, redo_at_prepare=redo_at_prepare)
         self._ordered = order_commits
         self.flush_stage = self._first = parts.stage(
-            self._enter,
-            "binlog flush",
-            doing="writing the logs",
-            lap=Lap.FLUSH,
-            wake=engine.wake,
+            self._enter, "binlog flush", doing="writing the logs", lap=Lap.FLUSH, wake=engine.wake
         )
         self.sync_stage = parts.stage(
             self._sync,
@@ -219,11 +215,7 @@ class GroupCommit(_Pipeline):
             wake=engine.wake,
         )
         self.commit_stage = self._last = parts.stage(
-            self._commit,
-            "binlog commit",
-            doing=_COMMITTING,
-            lap=Lap.COMMIT_ORDER,
-            wake=engine.wake,
+            self._commit, "binlog commit", doing=_COMMITTING, lap=Lap.COMMIT_ORDER, wake=engine.wake
         )
         self.stages = (engine.redo.stage, self.flush_stage, self.sync_stage, self.commit_stage)
 
@@ -311,11 +303,7 @@ class MariadbCommit(_Pipeline):
             largest=1,
         )
         self.commit_lock = self._last = parts.stage(
-            self._commit,
-            "LOCK_commit_ordered",
-            doing=_COMMITTING,
-            lap=Lap.COMMIT_ORDER,
-            largest=1,
+            self._commit, "LOCK_commit_ordered", doing=_COMMITTING, lap=Lap.COMMIT_ORDER, largest=1
         )
         self.stages = (engine.redo.stage, self.log_stage, self.after_sync_lock, self.commit_lock)
 

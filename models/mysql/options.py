@@ -37,10 +37,7 @@ class ServerOptions(BaseModel):
     }
 
     innodb_flush_log_at_trx_commit: Annotated[int, roles.REDO_DURABILITY] = Field(
-        1,
-        ge=0,
-        le=2,
-        description="redo log: 0 nothing at commit, 1 write and fsync, 2 write",
+        1, ge=0, le=2, description="redo log: 0 nothing at commit, 1 write and fsync, 2 write"
     )
     sync_binlog: Annotated[int, roles.LOG_DURABILITY] = Field(
         1,
@@ -49,10 +46,7 @@ class ServerOptions(BaseModel):
         description="fsync of the binary log every so many commit groups; 0: never",
     )
     innodb_lock_wait_timeout: int = Field(
-        50,
-        ge=1,
-        le=1073741824,
-        description="seconds after which a wait for a row lock fails",
+        50, ge=1, le=1073741824, description="seconds after which a wait for a row lock fails"
     )
     max_binlog_cache_size: int = Field(
         LARGEST_CACHE,
@@ -70,10 +64,7 @@ class ServerOptions(BaseModel):
         description="microseconds to wait for company before an fsync of the binary log",
     )
     binlog_group_commit_sync_no_delay_count: int = Field(
-        0,
-        ge=0,
-        le=100_000,
-        description="transactions in the queue that end that wait; 0: none do",
+        0, ge=0, le=100_000, description="transactions in the queue that end that wait; 0: none do"
     )
     binlog_commit_wait_count: int = Field(
         0,

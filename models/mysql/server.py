@@ -9,7 +9,16 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.modelling import Binlog, Disk, Lap, OpenTransaction, Parts, Station, Transaction
+from simrep.modelling import (
+    Binlog,
+    Decided,
+    Disk,
+    Lap,
+    OpenTransaction,
+    Parts,
+    Station,
+    Transaction,
+)
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
 from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, Group
 
@@ -31,7 +40,7 @@ _ROWS_EVENT_BYTES = 8192
 _US = 1e-6
 
 
-class BinlogTransaction:
+class BinlogTransaction(Decided):
     """A transaction from its prepare on: in the commit pipeline, and from there to replicas.
 
     Attributes
@@ -58,7 +67,6 @@ class BinlogTransaction:
     )  # fmt: skip
     locks: tuple[Hashable, ...] = ()
     scans: tuple[range, ...] = ()
-    protected = True
 
     def __init__(
         self, transaction: Transaction, owner: OpenTransaction, prepared_after: int
@@ -74,10 +82,6 @@ class BinlogTransaction:
         self.parent = 0
         self.written_s = 0.0
         self.order = 0
-
-    def abort(self) -> None:
-        """Required of a lock owner; nothing aborts what its source has committed."""
-        raise AssertionError("a committed transaction cannot be aborted")
 
 
 class BinlogHooks(CommitHooks):
@@ -269,11 +273,7 @@ def _cache_of(
 
 
 def _with_binlog(
-    parts: Parts,
-    options: ServerOptions,
-    engine: Engine,
-    binlog: Binlog,
-    hooks: CommitHooks,
+    parts: Parts, options: ServerOptions, engine: Engine, binlog: Binlog, hooks: CommitHooks
 ) -> CommitPipeline:
     """The pipeline of the server's generation."""
     generation = options.commit_pipeline

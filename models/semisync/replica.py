@@ -31,11 +31,7 @@ class SemisyncReplica(Replica):
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        server: MysqlServer,
-        options: SemisyncOptions,
-        costs: SemisyncCosts,
+        self, cluster: Cluster, server: MysqlServer, options: SemisyncOptions, costs: SemisyncCosts
     ) -> None:
         super().__init__(server, options, costs)
         self._cluster = cluster

@@ -168,7 +168,4 @@ class SemisyncSource(BinlogSource):
 
     def counters(self) -> dict[str, Any]:
         """Status variables, and one more that no server has."""
-        return {
-            **self.acknowledgements.counters(),
-            "Unacknowledged_commits": self.unacknowledged,
-        }
+        return {**self.acknowledgements.counters(), "Unacknowledged_commits": self.unacknowledged}

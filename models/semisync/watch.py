@@ -56,7 +56,4 @@ class _WatchedAcknowledgements(Twin, Acknowledgements):
 class WatchedParts(watch.WatchedParts):
     """See ``watching.WatchedParts``."""
 
-    twins: ClassVar = {
-        **watch.WatchedParts.twins,
-        Acknowledgements: _WatchedAcknowledgements,
-    }
+    twins: ClassVar = {**watch.WatchedParts.twins, Acknowledgements: _WatchedAcknowledgements}

@@ -260,7 +260,7 @@ class WatchedParts(Parts):
             return who(at(position) or position)
 
         line = self.line(station, holder, who=waits, doing=doing, lap=lap)
-        gate = _ServingGate(line)
+        gate: OrderedGate = WatchedGate(line)
         return gate
 
     def line(self, station: str, holder: Callable[[], Holder], **how: Any) -> Line:
@@ -284,24 +284,6 @@ class Twin:
     def __init__(self, parts: Any, *args: Any, **how: Any) -> None:
         self._parts = parts
         super().__init__(*args, **how)
-
-
-class _ServingGate(WatchedGate):
-    """Who enters is served until it leaves."""
-
-    def enter(self, position: int, call: Callable[[Any], object], argument: Any = None) -> None:
-        super().enter(position, self._serve, (position, call, argument))
-
-    def _serve(self, entry: tuple[int, Callable[[Any], object], Any]) -> None:
-        position, call, argument = entry
-        self._line.serve([position])
-        call(argument)
-
-    def leave(self, _position: int = 0) -> None:
-        self._line.leave()
-        super().leave()
-
-    enter_local, skip = enter, leave
 
 
 class HeardMesh(Mesh):

@@ -113,10 +113,7 @@ class WatchedMutex(PausableMutex):
     __slots__ = ("_line", "_wake", "holder")
 
     def __init__(
-        self,
-        clock: Clock,
-        line: Line,
-        hand_over: Callable[[Call, Any], object] | None = None,
+        self, clock: Clock, line: Line, hand_over: Callable[[Call, Any], object] | None = None
     ) -> None:
         super().__init__(clock, self._turn)
         self._wake = hand_over or _at_once

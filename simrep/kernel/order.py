@@ -70,7 +70,8 @@ class WatchedGate(OrderedGate):
     Parameters
     ----------
     line : Line
-        What it waits for is the position that is ``next``.
+        What it waits for is the position that is ``next``; if it has a ``doing``, who has entered
+        does that until it leaves.
     first : int
     """
 
@@ -81,21 +82,29 @@ class WatchedGate(OrderedGate):
     def enter(self, position: int, call: Callable[[Any], object], argument: Any = None) -> None:
         """See ``OrderedGate.enter``."""
         if position == self.next and not self._draining:
-            call(argument)
+            self._begin(position, call, argument)
         else:
             self._line.wait(position)
             super().enter(position, self._turn, (position, call, argument))
 
     def _turn(self, entry: tuple[int, Callable[[Any], object], Any]) -> None:
-        position, call, argument = entry
-        self._line.go(position)
+        self._line.go(entry[0])
+        self._begin(*entry)
+
+    def _begin(self, position: int, call: Callable[[Any], object], argument: Any) -> None:
+        """Let a position enter; those that tell more say what it does now."""
+        if self._line.doing:
+            self._line.serve([position])
         call(argument)
 
     enter_local = enter
 
     def leave(self, _position: int = 0) -> None:
         """See ``OrderedGate.leave``."""
-        self._line.cut()
+        if self._line.doing:
+            self._line.leave()
+        else:
+            self._line.cut()
         super().leave()
 
     skip = leave

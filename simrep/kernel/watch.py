@@ -82,7 +82,7 @@ class Waited:
 
 
 class Watch:
-    """Collects blockages. Code that may watch holds ``Watch | None`` and asks ``is not None``.
+    """Collects blockages; watched parts tell it of them (``simrep.contract.watching``).
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.server.certification import CertificationIndex
 from simrep.server.host import Host, Spin
-from simrep.server.locks import LockTable
+from simrep.server.locks import Decided, LockTable
 from simrep.server.ranges import Ranges, points_in
 from simrep.server.routine import Routine
 from simrep.server.stage import Stage
@@ -73,6 +73,7 @@ __all__ = [
     "Clock",
     "Clue",
     "Cluster",
+    "Decided",
     "Deliver",
     "Deployment",
     "Disk",

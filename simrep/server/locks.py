@@ -11,7 +11,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.watch import NO_LAP, Holder, Line, Watch
 from simrep.server.ranges import Ranges, points_in
 
-__all__ = ["ROW_LOCKS", "LockTable", "Owner", "WatchedLocks"]
+__all__ = ["ROW_LOCKS", "Decided", "LockTable", "Owner", "WatchedLocks"]
 
 Call = Callable[[Any], object]
 
@@ -27,6 +27,17 @@ class Owner(Protocol):
 
     def abort(self) -> object:
         """Told by brute force that it lost a row; it must ``release_all`` now or later."""
+
+
+class Decided:
+    """An owner whose end is decided: brute force waits for it, and nothing aborts it."""
+
+    __slots__ = ()
+    protected = True
+
+    def abort(self) -> None:
+        """See ``Owner.abort``."""
+        raise AssertionError(f"a {type(self).__name__} cannot be aborted")
 
 
 class _Wait:

@@ -237,11 +237,7 @@ def _simulate(setup: Setup, seed: int, replication: int, position: int) -> _Samp
 
 
 def _references(
-    samples: list[_Sample],
-    table: ScheduledTable,
-    base: Scenario,
-    criteria: Criteria,
-    position: int,
+    samples: list[_Sample], table: ScheduledTable, base: Scenario, criteria: Criteria, position: int
 ) -> list[_Sample]:
     """The replications without streaming, if others can be compared with them."""
     for sample in samples:
