@@ -1,0 +1,209 @@
+"""The model of CONTRIBUTING, through every table of a scenario and every question.
+
+Each gives a right answer or an error that says what the model does not tell.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import simrep
+from tests import own_models
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"```python\n(# acme_replication/primary_backup\.py\n.*?)```", re.DOTALL)
+ONE_WAY_S = 0.010
+LATENCY_S = 2 * ONE_WAY_S + 95e-6  # the round trip to the near backup, and a statement
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch):
+    """The code block as an installed package."""
+    found = BLOCK.search((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert found
+    package, module = ModuleType("acme"), ModuleType("acme.primary_backup")
+    monkeypatch.setitem(sys.modules, "acme", package)
+    monkeypatch.setitem(sys.modules, "acme.primary_backup", module)
+    package.__path__ = []
+    exec(compile(found[1], "CONTRIBUTING.md", "exec"), module.__dict__)
+    own_models.install(monkeypatch, **{"primary-backup": "acme.primary_backup:PrimaryBackup"})
+
+
+def scenario(**tables):
+    near = {"from": "n1", "to": "n2", "rtt_ms": 2e3 * ONE_WAY_S}
+    workload = {"preset": "mysqlslap-insert", "threads": 4, "nodes": ["n1"]}
+    base = {
+        "cluster": {"model": "primary-backup"},
+        "network": {"rtt_ms": 80, "path": [near]},
+        "workload": workload,
+        "run": {"duration_s": 2.0, "warmup_s": 0.2},
+    }
+    return {name: {**base.get(name, {}), **table} for name, table in {**base, **tables}.items()}
+
+
+def refused(ask, *words):
+    with pytest.raises(simrep.SimrepError) as caught:
+        ask()
+    for word in words:
+        assert word in str(caught.value)
+
+
+# -- tables of a scenario ------------------------------------------------------------------------
+
+
+def test_a_commit_takes_the_round_trip_to_the_near_backup():
+    result = simrep.run(scenario())
+    assert result.latency_s["p50"] == pytest.approx(LATENCY_S, rel=1e-3)
+    assert result.breakdown().shares["acknowledgement"] > 0.99
+
+
+def test_without_acknowledgements_nobody_waits():
+    result = simrep.run(scenario(cluster={"options": {"acknowledgements": 0}}))
+    assert result.latency_s["max"] < ONE_WAY_S
+
+
+def test_servers_that_come_and_go_are_refused():
+    change = [{"at_s": 1.0, "node": "n2", "what": "crash"}]
+    refused(lambda: simrep.run(scenario(cluster={"change": change})), "cluster.change", "primary")
+
+
+def test_session_variables_and_xa_are_refused():
+    kind = {"name": "batch", "statements": 1, "rows": 1}
+    for key, value in (("session", {"wsrep_trx_fragment_size": 1}), ("xa_hold_ms", 1.0)):
+        workload = {"threads": 1, "class": [{**kind, key: value}]}
+        asked = {**scenario(), "workload": workload}
+        refused(lambda asked=asked: simrep.run(asked), f"workload.class.0.{key}", "primary-backup")
+
+
+def test_an_outage_of_the_near_backup_holds_commits_up_until_the_far_one_answers():
+    outage = [{"node": "n2", "from_s": 0.5, "to_s": 1.5}]
+    result = simrep.run(scenario(network={"outage": outage}))
+    assert result.latency_s["max"] == pytest.approx(0.080 + 95e-6, rel=0.01)
+
+
+def test_a_scheduled_large_transaction_commits_and_is_reported():
+    batch = {"name": "batch", "at_s": 0.5, "node": "n1", "rows": 20_000, "row_bytes": 100}
+    result = simrep.run(scenario(workload={"scheduled": [batch]}))
+    record = result.scheduled["batch"]
+    assert record.rows == 20_000
+    assert record.duration_s > LATENCY_S
+    assert not record.error
+
+
+# -- running -------------------------------------------------------------------------------------
+
+
+def test_sweeps_and_comparisons():
+    levels = {"cluster.options.acknowledgements": [1, 2]}
+    found = simrep.sweep(scenario(), levels)
+    one, two = (point.mean("latency_s.p50") for point in found.points)
+    assert (one, two) == (pytest.approx(LATENCY_S, rel=0.01), pytest.approx(0.0801, rel=0.01))
+    both = scenario(cluster={"options": {"acknowledgements": 2}})
+    assert simrep.compare(scenario(), both, replications=2).figures["latency_s.p50"].different
+
+
+def test_the_sustainable_rate_is_that_of_the_processors_of_the_writer():
+    slow = scenario(cluster={"costs": {"statement_us": 9_995.0}, "machine": {"cores": 1}})
+    rate = simrep.sustainable_rate(slow).rate_tps  # a statement of 9.995 ms, and a row of 5 us
+    assert rate == pytest.approx(100.0, rel=0.06)
+
+
+def test_a_rate_that_the_model_tells_nothing_of_is_refused(monkeypatch):
+    model = sys.modules["acme.primary_backup"].PrimaryBackup
+    monkeypatch.delattr(model, "backlog")
+    refused(lambda: simrep.sustainable_rate(scenario()), "primary-backup", "backlog")
+    refused(lambda: simrep.plan(scenario(), "rate", replications=2), "primary-backup", "backlog")
+
+
+# -- questions -----------------------------------------------------------------------------------
+
+
+def test_the_largest_round_trip_and_the_fewest_clients():
+    rough = {"precision": 0.3, "replications": 4}
+    found = simrep.plan(
+        scenario(), "rtt", objective="p50<=30ms", path="network.path.0.rtt_ms", **rough
+    )
+    assert found.low < 30.0 < found.high
+    clients = simrep.plan(scenario(), "clients", objective="tps>=120", within=(1, 8), **rough)
+    assert clients.value == 3  # 3 / 20.1 ms = 149/s
+
+
+def test_the_highest_rate_is_asked_with_an_interval():
+    slow = scenario(cluster={"costs": {"statement_us": 9_995.0}, "machine": {"cores": 1}})
+    found = simrep.plan(slow, "rate", replications=2, precision=0.2)
+    assert found.low < 100.0 < found.high
+
+
+def test_the_largest_transaction():
+    batch = {"name": "batch", "at_s": 0.5, "node": "n1", "rows": 1000, "row_bytes": 100}
+    asked = scenario(workload={"scheduled": [batch]}, run={"duration_s": 4.0})
+    rough = {"precision": 1.0, "replications": 4}
+    found = simrep.plan(asked, "transaction", longest_stall_s=0.5, within=(100, 10_000), **rough)
+    assert found.value is not None
+
+
+def test_questions_about_what_the_model_does_not_have_are_refused():
+    refused(lambda: simrep.plan(scenario(), "appliers", tps=10), "primary-backup", "appliers")
+    for question in ("fragment", "gcache"):
+        refused(lambda question=question: simrep.plan(scenario(), question), question, "galera")
+
+
+def test_products_at_regions_are_ranked_with_its_load():
+    found = simrep.plan(
+        scenario(run={"duration_s": 0.5, "warmup_s": 0.0}),
+        "product",
+        regions=["us-east-1", "us-west-2", "eu-west-1"],
+        writes="us-east-1",
+        objective="tps>=1",
+        replications=2,
+    )
+    assert found.best is not None
+
+
+def test_no_closed_form_is_made_up():
+    opinion = simrep.analytic(scenario())
+    assert (opinion.holds, opinion.throughput_tps) == (False, None)
+    assert "primary-backup" in " ".join(opinion.reasons)
+
+
+# -- explanations --------------------------------------------------------------------------------
+
+
+def test_a_commit_is_explained_with_reasons_and_messages():
+    found = simrep.explain(scenario())
+    waited = max(found.stages, key=lambda stage: stage.seconds)
+    assert waited.name == "acknowledgement"
+    assert "1 of the other nodes to reply" in waited.reason
+    critical = [one.label for one in found.messages if one.critical]
+    assert critical == ["rows", "reply"]
+    assert sum(stage.seconds for stage in found.stages) == pytest.approx(found.latency_s)
+
+
+def test_the_tail_and_a_stall_are_explained():
+    tail = simrep.explain_tail(scenario())
+    assert tail.floor_s == pytest.approx(2 * ONE_WAY_S, rel=0.01)
+    cut = [{"node": "n1", "from_s": 0.5, "to_s": 1.5}]
+    stall = simrep.explain_stall(scenario(network={"outage": cut}))
+    assert stall.stall.seconds > 1.0
+    assert any("to reply" in one.waited_for for one in stall.blockages)
+
+
+def test_a_tail_without_told_messages_claims_no_floor(monkeypatch):
+    from simrep.network.recorded import RecordedNetwork
+
+    monkeypatch.setattr(RecordedNetwork, "handler", lambda _self, _node, handle: handle)
+    tail = simrep.explain_tail(scenario())
+    assert tail.to_dict()["floor_s"] is None
+    assert "does not tell which message" in " ".join(tail.sentences())
+
+
+def test_it_has_sliders():
+    found = simrep.explore(scenario(workload={"threads": 2}, run={"duration_s": 0.5}))
+    assert "workload.threads" in found.levels
+    found.set({"workload.threads": found.levels["workload.threads"][-1]})
+    assert found.now.throughput_tps > found.first.throughput_tps
