@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ShortRunWarning, SimrepError
+from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace, TraceEvent
@@ -134,7 +134,9 @@ def simulate(
         until_s = settings.warmup_s + settings.duration_s
         clock.run(until_s)
     elif settings.settle_s is not None:
-        until_s = _run_until_settled(clock, clients, settings.settle_s, settings.limit_s)
+        until_s = _run_until_settled(
+            clock, clients, settings.settle_s, settings.limit_s, setup.model.name
+        )
     else:
         _run_to_completion(clock, clients, settings.limit_s)
     if blocked is not None:
@@ -239,7 +241,9 @@ def _run_to_completion(clock: Clock, clients: Clients, limit_s: float) -> None:
         )
 
 
-def _run_until_settled(clock: Clock, clients: Clients, settle_s: float, limit_s: float) -> float:
+def _run_until_settled(
+    clock: Clock, clients: Clients, settle_s: float, limit_s: float, model: str
+) -> float:
     """Until a while after the last scheduled transaction has ended; returns when that is."""
     clients.start()
     ended = clock.all_of([journal.closed for journal in clients.journals])
@@ -249,6 +253,13 @@ def _run_until_settled(clock: Clock, clients: Clients, settle_s: float, limit_s:
         raise SimrepError(
             f"scheduled transactions have not ended after {limit_s:g} simulated seconds "
             f"(run.limit_s): {open_ones}"
+        )
+    untold = [journal.name for journal in clients.journals if journal.untold]
+    if untold:
+        raise ScenarioError(
+            "workload.scheduled",
+            f"model {model!r} does not tell which nodes have committed {untold[0]!r}",
+            "transaction.journal.committed(node) tells it",
         )
     until_s = clock.now + settle_s
     clock.run(until_s)

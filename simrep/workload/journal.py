@@ -45,6 +45,8 @@ class Journal:
         Why it failed; empty if it did not.
     closed : Event
         Fires when it is committed on all nodes, or has failed.
+    untold : bool
+        Its client was told of a commit that the model has told of no node.
     """
 
     def __init__(self, clock: Clock, name: str, node: int, nodes: int) -> None:
@@ -64,6 +66,7 @@ class Journal:
         self.end_s = nan
         self.fragments = 0
         self.error = ""
+        self.untold = False
         self.closed = Event(clock)
 
     def begin(self, rows: int, size_bytes: int) -> None:
@@ -107,6 +110,7 @@ class Journal:
         self.error = error
         if not error:
             self.commit_s = self._clock.now
+            self.untold = self.node not in self._excused and not self._commits[self.node]
             if not self.rows:
                 self.end_s = self.commit_s
         self._close_if_done()
@@ -116,6 +120,6 @@ class Journal:
             node in self._excused or self._commits[node] >= self._parts
             for node in range(self._nodes)
         )
-        done = self.error or (everywhere and self.commit_s <= self._clock.now)
+        done = self.error or self.untold or (everywhere and self.commit_s <= self._clock.now)
         if done and not self.closed.triggered:
             self._clock.fire(self.closed)

@@ -9,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 import pytest
 
@@ -21,16 +22,25 @@ ONE_WAY_S = 0.010
 LATENCY_S = 2 * ONE_WAY_S + 95e-6  # the round trip to the near backup, and a statement
 
 
-@pytest.fixture(autouse=True)
-def model(monkeypatch):
-    """The code block as an installed package."""
+def installed() -> dict[str, ModuleType]:
+    """The code block as a package."""
     found = BLOCK.search((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert found
     package, module = ModuleType("acme"), ModuleType("acme.primary_backup")
-    monkeypatch.setitem(sys.modules, "acme", package)
-    monkeypatch.setitem(sys.modules, "acme.primary_backup", module)
     package.__path__ = []
-    exec(compile(found[1], "CONTRIBUTING.md", "exec"), module.__dict__)
+    with mock.patch.dict(sys.modules, {"acme.primary_backup": module}):
+        exec(compile(found[1], "CONTRIBUTING.md", "exec"), module.__dict__)
+    return {"acme": package, "acme.primary_backup": module}
+
+
+MODULES = installed()
+MODEL = MODULES["acme.primary_backup"].PrimaryBackup
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch):
+    for name, module in MODULES.items():
+        monkeypatch.setitem(sys.modules, name, module)
     own_models.install(monkeypatch, **{"primary-backup": "acme.primary_backup:PrimaryBackup"})
 
 
@@ -63,7 +73,9 @@ def test_a_commit_takes_the_round_trip_to_the_near_backup():
 
 
 def test_without_acknowledgements_nobody_waits():
-    result = simrep.run(scenario(cluster={"options": {"acknowledgements": 0}}))
+    few = {"queries": 100, "threads": 1}
+    asked = scenario(cluster={"options": {"acknowledgements": 0}}, workload=few)
+    result = simrep.run({**asked, "run": {}})
     assert result.latency_s["max"] < ONE_WAY_S
 
 
@@ -100,11 +112,15 @@ def test_a_scheduled_large_transaction_commits_and_is_reported():
 
 def test_sweeps_and_comparisons():
     levels = {"cluster.options.acknowledgements": [1, 2]}
-    found = simrep.sweep(scenario(), levels)
+    found = simrep.sweep(scenario(run={"duration_s": 10.0}), levels)
     one, two = (point.mean("latency_s.p50") for point in found.points)
     assert (one, two) == (pytest.approx(LATENCY_S, rel=0.01), pytest.approx(0.0801, rel=0.01))
     both = scenario(cluster={"options": {"acknowledgements": 2}})
-    assert simrep.compare(scenario(), both, replications=2).figures["latency_s.p50"].different
+    assert (
+        simrep.compare(scenario(), both, figures=["latency_s.p50"], replications=2)
+        .figures["latency_s.p50"]
+        .different
+    )
 
 
 def test_the_sustainable_rate_is_that_of_the_processors_of_the_writer():
@@ -114,8 +130,7 @@ def test_the_sustainable_rate_is_that_of_the_processors_of_the_writer():
 
 
 def test_a_rate_that_the_model_tells_nothing_of_is_refused(monkeypatch):
-    model = sys.modules["acme.primary_backup"].PrimaryBackup
-    monkeypatch.delattr(model, "backlog")
+    monkeypatch.delattr(MODEL, "backlog")
     refused(lambda: simrep.sustainable_rate(scenario()), "primary-backup", "backlog")
     refused(lambda: simrep.plan(scenario(), "rate", replications=2), "primary-backup", "backlog")
 
@@ -147,6 +162,14 @@ def test_the_largest_transaction():
     assert found.value is not None
 
 
+def test_a_large_transaction_of_which_the_model_tells_nothing_is_refused(monkeypatch):
+    monkeypatch.setattr(MODEL, "tell", lambda *_: None)
+    batch = {"name": "batch", "at_s": 0.5, "node": "n1", "rows": 1000, "row_bytes": 100}
+    load = {"threads": 1, "scheduled": [batch], "class": [{"name": "small", "rows": 1}]}
+    asked = {**scenario(), "workload": load, "run": {"settle_s": 1.0}}
+    refused(lambda: simrep.run(asked), "workload.scheduled", "primary-backup", "journal")
+
+
 def test_questions_about_what_the_model_does_not_have_are_refused():
     refused(lambda: simrep.plan(scenario(), "appliers", tps=10), "primary-backup", "appliers")
     for question in ("fragment", "gcache"):
@@ -155,7 +178,7 @@ def test_questions_about_what_the_model_does_not_have_are_refused():
 
 def test_products_at_regions_are_ranked_with_its_load():
     found = simrep.plan(
-        scenario(run={"duration_s": 0.5, "warmup_s": 0.0}),
+        scenario(workload={"threads": 1}, run={"duration_s": 0.5, "warmup_s": 0.0}),
         "product",
         regions=["us-east-1", "us-west-2", "eu-west-1"],
         writes="us-east-1",
