@@ -110,7 +110,7 @@ class Journal:
         self.error = error
         if not error:
             self.commit_s = self._clock.now
-            self.untold = self.node not in self._excused and not self._commits[self.node]
+            self.untold = not self._commits and not self._excused
             if not self.rows:
                 self.end_s = self.commit_s
         self._close_if_done()
