@@ -7,9 +7,8 @@ from pathlib import Path
 from simrep.rig.cluster import Health
 from simrep.rig.delays import DelayMatrix
 from simrep.rig.engine import RoundTrip
-from simrep.rig.loading import Loaded
 from simrep.rig.relays import DelayStatistics
-from simrep.rig.transactions import Transaction
+from simrep.rig.transactions import Loaded, Transaction
 
 
 class FakeEngine:

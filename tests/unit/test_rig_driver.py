@@ -9,17 +9,18 @@ from itertools import pairwise
 
 import pytest
 
-from simrep.rig.clients import Client, Clock, Plan, run_clients
-from simrep.rig.commits import keep_records, thin_out
+from simrep.rig.clients import Client, ClientPlan, LoadClock, run_clients
 from simrep.rig.driver import drive, plans
 from simrep.rig.errors import RigError
 from simrep.rig.load import Load
-from simrep.rig.statement import Statement
 from simrep.rig.transactions import (
+    Statement,
     Transaction,
+    keep_records,
     percentile,
     read_transactions,
     summarise,
+    thin_out,
     write_transactions,
 )
 from tests.fake_server import FakeServer, listening
@@ -65,11 +66,11 @@ def plan(clients=1, **changes):
         "seed": 1,
         "out": "",
     }
-    return Plan(**(content | changes))
+    return ClientPlan(**(content | changes))
 
 
 def run(chosen, server):
-    return run_clients(chosen, [Session(server) for _ in chosen.clients], Clock())
+    return run_clients(chosen, [Session(server) for _ in chosen.clients], LoadClock())
 
 
 def test_a_closed_loop_submits_what_each_client_should_and_intends_it_at_the_last_end():
@@ -116,7 +117,7 @@ def test_arrivals_do_not_wait_for_answers_and_are_the_same_for_the_same_seed():
 def test_what_arrived_before_the_load_is_stopped_is_still_submitted():
     server = OneAtATime(usual_s=0.02)
     chosen = plan(rates_tps={"n1": 200.0}, until_s=9.0)
-    clock = Clock()
+    clock = LoadClock()
     stopped = []
 
     def stop_soon(stop):
@@ -214,7 +215,7 @@ def test_an_open_loop_has_one_line_for_all_connections_of_a_node(tmp_path):
     assert made.rates_tps == {"n1": 25.0, "n2": 25.0}
     assert len(made.clients) == 6
     assert made.until_s == 3.0
-    assert Plan.from_json(made.to_json()) == made
+    assert ClientPlan.from_json(made.to_json()) == made
 
 
 def test_clients_that_say_much_before_they_fail_are_not_held_up(tmp_path, monkeypatch):
@@ -231,8 +232,8 @@ def test_clients_that_say_much_before_they_fail_are_not_held_up(tmp_path, monkey
 
 
 def test_what_is_kept_of_a_long_run_is_commits_over_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("simrep.rig.commits.MOST_RECORDS", 3)
-    monkeypatch.setattr("simrep.rig.commits._LEAST_BYTES", 0)
+    monkeypatch.setattr("simrep.rig.transactions.MOST_RECORDS", 3)
+    monkeypatch.setattr("simrep.rig.transactions._LEAST_BYTES", 0)
     few = [record(n, 0.0, 0.0, 0.1) for n in range(3)]
     many = [*few, record(3, 0.0, 0.0, 0.12, error=1213), record(4, 0.0, 0.0, 7.01)]
     keep_records(tmp_path, "few", few)
@@ -258,11 +259,11 @@ def test_latency_counts_from_when_a_transaction_should_have_begun():
             record(1, 0.0, 0.2, 0.5, error=1213),
         ]
     )
-    assert (found.committed, found.failed, found.errors) == (2, 1, {1213: 1})
+    assert (found.committed, found.failed, found.errors) == (2, 1, ((1213, 1),))
     assert found.mean_s == pytest.approx(0.15)
     assert found.max_s == pytest.approx(0.2)
     assert found.service_p95_s == pytest.approx(0.1)
-    assert found.makespan_s == pytest.approx(0.5)
+    assert found.tool_s == pytest.approx(0.5)
     assert found.by_node == {"n1": pytest.approx(0.1), "n2": pytest.approx(0.2)}
 
 

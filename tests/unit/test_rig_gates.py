@@ -9,8 +9,8 @@ from simrep.rig.delays import DelayMatrix, Link
 from simrep.rig.engine import RoundTrip
 from simrep.rig.experiment import Limits
 from simrep.rig.gates import Observed, gates, round_trip_gate
-from simrep.rig.loading import Loaded
 from simrep.rig.relays import DelayStatistics
+from simrep.rig.transactions import Loaded
 
 WHOLE = Health((), {"n1": {"state": "Synced"}, "n2": {"state": "Synced"}})
 GOOD = Observed(

@@ -16,12 +16,11 @@ from simrep.rig.data_rows import as_csv
 from simrep.rig.dataset import write_dataset
 from simrep.rig.experiment import Experiment, StoredExperiment, experiments, load_experiment
 from simrep.rig.journal import Entry
-from simrep.rig.load import Load
+from simrep.rig.load import Load, statement, statement_bytes
 from simrep.rig.progress import Progress
 from simrep.rig.rows import METRICS, factor_columns
 from simrep.rig.scenarios import Measured, cell_scenario
 from simrep.rig.simulated import differences, model_version, simulated
-from simrep.rig.tables import statement, statement_bytes
 from simrep.rig.workloads import client_costs, run_of, workload_of
 from simrep.scenario import load, with_values
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.rig.cell import Cell, Run
 from simrep.rig.cluster import RigCluster
-from simrep.rig.commits import keep_records
 from simrep.rig.dataset import write_experiment
 from simrep.rig.engine import RigEngine, RoundTrip
 from simrep.rig.errors import BusyError, MixedError, RigError
@@ -20,10 +19,11 @@ from simrep.rig.gates import Gate, round_trip_gate
 from simrep.rig.guard import ended_by_signals, undisturbed
 from simrep.rig.journal import Entry
 from simrep.rig.layout import Layout
-from simrep.rig.loading import make_tables, table_keys
 from simrep.rig.manifest import software
 from simrep.rig.measure import failed_entry, measure, without_folders
 from simrep.rig.progress import Progress
+from simrep.rig.tables import make_tables, table_keys
+from simrep.rig.transactions import keep_records
 
 if TYPE_CHECKING:
     from simrep.rig.equipment import ThisMachine

@@ -13,23 +13,22 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from io import FileIO
+from math import inf
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
-from threading import Thread
+from threading import Lock, Thread
 from typing import Protocol
 
 import pymysql
 
-from simrep.rig.arrivals import ClosedLoop, OpenLoop
-from simrep.rig.statement import CONFLICTS, DATABASE, Statement
-from simrep.rig.transactions import COLUMNS, Transaction
+from simrep.rig.processes import used_cpu_s
+from simrep.rig.transactions import CONFLICTS, DATABASE, Statement, Transaction, records_text
 
-__all__ = ["Client", "Clock", "Plan", "Session", "connect", "main", "run_clients"]
+__all__ = ["Client", "ClientPlan", "LoadClock", "Session", "connect", "main", "run_clients"]
 
 _LOST = {2006, 2013, 2014, 2055}
 _NO_CODE = 1
@@ -59,7 +58,7 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ClientPlan:
     """What the clients of one process do.
 
     Attributes
@@ -92,7 +91,7 @@ class Plan:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> ClientPlan:
         """The same back."""
         content = json.loads(text)
         content["clients"] = tuple(Client(**client) for client in content["clients"])
@@ -100,7 +99,7 @@ class Plan:
         return cls(**content)
 
 
-class Clock:
+class LoadClock:
     """Seconds since the begin of the load."""
 
     def __init__(self, begin_ns: int | None = None) -> None:
@@ -116,6 +115,76 @@ class Clock:
             time.sleep(left)
 
 
+class ClosedLoop:
+    """A client submits when its last transaction has ended.
+
+    Parameters
+    ----------
+    each : int, optional
+        Transactions of a client; without it, until the time is over.
+    until_s : float
+        No transaction begins later.
+    """
+
+    def __init__(self, each: int | None = None, until_s: float = inf) -> None:
+        self._each = each
+        self._until_s = until_s
+
+    def intended(self, submitted: int, previous_end_s: float) -> float | None:
+        """When the next transaction of a client should begin; None if there is none.
+
+        Parameters
+        ----------
+        submitted : int
+            By this client so far.
+        previous_end_s : float
+            When its last transaction ended; 0 before the first.
+        """
+        if (self._each is not None and submitted >= self._each) or previous_end_s >= self._until_s:
+            return None
+        return previous_end_s
+
+    def stop(self, at_s: float) -> None:
+        """No transaction begins after that."""
+        self._until_s = min(self._until_s, at_s)
+
+
+class OpenLoop:
+    """Poisson arrivals in one line, which the clients take in their order.
+
+    An arrival that finds all clients busy keeps its time: its latency counts from there.
+
+    Parameters
+    ----------
+    rate_tps : float
+        Arrivals a second.
+    generator : random.Random
+    until_s : float
+        No arrival is later.
+    """
+
+    def __init__(self, rate_tps: float, generator: random.Random, until_s: float = inf) -> None:
+        self._until_s = until_s
+        self._line = self._arrivals(rate_tps, generator)
+        self._turn = Lock()
+
+    def _arrivals(self, rate_tps: float, generator: random.Random) -> Iterator[float]:
+        now = 0.0
+        while True:
+            now += generator.expovariate(rate_tps)
+            yield now
+
+    def intended(self, _submitted: int, _previous_end_s: float) -> float | None:
+        """When the next transaction should begin; None if there is none."""
+        with self._turn:
+            arrival = next(self._line)
+            return arrival if arrival < self._until_s else None
+
+    def stop(self, at_s: float) -> None:
+        """What arrives after that is not submitted; what waits in line still is."""
+        self._until_s = min(self._until_s, at_s)
+
+
 def connect(client: Client) -> Session:
     """A connection of the driver, over the socket of the node."""
     connection: Session = pymysql.connect(
@@ -125,9 +194,9 @@ def connect(client: Client) -> Session:
 
 
 def run_clients(
-    plan: Plan,
+    plan: ClientPlan,
     sessions: Sequence[Session],
-    clock: Clock,
+    clock: LoadClock,
     *,
     on_start: Callable[[Callable[[float], None]], None] | None = None,
 ) -> list[Transaction]:
@@ -135,10 +204,10 @@ def run_clients(
 
     Parameters
     ----------
-    plan : Plan
+    plan : ClientPlan
     sessions : sequence of Session
         One for each client.
-    clock : Clock
+    clock : LoadClock
         What all times count from.
     on_start : callable, optional
         Is given what ends the load at a time of that clock.
@@ -170,11 +239,11 @@ def _stop_all(loops: Sequence[ClosedLoop | OpenLoop], at_s: float) -> None:
 
 
 def _submit_all(
-    plan: Plan,
+    plan: ClientPlan,
     client: Client,
     session: Session,
     loop: ClosedLoop | OpenLoop,
-    clock: Clock,
+    clock: LoadClock,
     records: list[Transaction],
 ) -> None:
     generator = random.Random(f"{plan.seed} client {client.number}")  # noqa: S311
@@ -218,20 +287,10 @@ def _submit(session: Session, text: str, *, retry: bool) -> tuple[int, int]:
             return attempts, 0
 
 
-def _write(path: Path, records: Sequence[Transaction]) -> None:
-    lines = [",".join(COLUMNS)]
-    lines += [
-        f"{r.client},{r.node},{r.intended_s:.6f},{r.start_s:.6f},{r.end_s:.6f},"
-        f"{r.rows},{r.bytes},{r.attempts},{r.error}"
-        for r in records
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 def main() -> None:
     """Do what the plan says."""
     sys.setswitchinterval(_SWITCH_S)
-    plan = Plan.from_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    plan = ClientPlan.from_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
     sessions = [connect(client) for client in plan.clients]
     _say("ready")
     # Without a buffer: a thread that still reads when the process ends holds no lock of it.
@@ -240,7 +299,7 @@ def main() -> None:
     if order != "go":
         return  # the parent has ended
     gc.disable()  # no pause of the clients for what is garbage
-    clock = Clock(int(begin))
+    clock = LoadClock(int(begin))
 
     def listen(stop: Callable[[float], None]) -> None:
         def wait() -> None:
@@ -249,10 +308,10 @@ def main() -> None:
 
         Thread(target=wait, daemon=True).start()
 
-    before = _cpu_s()
+    before = used_cpu_s()
     records = run_clients(plan, sessions, clock, on_start=listen)
-    _say(json.dumps({"cpu_s": round(_cpu_s() - before, 4), "records": len(records)}))
-    _write(Path(plan.out), records)
+    _say(json.dumps({"cpu_s": round(used_cpu_s() - before, 4), "records": len(records)}))
+    Path(plan.out).write_text(records_text(records), encoding="utf-8")
     for session in sessions:
         session.close()
 
@@ -260,11 +319,6 @@ def main() -> None:
 def _say(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-def _cpu_s() -> float:
-    usage = getrusage(RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from tomlkit.exceptions import ParseError
 from simrep.errors import ScenarioError, nearest
 from simrep.rig.cell import Cell
 from simrep.rig.columns import ignored, metrics
-from simrep.rig.commits import thin_out
 from simrep.rig.data_rows import as_csv, client_us, data_rows, is_usable
 from simrep.rig.experiment import StoredExperiment, System, experiments, load_experiment
 from simrep.rig.files import packed_path, write_packed, write_whole
@@ -23,6 +22,7 @@ from simrep.rig.manifest import FORMAT, LIVE, write_manifest
 from simrep.rig.progress import Progress
 from simrep.rig.scenarios import Measured, factor_paths, system_scenario
 from simrep.rig.simulated import differences, model_version, unknown_options
+from simrep.rig.transactions import thin_out
 
 __all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
 

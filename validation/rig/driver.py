@@ -9,17 +9,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from simrep.rig.clients import Client, Clock, Plan
+from simrep.rig.clients import Client, ClientPlan, LoadClock
 from simrep.rig.errors import RigError
-from simrep.rig.load import Load
-from simrep.rig.tables import statement
-from simrep.rig.transactions import Transaction, read_transactions
+from simrep.rig.load import Load, statement
+from simrep.rig.transactions import Loaded, read_transactions, summarise
 
-__all__ = ["Driven", "drive", "plans"]
+__all__ = ["drive", "plans"]
 
 _LEAD_NS = 200_000_000
 """From the word to begin until the begin: time for it to reach all processes."""
@@ -28,24 +26,9 @@ _GRACE_S = 60.0
 """For the last answers after the end of the load."""
 
 
-@dataclass(frozen=True, slots=True)
-class Driven:
-    """A load that has run.
-
-    Attributes
-    ----------
-    records : tuple of Transaction
-    cpu_s : float
-        CPU time of the clients.
-    """
-
-    records: tuple[Transaction, ...]
-    cpu_s: float
-
-
 def plans(
     load: Load, sockets: Mapping[str, Path], folder: Path, *, seed: int, limit_s: float
-) -> list[Plan]:
+) -> list[ClientPlan]:
     """What each process of clients does.
 
     Parameters
@@ -72,7 +55,7 @@ def plans(
         own = tuple(clients[process::count])
         rates = dict.fromkeys(load.nodes, load.rate_tps / len(load.nodes))
         found.append(
-            Plan(
+            ClientPlan(
                 clients=own,
                 statement=statement(load),
                 each=load.each,
@@ -92,9 +75,9 @@ def drive(
     *,
     seed: int,
     limit_s: float,
-    beside: Callable[[Clock], None] | None = None,
+    beside: Callable[[LoadClock], None] | None = None,
     during: AbstractContextManager[object] | None = None,
-) -> Driven:
+) -> Loaded:
     """Run a load to its end.
 
     Parameters
@@ -121,7 +104,7 @@ def drive(
                 begin_ns = time.monotonic_ns() + _LEAD_NS
                 for process in running:
                     _tell(process, f"go {begin_ns}")
-                clock = Clock(begin_ns)
+                clock = LoadClock(begin_ns)
                 if beside is not None:
                     clock.wait_until(0.0)
                     beside(clock)
@@ -133,14 +116,14 @@ def drive(
             for process in running:
                 _written(process)
         records = [record for plan in chosen for record in read_transactions(Path(plan.out))]
-    return Driven(tuple(records), round(sum(result["cpu_s"] for result in results), 4))
+    return summarise(records, round(sum(result["cpu_s"] for result in results), 4))
 
 
 Process = subprocess.Popen[str]
 
 
 @contextmanager
-def _processes(chosen: Sequence[Plan]) -> Iterator[list[Process]]:
+def _processes(chosen: Sequence[ClientPlan]) -> Iterator[list[Process]]:
     """Processes whose clients are connected; none is left behind."""
     running = [_started(plan) for plan in chosen]
     try:
@@ -160,7 +143,7 @@ def _processes(chosen: Sequence[Plan]) -> Iterator[list[Process]]:
                         stream.close()
 
 
-def _started(plan: Plan) -> Process:
+def _started(plan: ClientPlan) -> Process:
     described = Path(f"{plan.out}.json")
     described.write_text(plan.to_json(), encoding="utf-8")
     # A file and no pipe: nobody reads what it says before it ends.

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING
 
-from simrep.rig.statement import CONFLICTS
+from simrep.rig.transactions import CONFLICTS
 
 if TYPE_CHECKING:
     from simrep.rig.cluster import Health
     from simrep.rig.delays import DelayMatrix
     from simrep.rig.engine import RoundTrip
     from simrep.rig.experiment import Limits
-    from simrep.rig.loading import Loaded
     from simrep.rig.relays import DelayStatistics
+    from simrep.rig.transactions import Loaded
 
 __all__ = ["Gate", "Observed", "gates", "round_trip_gate"]
 

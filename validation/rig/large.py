@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import nan
 
-from simrep.rig.clients import Clock
+from simrep.rig.clients import LoadClock
 from simrep.rig.cluster import RigCluster
 from simrep.rig.errors import RigError
 from simrep.rig.load import STALL_WINDOW_S, Load
-from simrep.rig.statement import DATABASE
-from simrep.rig.transactions import Transaction
+from simrep.rig.transactions import DATABASE, Transaction
 
 __all__ = ["LargeUpdate", "Stall", "rates_and_stalls"]
 
@@ -50,7 +49,7 @@ class LargeUpdate:
         self._nodes = sorted(cluster.nodes, key=lambda node: node.name != load.nodes[0])
         self.begin_s = self.executed_s = self.visible_s = nan
 
-    def __call__(self, clock: Clock) -> None:
+    def __call__(self, clock: LoadClock) -> None:
         """Wait, update all rows, wait until all nodes show it, and a while longer."""
         large = self._large
         first, *others = self._nodes

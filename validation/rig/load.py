@@ -1,16 +1,19 @@
-"""A load of an experiment: which transactions are submitted, by what, and how many."""
+"""A load of an experiment: which statements are submitted, by what, and how many."""
 
 from __future__ import annotations
 
+import random
+import string
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
 from simrep.rig.names import FileName
+from simrep.rig.transactions import Statement
 from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
 
-__all__ = ["STALL_WINDOW_S", "LargeTransaction", "Load", "Tool"]
+__all__ = ["STALL_WINDOW_S", "LargeTransaction", "Load", "statement", "statement_bytes"]
 
 Tool = Literal["slap", "sysbench", "driver"]
 Script = Literal["oltp_insert", "oltp_update_index", "oltp_read_write"]
@@ -23,6 +26,8 @@ _PACKET_BYTES = 16_000_000
 """MariaDB takes 16 MiB in one packet."""
 _MOST_THREADS = 500
 """Servers take 600 connections."""
+_SHORT = "insert into inserts set a='fooBa'"
+_VALUES = "insert into inserts (a) values "
 _BELONGS = {
     "insert": ("rows", "value_bytes"),
     "update": ("existing_rows",),
@@ -161,3 +166,29 @@ class Load(Table):
         if self.transactions is not None:
             return self.transactions // self.threads
         return self.per_client
+
+
+def statement(load: Load) -> Statement:
+    """What the clients of slap and the driver submit."""
+    if load.kind == "update":
+        return Statement("update counters set c=c+1 where id={row}", 1, load.existing_rows)
+    if _is_short(load):
+        return Statement(_SHORT)
+    # Text that does not compress to nothing, the same in all runs.
+    letters = random.Random(1)  # noqa: S311 - filler
+    values = (
+        "".join(letters.choices(string.ascii_letters + string.digits, k=load.value_bytes))
+        for _ in range(load.rows)
+    )
+    return Statement(_VALUES + ",".join(f"('{value}')" for value in values), load.rows)
+
+
+def statement_bytes(load: Load) -> int:
+    """Length of the text of an insert, which may be large."""
+    if _is_short(load):
+        return len(_SHORT)
+    return len(_VALUES) + load.rows * (load.value_bytes + len("(''),")) - 1
+
+
+def _is_short(load: Load) -> bool:
+    return load.rows == 1 and load.value_bytes == len("fooBa")

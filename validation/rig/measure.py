@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import nan
-from resource import RUSAGE_SELF, getrusage
 
 from simrep.rig.cell import Run
 from simrep.rig.cluster import Health, RigCluster
@@ -21,7 +20,7 @@ from simrep.rig.gates import Gate, Observed, gates
 from simrep.rig.journal import Entry
 from simrep.rig.large import LargeUpdate, rates_and_stalls
 from simrep.rig.load import Load
-from simrep.rig.loading import Loaded, empty_tables, fingerprints, run_load, written
+from simrep.rig.processes import used_cpu_s
 from simrep.rig.quiet import busy_cpu_s, stolen_cpu_s, used_by_others, wait_for_quiet
 from simrep.rig.relays import DelayStatistics
 from simrep.rig.rows import (
@@ -34,7 +33,9 @@ from simrep.rig.rows import (
     metric_columns,
     queue_column,
 )
-from simrep.rig.transactions import Transaction
+from simrep.rig.tables import empty_tables, fingerprints, written
+from simrep.rig.tools import run_load
+from simrep.rig.transactions import Loaded, Transaction
 
 __all__ = ["Measured", "failed_entry", "measure", "without_folders"]
 
@@ -176,14 +177,14 @@ class _Window:
     def __enter__(self) -> None:
         self._engine.delay_statistics(reset=True)
         self._servers_s = _cpu_s(self._cluster)
-        self._rig_s, self._machine_s = _own_cpu_s(), busy_cpu_s()
+        self._rig_s, self._machine_s = used_cpu_s(), busy_cpu_s()
         self._stolen_s, self.wall_s = stolen_cpu_s(), time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         self.wall_s = time.monotonic() - self.wall_s
         self._machine_s = busy_cpu_s() - self._machine_s
         self._stolen_s = stolen_cpu_s() - self._stolen_s
-        self._rig_s = _own_cpu_s() - self._rig_s
+        self._rig_s = used_cpu_s() - self._rig_s
         now = _cpu_s(self._cluster)
         self._servers_s = {name: now[name] - before for name, before in self._servers_s.items()}
         self.delays = self._engine.delay_statistics()
@@ -254,12 +255,6 @@ def _ended(load: Load, loaded: Loaded) -> bool:
 
 def _cpu_s(cluster: RigCluster) -> dict[str, float]:
     return {node.name: node.cpu_seconds() for node in cluster.nodes}
-
-
-def _own_cpu_s() -> float:
-    """CPU time of this process alone; the clients tell theirs."""
-    usage = getrusage(RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _facts(health: Health) -> Mapping[str, object]:

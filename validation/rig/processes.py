@@ -8,11 +8,12 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import IO
 
 from simrep.rig.errors import RigError
 
-__all__ = ["cpu_seconds", "cpu_seconds_of_stat", "end", "run", "start", "succeeds"]
+__all__ = ["cpu_seconds", "cpu_seconds_of_stat", "end", "run", "start", "succeeds", "used_cpu_s"]
 
 TOLD_CHARACTERS = 1500
 SHOWN_CHARACTERS = 300
@@ -112,3 +113,9 @@ def cpu_seconds_of_stat(text: str) -> float:
     """User and system time in ``/proc/PID/stat``; ticks are of 10 ms."""
     fields = text.rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def used_cpu_s(who: int = RUSAGE_SELF) -> float:
+    """CPU time of this process, or of programs that it has started and that have ended."""
+    usage = getrusage(who)
+    return usage.ru_utime + usage.ru_stime

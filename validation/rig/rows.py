@@ -13,8 +13,8 @@ from simrep.rig.load import Load
 
 if TYPE_CHECKING:
     from simrep.rig.large import Stall
-    from simrep.rig.loading import Loaded
     from simrep.rig.relays import DelayStatistics
+    from simrep.rig.transactions import Loaded
 
 __all__ = [
     "FIXED",

@@ -1,19 +1,27 @@
-"""The tables that a load writes to, and the statements of its transactions."""
+"""The tables that a load writes to: made, emptied, and compared between nodes."""
 
 from __future__ import annotations
 
-import random
-import string
 from dataclasses import dataclass
 
+from simrep.rig.cluster import RigCluster
 from simrep.rig.load import LargeTransaction, Load
-from simrep.rig.statement import Statement
+from simrep.rig.server import RigServer
+from simrep.rig.tools import sysbench_command
+from simrep.rig.transactions import DATABASE
 
-__all__ = ["Tables", "large_tables", "statement", "statement_bytes", "tables"]
+__all__ = [
+    "Tables",
+    "empty_tables",
+    "fingerprints",
+    "large_tables",
+    "make_tables",
+    "table_keys",
+    "tables",
+    "written",
+]
 
 _BATCH_ROWS = 50_000
-_SHORT = "insert into inserts set a='fooBa'"
-_VALUES = "insert into inserts (a) values "
 _SHOWN = {"oltp_insert": "count(*)", "oltp_update_index": "sum(k)"}
 """Scripts of sysbench each of whose transactions adds 1 to a figure of a table."""
 
@@ -40,36 +48,10 @@ class Tables:
     written: str = ""
 
 
-def statement(load: Load) -> Statement:
-    """What the clients of slap and the driver submit."""
-    if load.kind == "update":
-        return Statement("update counters set c=c+1 where id={row}", 1, load.existing_rows)
-    if _is_short(load):
-        return Statement(_SHORT)
-    # Text that does not compress to nothing, the same in all runs.
-    letters = random.Random(1)  # noqa: S311 - filler
-    values = (
-        "".join(letters.choices(string.ascii_letters + string.digits, k=load.value_bytes))
-        for _ in range(load.rows)
-    )
-    return Statement(_VALUES + ",".join(f"('{value}')" for value in values), load.rows)
-
-
-def statement_bytes(load: Load) -> int:
-    """Length of the text of an insert, which may be large."""
-    if _is_short(load):
-        return len(_SHORT)
-    return len(_VALUES) + load.rows * (load.value_bytes + len("(''),")) - 1
-
-
-def _is_short(load: Load) -> bool:
-    return load.rows == 1 and load.value_bytes == len("fooBa")
-
-
 def tables(load: Load) -> Tables:
     """The tables of a load, in the database of the rig."""
     if load.script is not None:
-        names = [f"sbtest{number}" for number in range(1, load.tables + 1)]
+        names = _sysbench_names(load)
         figures = ", ".join(
             f"(select concat_ws(' ', count(*), sum(k)) from {name}) as {name}" for name in names
         )
@@ -114,3 +96,70 @@ def large_tables(large: LargeTransaction) -> Tables:
         empty=(),
         fingerprint="select count(*) as number, sum(k) as total from large",
     )
+
+
+def table_keys(load: Load) -> dict[str, tuple[int | str, ...]]:
+    """What the tables of a load depend on, by a name for them: equal keys share tables."""
+    if load.script is not None:
+        keys: dict[str, tuple[int | str, ...]] = {
+            "sysbench": (load.script, load.tables, load.table_rows)
+        }
+    else:
+        keys = {load.kind: ()}
+    if load.large is not None:
+        keys["large"] = (load.large.rows, load.large.value_bytes)
+    return keys
+
+
+def make_tables(load: Load, cluster: RigCluster) -> None:
+    """Make the database and the tables of a load, on the first node."""
+    writer = cluster.nodes[0]
+    writer.query(f"create database if not exists {DATABASE}")
+    chosen = tables(load)
+    if chosen.create:
+        writer.query(*_in(chosen.create))
+    if load.script is not None:
+        writer.query(*_in(tuple(f"drop table if exists {name}" for name in _sysbench_names(load))))
+        writer.run(sysbench_command(load, writer.socket_inside, "prepare"), timeout_s=600.0)
+    if load.large is not None:
+        writer.query(*_in(large_tables(load.large).create))
+
+
+def empty_tables(load: Load, cluster: RigCluster) -> None:
+    """Put the tables of a load back as they were."""
+    chosen = tables(load)
+    if chosen.empty:
+        cluster.nodes[0].query(*_in(chosen.empty))
+
+
+def fingerprints(load: Load, cluster: RigCluster) -> dict[str, str]:
+    """What the tables hold, by node: equal where they hold the same."""
+    queries = [tables(load).fingerprint]
+    if load.large is not None:
+        queries.append(large_tables(load.large).fingerprint)
+    return {
+        node.name: " ".join(
+            str(value)
+            for query in queries
+            for row in node.query(f"use {DATABASE}", query)
+            for value in row.values()
+        )
+        for node in cluster.nodes
+    }
+
+
+def written(load: Load, node: RigServer) -> int | None:
+    """Transactions that the tables of a node show; None if they do not tell."""
+    query = tables(load).written
+    if not query:
+        return None
+    [row] = node.query(f"use {DATABASE}", query)
+    return round(float(row["total"] or 0))
+
+
+def _in(statements: tuple[str, ...]) -> tuple[str, ...]:
+    return (f"use {DATABASE}", *statements)
+
+
+def _sysbench_names(load: Load) -> list[str]:
+    return [f"sbtest{number}" for number in range(1, load.tables + 1)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simrep.rig.load import STALL_WINDOW_S, LargeTransaction, Load
-from simrep.rig.tables import statement_bytes
+from simrep.rig.load import STALL_WINDOW_S, LargeTransaction, Load, statement_bytes
 
 __all__ = ["client_costs", "run_of", "workload_of"]
 
