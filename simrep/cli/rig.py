@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,8 +14,11 @@ from simrep.errors import SimrepError
 
 if TYPE_CHECKING:
     from simrep.rig.campaign import Told
+    from simrep.rig.cell import ServerName
+    from simrep.rig.engine import DelayMethod, EngineName
+    from simrep.rig.equipment import ThisMachine
     from simrep.rig.experiment import Experiment
-    from simrep.rig.progress import Progress
+    from simrep.rig.journal import Progress
 
 __all__ = ["rig"]
 
@@ -53,6 +56,10 @@ DelayOption = Annotated[
 ]
 
 
+def _only(kind: str) -> Any:
+    return typer.Option(metavar="NAME", help=f"Only this {kind}; may be repeated.")
+
+
 @rig.command()
 def measure(
     experiment: Annotated[
@@ -67,15 +74,9 @@ def measure(
     repetitions: Annotated[
         int | None, typer.Option(min=1, help="At most so many of each cell.")
     ] = None,
-    system: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this system; may be repeated.")
-    ] = None,
-    layout: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this layout; may be repeated.")
-    ] = None,
-    load: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this load; may be repeated.")
-    ] = None,
+    system: Annotated[list[str] | None, _only("system")] = None,
+    layout: Annotated[list[str] | None, _only("layout")] = None,
+    load: Annotated[list[str] | None, _only("load")] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Once more what was marked at every attempt.")
     ] = False,
@@ -101,21 +102,10 @@ def measure(
     _need_drivers()
     from simrep.rig.campaign import Campaign
     from simrep.rig.dataset import check_folder, write_dataset
-    from simrep.rig.equipment import ThisMachine, bases
-    from simrep.rig.files import rig_folder
 
     folder = out or Path(stored.name)
-    given = bases(base or [])
+    machine = _machine(part.systems[0].runs_on, engine, base, delay)
     check_folder(stored, folder)
-    first = part.systems[0].runs_on
-    machine = ThisMachine(
-        first,
-        rig_folder(),
-        engine=engine,
-        base=given,
-        delay_method=delay,
-        tell=_say,
-    )
     campaign = Campaign(stored, machine, folder, part=part, again=again, tell=_report)
     try:
         complete = campaign.run()
@@ -145,22 +135,18 @@ def status(folder: FolderArgument, experiment: ExperimentOption = None, json: Js
     entries = progress.entries()
     marked = [entry for entry in entries if not entry.passed]
     if json:
-        reasons = [
-            {"run": one.id, "attempt": one.attempt, "gates": {g.name: g.detail for g in one.failed}}
-            for one in marked
-        ]
-        found = {
-            "experiment": progress.stored.name,
-            "passed": len(entries) - len(marked),
-            "marked": reasons,
-            "missing": [run.id for run in progress.missing],
-            "never_passed": [run.id for run in progress.unusable],
-        }
-        print_json(found)
+        print_json(
+            {
+                "experiment": progress.stored.name,
+                "passed": len(entries) - len(marked),
+                "marked": [entry.mark() for entry in marked],
+                "missing": [run.id for run in progress.missing],
+                "never_passed": [run.id for run in progress.unusable],
+            }
+        )
         return
-    for one in marked:
-        gates = "; ".join(f"{gate.name} ({gate.detail})" for gate in one.failed)
-        print(f"marked: {one.id} attempt {one.attempt}: {gates}")
+    for entry in marked:
+        print(f"marked: {entry.id} attempt {entry.attempt}: {entry.reasons()}")
     for run in progress.missing:
         print(f"missing: {run.id}")
     print(_summary(progress))
@@ -183,31 +169,23 @@ def list_experiments(json: Json = False) -> None:
     """List the experiments that ship."""
     from simrep.rig.experiment import experiments, load_experiment
 
-    found = [load_experiment(name) for name in experiments()]
+    described = [
+        {
+            "name": stored.name,
+            "title": stored.experiment.title,
+            "question": stored.experiment.question.strip(),
+            "cells": len(list(stored.experiment.cells())),
+            "runs": len(stored.experiment.runs()),
+        }
+        for stored in map(load_experiment, experiments())
+    ]
     if json:
-        described = [
-            {
-                "name": one.name,
-                "title": one.experiment.title,
-                "question": one.experiment.question.strip(),
-                "cells": len(list(one.experiment.cells())),
-                "runs": len(one.experiment.runs()),
-            }
-            for one in found
-        ]
         print_json({"experiments": described})
         return
     from simrep.show.text.layout import table
 
-    rows = (
-        (
-            one.name,
-            one.experiment.title,
-            str(len(list(one.experiment.cells()))),
-            str(len(one.experiment.runs())),
-        )
-        for one in found
-    )
+    columns = ("name", "title", "cells", "runs")
+    rows = ([str(content[column]) for column in columns] for content in described)
     show(table(("experiment", "what it measures", "cells", "runs"), "llr", rows, edges=True))
 
 
@@ -236,18 +214,9 @@ def relay(
 ) -> None:
     """Measure how exactly packets are delayed on this machine, and what that costs."""
     _need_drivers()
-    from simrep.rig.equipment import ThisMachine, bases
-    from simrep.rig.files import rig_folder
     from simrep.rig.guard import ended_by_signals
 
-    machine = ThisMachine(
-        server,
-        rig_folder(),
-        engine=engine,
-        base=bases(base or []),
-        delay_method=delay,
-        tell=_say,
-    )
+    machine = _machine(server, engine, base, delay)
     with ended_by_signals():
         found = machine.accuracy()
     if json:
@@ -282,6 +251,22 @@ def base(
     print(image or root)
 
 
+def _machine(
+    server: ServerName, engine: EngineName | None, base: list[str] | None, delay: DelayMethod | None
+) -> ThisMachine:
+    from simrep.rig import equipment
+    from simrep.rig.files import rig_folder
+
+    return equipment.ThisMachine(
+        server,
+        rig_folder(),
+        engine=engine,
+        base=equipment.bases(base or []),
+        delay_method=delay,
+        tell=_say,
+    )
+
+
 def _need_drivers() -> None:
     from importlib.util import find_spec
 
@@ -309,13 +294,13 @@ def _report(told: Told) -> None:
 
 def _progress(folder: Path, experiment: str | None) -> Progress:
     from simrep.rig.dataset import experiment_of
-    from simrep.rig.progress import Progress
+    from simrep.rig.journal import Progress
 
     return Progress(experiment_of(folder, experiment), folder)
 
 
 def _summary(progress: Progress) -> str:
-    from simrep.rig.repeatability import CLOSE, repeatability
+    from simrep.rig.manifest import CLOSE, repeatability
 
     entries = progress.entries()
     marked = sum(not entry.passed for entry in entries)

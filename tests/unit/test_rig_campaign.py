@@ -9,8 +9,7 @@ from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
 from simrep.rig.errors import BusyError, MixedError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
-from simrep.rig.journal import Journal
-from simrep.rig.state import State
+from simrep.rig.journal import Journal, State
 from tests.fake_cluster import World
 
 

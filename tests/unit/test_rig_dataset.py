@@ -12,13 +12,14 @@ from simrep.data.definition import MetricTable, SeriesTable
 from simrep.errors import ScenarioError
 from simrep.rig import measure as measuring
 from simrep.rig.campaign import Campaign
+from simrep.rig.cell import column
 from simrep.rig.columns import metrics
 from simrep.rig.dataset import check_folder, experiment_of, write_dataset
 from simrep.rig.errors import RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
+from simrep.rig.journal import Progress
 from simrep.rig.manifest import changes
-from simrep.rig.progress import Progress
-from simrep.rig.rows import column, counter_growth, queue_column
+from simrep.rig.rows import counter_growth, queue_column
 from tests.fake_cluster import World
 
 CONTENT = {

@@ -7,7 +7,7 @@ from simrep.rig.gates import Gate
 from simrep.rig.journal import Entry
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
-from simrep.rig.repeatability import Spread, measuring_s, repeatability
+from simrep.rig.manifest import Spread, measuring_s, repeatability
 
 
 def cell(layout="lan", **load):

@@ -12,16 +12,14 @@ import pytest
 from simrep.contract.setup import setup_of
 from simrep.data.dataset import load_dataset
 from simrep.rig.cell import Run
-from simrep.rig.data_rows import as_csv
+from simrep.rig.columns import METRICS
 from simrep.rig.dataset import write_dataset
 from simrep.rig.experiment import Experiment, StoredExperiment, experiments, load_experiment
-from simrep.rig.journal import Entry
+from simrep.rig.journal import Entry, Progress
+from simrep.rig.knowledge import differences, model_version, simulated
 from simrep.rig.load import Load, statement, statement_bytes
-from simrep.rig.progress import Progress
-from simrep.rig.rows import METRICS, factor_columns
-from simrep.rig.scenarios import Measured, cell_scenario
-from simrep.rig.simulated import differences, model_version, simulated
-from simrep.rig.workloads import client_costs, run_of, workload_of
+from simrep.rig.rows import as_csv, factor_columns
+from simrep.rig.scenarios import Figures, cell_scenario, client_costs, run_of, workload_of
 from simrep.scenario import load, with_values
 
 VERSIONS = {"mariadb": "11.8.9-MariaDB-4", "mysql": "9.7.4", "percona": "8.0.36-28.1"}
@@ -64,7 +62,7 @@ def check(experiment, folder):
     write_dataset(progress)
     dataset = load_dataset(folder)
     drives = any(cell.load.tool == "driver" for cell in cells)
-    measured = Measured(
+    measured = Figures(
         {cell.system: VERSIONS[cell.server] for cell in cells},
         client_us=1000.0 if drives else None,
     )

@@ -17,11 +17,10 @@ from simrep.rig.errors import BusyError, MixedError, RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.gates import Gate, round_trip_gate
 from simrep.rig.guard import ended_by_signals, undisturbed
-from simrep.rig.journal import Entry
+from simrep.rig.journal import Entry, Progress
 from simrep.rig.layout import Layout
 from simrep.rig.manifest import software
 from simrep.rig.measure import failed_entry, measure, without_folders
-from simrep.rig.progress import Progress
 from simrep.rig.tables import make_tables, table_keys
 from simrep.rig.transactions import keep_records
 
@@ -212,7 +211,7 @@ class Campaign(Progress):
         attempt = self.journal.attempts(run.id) + 1
         try:
             self._prepare(formed, run.cell)
-            measured = measure(
+            entry, records = measure(
                 run,
                 formed.engine,
                 formed.cluster,
@@ -233,10 +232,10 @@ class Campaign(Progress):
         self._in_vain = 0
         if run.cell.load.script is not None:
             formed.prepared.pop("sysbench", None)  # its tables are not what they were
-        if measured.records:
-            keep_records(self.folder / "transactions", f"{run.id}.a{attempt}", measured.records)
-        self._add(measured.entry)
-        broken = _BROKEN & {gate.name for gate in measured.entry.failed}
+        if records:
+            keep_records(self.folder / "transactions", f"{run.id}.a{attempt}", records)
+        self._add(entry)
+        broken = _BROKEN & {gate.name for gate in entry.failed}
         return not broken and _whole(formed.cluster)
 
     def _prepare(self, formed: _Cluster, cell: Cell) -> None:
@@ -281,7 +280,7 @@ class Campaign(Progress):
         shown = f"{row.get('seconds', '-')} s"
         if row.get("mean_s", "") != "":
             shown += f", mean {1000 * float(row['mean_s']):.2f} ms"
-        verdict = "; ".join(f"{gate.name} ({gate.detail})" for gate in entry.failed)
+        verdict = entry.reasons()
         self._say(
             f"{entry.id.rsplit('.', 2)[0]} {entry.id.rsplit('.', 1)[1]}: {shown}"
             + (f", MARKED: {verdict}" if verdict else ""),

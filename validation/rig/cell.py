@@ -1,21 +1,42 @@
-"""One cell of an experiment: a cluster, its options, its delays and a load."""
+"""One cell of an experiment: a cluster, its options, delays and load, and what may be asked."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from simrep.errors import ScenarioError
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
 from simrep.rig.server import Option
 
-__all__ = ["Cell", "ProductName", "Run", "ServerName"]
+__all__ = [
+    "RESERVED",
+    "Cell",
+    "ProductName",
+    "Run",
+    "ServerName",
+    "check_cell",
+    "check_factors",
+    "check_options",
+    "column",
+]
 
 ProductName = Literal["galera", "group_replication", "semisync", "asynchronous"]
 ServerName = Literal["mariadb", "mysql", "percona"]
+FIXED = (
+    *("run", "system", "variant", "layout", "load", "nodes", "tool", "writers", "connections"),
+    *("repetition", "attempt", "passed", "failed_gates", "began"),
+)
+"""Columns that no option and no key of a load may take."""
+RESERVED = frozenset({"dataset", "experiment"})
+"""Files of a dataset that no system's scenario may replace."""
+_LOOSE = "loose_"
+_PROVIDER = "wsrep_provider_options"
+_OFF = {"false", "off", "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +103,18 @@ class Cell:
             found = getattr(found, step, None)
         return found
 
+    def load_name(self, factors: Sequence[str]) -> str:
+        """The load with what is varied in it, the number of threads left out."""
+        given = self.load.model_dump(exclude_unset=True)
+        varied = []
+        for name in factors:
+            table: Any = given
+            for step in name.split("."):
+                table = table.get(step) if isinstance(table, dict) else None
+            if table is not None and name != "threads":
+                varied.append(f"{name}={table}")
+        return " ".join([self.load.name, *varied])
+
 
 def _given(table: Layout | Load) -> dict[str, Any]:
     """What is not by default: keys that later versions add change no name."""
@@ -99,3 +132,88 @@ class Run:
     def id(self) -> str:
         """Its name in the dataset."""
         return f"{self.cell.key}.r{self.repetition}"
+
+
+def column(factor: str) -> str:
+    """Name of the column of an option or of a key of the load."""
+    return factor.replace(".", "_")
+
+
+def check_options(names: Iterable[str], where: str) -> None:
+    """Options have the names that servers show, by which the simulation knows them.
+
+    Raises
+    ------
+    ScenarioError
+        For another spelling.
+    """
+    for name in names:
+        if name == _PROVIDER:
+            raise ScenarioError(
+                f"{where}.{name}",
+                "cannot be told apart in there",
+                'write its options by their own names, e.g. "gcs.fc_limit" = 100',
+            )
+        plain = name.lower().replace("-", "_").removeprefix(_LOOSE)
+        if name != plain:
+            raise ScenarioError(
+                f"{where}.{name}", "is not what servers show", f"did you mean {plain!r}?"
+            )
+
+
+def check_factors(varied: Mapping[str, Any], options: Iterable[str], where: str) -> None:
+    """What is varied becomes a column, beside others.
+
+    Raises
+    ------
+    ScenarioError
+        If there is such a column already, or the key cannot be varied.
+    """
+    for name in (*varied, *options):
+        if column(name) in FIXED:
+            raise ScenarioError(
+                f"{where}.{name}", "is a column of its own", "give several loads instead"
+            )
+    for name in varied:
+        first, *inner = name.split(".")
+        if first not in Load.model_fields or (inner and first != "large") or len(inner) > 1:
+            raise ScenarioError(f"{where}.vary.{name}", "is no key of a load")
+        if not inner and first in {"name", "title", "large"}:
+            raise ScenarioError(f"{where}.vary.{name}", "cannot be varied")
+
+
+def check_cell(cell: Cell, longest_s: float, where: str) -> None:
+    """Refuse what the servers would refuse, and loads that would be cut off.
+
+    Raises
+    ------
+    ScenarioError
+        With the cell.
+    """
+    load = cell.load
+    for name in sorted(cell.layout.names() | set(load.nodes)):
+        if name not in cell.node_names:
+            raise ScenarioError(
+                where,
+                f"{cell.label}: {cell.system} has no node {name!r}",
+                f"it has {', '.join(cell.node_names)}",
+            )
+    if _one_writer(cell) and set(load.nodes) != {"n1"}:
+        raise ScenarioError(
+            where, f"{cell.label}: only n1 of {cell.system} takes writes", 'nodes = ["n1"]'
+        )
+    if load.large is not None and load.large.fragment_size and cell.product != "galera":
+        raise ScenarioError(where, f"{cell.label}: only galera replicates fragments")
+    if load.duration_s is not None and load.duration_s >= longest_s:
+        raise ScenarioError(
+            where,
+            f"{cell.label}: would be cut off after {longest_s:g} s",
+            "limits.run_s must be above its duration_s",
+        )
+
+
+def _one_writer(cell: Cell) -> bool:
+    if cell.product == "group_replication":
+        mode = cell.options.get("group_replication_single_primary_mode", True)
+        return str(mode).lower() not in _OFF
+    return cell.product in {"semisync", "asynchronous"}

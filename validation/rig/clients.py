@@ -21,31 +21,22 @@ from io import FileIO
 from math import inf
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
 import pymysql
 
 from simrep.rig.processes import used_cpu_s
 from simrep.rig.transactions import CONFLICTS, DATABASE, Statement, Transaction, records_text
 
-__all__ = ["Client", "ClientPlan", "LoadClock", "Session", "connect", "main", "run_clients"]
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+__all__ = ["Client", "ClientPlan", "LoadClock", "connect", "main", "run_clients"]
 
 _LOST = {2006, 2013, 2014, 2055}
 _NO_CODE = 1
 _SWITCH_S = 2e-4
 """A thread that has an answer gets the interpreter so soon, even if another one is busy."""
-
-
-class Session(Protocol):
-    """A connection to a server."""
-
-    def query(self, sql: str) -> int:
-        """Run a statement; the number of rows that it changed."""
-        ...
-
-    def close(self) -> None:
-        """Hang up."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +176,16 @@ class OpenLoop:
         self._until_s = min(self._until_s, at_s)
 
 
-def connect(client: Client) -> Session:
+def connect(client: Client) -> Connection[Any]:
     """A connection of the driver, over the socket of the node."""
-    connection: Session = pymysql.connect(
+    return pymysql.connect(
         unix_socket=client.socket, user="root", password="", database=DATABASE, autocommit=True
     )
-    return connection
 
 
 def run_clients(
     plan: ClientPlan,
-    sessions: Sequence[Session],
+    sessions: Sequence[Connection[Any]],
     clock: LoadClock,
     *,
     on_start: Callable[[Callable[[float], None]], None] | None = None,
@@ -205,7 +195,7 @@ def run_clients(
     Parameters
     ----------
     plan : ClientPlan
-    sessions : sequence of Session
+    sessions : sequence of Connection
         One for each client.
     clock : LoadClock
         What all times count from.
@@ -241,7 +231,7 @@ def _stop_all(loops: Sequence[ClosedLoop | OpenLoop], at_s: float) -> None:
 def _submit_all(
     plan: ClientPlan,
     client: Client,
-    session: Session,
+    session: Connection[Any],
     loop: ClosedLoop | OpenLoop,
     clock: LoadClock,
     records: list[Transaction],
@@ -271,7 +261,7 @@ def _submit_all(
             return
 
 
-def _submit(session: Session, text: str, *, retry: bool) -> tuple[int, int]:
+def _submit(session: Connection[Any], text: str, *, retry: bool) -> tuple[int, int]:
     """Attempts, and the number of the last one's error; 0 if it was committed."""
     attempts = 0
     while True:

@@ -14,14 +14,14 @@ from tomlkit.exceptions import ParseError
 from simrep.errors import ScenarioError, nearest
 from simrep.rig.cell import Cell
 from simrep.rig.columns import ignored, metrics
-from simrep.rig.data_rows import as_csv, client_us, data_rows, is_usable
 from simrep.rig.experiment import StoredExperiment, System, experiments, load_experiment
 from simrep.rig.files import packed_path, write_packed, write_whole
 from simrep.rig.guard import undisturbed
+from simrep.rig.journal import Progress
+from simrep.rig.knowledge import differences, model_version, unknown_options
 from simrep.rig.manifest import FORMAT, LIVE, write_manifest
-from simrep.rig.progress import Progress
-from simrep.rig.scenarios import Measured, factor_paths, system_scenario
-from simrep.rig.simulated import differences, model_version, unknown_options
+from simrep.rig.rows import as_csv, client_us, data_rows, is_usable
+from simrep.rig.scenarios import Figures, factor_paths, system_scenario
 from simrep.rig.transactions import thin_out
 
 __all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
@@ -161,7 +161,7 @@ class _Found:
         self.cells: dict[str, list[Cell]] = {}
         for cell, _ in progress.experiment.cells():
             self.cells.setdefault(cell.system, []).append(cell)
-        self.measured = Measured(
+        self.measured = Figures(
             versions={name: str(self._first(name).get("version", "")) for name in self.cells},
             base_rtt_ms=self._base_rtt_ms(),
             client_us=client_us(self.rows),

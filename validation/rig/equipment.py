@@ -16,6 +16,7 @@ from simrep.rig.cluster import RigCluster, RigProduct
 from simrep.rig.docker import Docker, compose_program, engine_answers
 from simrep.rig.engine import DelayMethod, EngineName, RigEngine
 from simrep.rig.errors import RigError
+from simrep.rig.experiment import SERVERS_OF
 from simrep.rig.galera import GaleraCluster
 from simrep.rig.group_replication import ReplicationGroup
 from simrep.rig.machine import machine
@@ -44,18 +45,15 @@ PROGRAMS = {
 }
 
 
-PRODUCTS: dict[tuple[str, str], type[RigCluster]] = {
-    ("galera", "mariadb"): GaleraCluster,
-    ("galera", "percona"): GaleraCluster,
-    ("group_replication", "mysql"): ReplicationGroup,
-    ("semisync", "mysql"): SemisyncCluster,
-    ("semisync", "mariadb"): SemisyncCluster,
-    ("asynchronous", "mysql"): AsynchronousCluster,
-    ("asynchronous", "mariadb"): AsynchronousCluster,
+PRODUCTS: dict[ProductName, type[RigCluster]] = {
+    "galera": GaleraCluster,
+    "group_replication": ReplicationGroup,
+    "semisync": SemisyncCluster,
+    "asynchronous": AsynchronousCluster,
 }
 
 
-def product(name: str, server: str) -> RigProduct:
+def product(name: ProductName, server: ServerName) -> RigProduct:
     """How a product's cluster is formed from servers of a kind.
 
     Raises
@@ -63,10 +61,10 @@ def product(name: str, server: str) -> RigProduct:
     RigError
         If there is no such product, or that server does not have it.
     """
-    if (name, server) not in PRODUCTS:
-        known = ", ".join(f"{one} on {program}" for one, program in PRODUCTS)
+    if server not in SERVERS_OF.get(name, ()):
+        known = ", ".join(f"{one} on {kind}" for one, kinds in SERVERS_OF.items() for kind in kinds)
         raise RigError(f"no {name} on {server}: there are {known}")
-    return RigProduct(PRODUCTS[name, server], SERVERS[server])
+    return RigProduct(PRODUCTS[name], SERVERS[server])
 
 
 @dataclass(frozen=True, slots=True)

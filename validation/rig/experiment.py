@@ -13,16 +13,24 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from simrep.errors import ScenarioError, nearest
-from simrep.rig.cell import Cell, ProductName, Run, ServerName
-from simrep.rig.checks import RESERVED, check_cell, check_factors, check_options
-from simrep.rig.layout import Layout
+from simrep.rig.cell import (
+    RESERVED,
+    Cell,
+    ProductName,
+    Run,
+    ServerName,
+    check_cell,
+    check_factors,
+    check_options,
+)
+from simrep.rig.layout import FileName, Layout
 from simrep.rig.load import Load
-from simrep.rig.names import FileName
 from simrep.rig.server import Option
 from simrep.scenario.problems import combined, problems
 from simrep.scenario.table import Count, Fraction, Name, Positive, Table
 
 __all__ = [
+    "SERVERS_OF",
     "Experiment",
     "Grid",
     "Limits",
@@ -34,7 +42,7 @@ __all__ = [
 ]
 
 _SERVERS: Mapping[ProductName, ServerName] = {"galera": "mariadb", "group_replication": "mysql"}
-_POSSIBLE: Mapping[ProductName, Sequence[ServerName]] = {
+SERVERS_OF: Mapping[ProductName, Sequence[ServerName]] = {
     "galera": ("mariadb", "percona"),
     "group_replication": ("mysql",),
     "semisync": ("mysql", "mariadb"),
@@ -69,8 +77,8 @@ class System(Table):
         needed = _SERVERS.get(self.product)
         if needed is None and self.server is None:
             raise ScenarioError("server", f"is required for {self.product}", "mariadb or mysql")
-        if self.server is not None and self.server not in _POSSIBLE[self.product]:
-            possible = " or ".join(_POSSIBLE[self.product])
+        if self.server is not None and self.server not in SERVERS_OF[self.product]:
+            possible = " or ".join(SERVERS_OF[self.product])
             raise ScenarioError("server", f"{self.product} runs on {possible}")
         return self
 
@@ -186,15 +194,18 @@ class Experiment(Table):
             "load": grid.loads,
             "variant": [name for name in grid.variants if name],
         }
-        for kind, tables in self._tables().items():
-            known = [table.name for table in tables]
-            for name in chosen[kind]:
-                if name not in known:
-                    raise ScenarioError(
-                        f"{where}.{kind}", f"no {kind} {name!r}", nearest(name, known)
-                    )
+        self._check_names(chosen, f"{where}.")
         for one, _ in self._cells(grid, where):
             check_cell(one, self.limits.run_s, where)
+
+    def _check_names(self, chosen: Mapping[str, Sequence[str] | None], where: str) -> None:
+        for kind, names in chosen.items():
+            known = [table.name for table in self._tables()[kind]]
+            for name in names or ():
+                if name not in known:
+                    raise ScenarioError(
+                        f"{where}{kind}", f"no {kind} {name!r}", nearest(name, known)
+                    )
 
     def cells(self) -> Iterator[tuple[Cell, int]]:
         """Every cell once, with its repetitions, those of a cluster together."""
@@ -230,22 +241,19 @@ class Experiment(Table):
             assert isinstance(load, Load)
             variant = by_name["variant"].get(names[1])
             common = dict(variant.options) if isinstance(variant, Variant) else {}
-            for chosen in product(*options):
-                for values in product(*varied):
-                    for threads in grid.threads or (load.threads,):
-                        yield (
-                            Cell(
-                                system=system.name,
-                                variant=names[1],
-                                product=system.product,
-                                server=system.runs_on,
-                                nodes=system.nodes,
-                                options={**system.options, **common, **dict(chosen)},
-                                layout=layout,
-                                load=_varied(load, {"threads": threads, **dict(values)}, where),
-                            ),
-                            grid.repetitions or self.repetitions,
-                        )
+            clients = grid.threads or (load.threads,)
+            for chosen, values, threads in product(product(*options), product(*varied), clients):
+                cell = Cell(
+                    system=system.name,
+                    variant=names[1],
+                    product=system.product,
+                    server=system.runs_on,
+                    nodes=system.nodes,
+                    options={**system.options, **common, **dict(chosen)},
+                    layout=layout,
+                    load=_varied(load, {"threads": threads, **dict(values)}, where),
+                )
+                yield cell, grid.repetitions or self.repetitions
 
     def factors(self) -> list[str]:
         """Options and keys of loads that differ between cells, in the order of the grids."""
@@ -272,12 +280,7 @@ class Experiment(Table):
             If it has no such system, layout or load, or no cell with all of them.
         """
         wanted = {"system": systems, "layout": layouts, "load": loads}
-        tables = self._tables()
-        for kind, names in wanted.items():
-            known = [table.name for table in tables[kind]]
-            for name in names or ():
-                if name not in known:
-                    raise ScenarioError(f"--{kind}", f"no {kind} {name!r}", nearest(name, known))
+        self._check_names(wanted, "--")
         grids = []
         for grid in self.grids:
             left = {

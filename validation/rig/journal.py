@@ -1,18 +1,21 @@
-"""The journal of a campaign: a line per measured run, from which an interrupted one resumes."""
+"""What a campaign keeps so that it can be resumed: journal, state, and so what is missing."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from simrep.rig.cell import Run
 from simrep.rig.errors import RigError
+from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.files import content_of, write_whole
 from simrep.rig.gates import Gate
 
-__all__ = ["Entry", "Journal"]
+__all__ = ["Entry", "Journal", "Progress", "State"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,15 @@ class Entry:
     def passed(self) -> bool:
         """Whether its figures may be used."""
         return not self.failed
+
+    def mark(self) -> dict[str, Any]:
+        """Why it may not."""
+        gates = {gate.name: gate.detail for gate in self.failed}
+        return {"run": self.id, "attempt": self.attempt, "gates": gates}
+
+    def reasons(self) -> str:
+        """The same for people."""
+        return "; ".join(f"{gate.name} ({gate.detail})" for gate in self.failed)
 
 
 class Journal:
@@ -109,3 +121,124 @@ def _entry(line: str) -> Entry:
 
 def _line(entry: Entry) -> str:
     return json.dumps(asdict(entry), default=str) + "\n"
+
+
+class State:
+    """What was found out about machine, clusters and layouts, in a JSON file for the manifest.
+
+    Parameters
+    ----------
+    path : Path
+        Or its compressed form, which is only read.
+
+    Raises
+    ------
+    RigError
+        If it is no such file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.content: dict[str, Any] = {"clusters": {}}
+        text = content_of(path)
+        if text is not None:
+            try:
+                self.content = json.loads(text)
+            except ValueError:
+                raise RigError(f"{path} cannot be read: it is not whole") from None
+
+    def update(self, **values: Any) -> None:
+        """Keep values by name."""
+        self.content |= values
+        self._write()
+
+    def cluster(self, key: str, values: Mapping[str, Any]) -> None:
+        """Keep what is known of a cluster."""
+        known = self.content["clusters"].setdefault(key, {"layouts": {}})
+        known.update(values)
+        self._write()
+
+    def layout(self, cluster: str, name: str, values: Mapping[str, Any]) -> None:
+        """Keep the pings of a layout on a cluster."""
+        known = self.content["clusters"].setdefault(cluster, {"layouts": {}})
+        known["layouts"][name] = dict(values)
+        self._write()
+
+    def clusters(self) -> dict[str, dict[str, Any]]:
+        """All clusters by their key."""
+        found: dict[str, dict[str, Any]] = self.content["clusters"]
+        return found
+
+    def text(self) -> str:
+        """All of it."""
+        return json.dumps(self.content, indent=1, default=str) + "\n"
+
+    def _write(self) -> None:
+        write_whole(self._path, self.text())
+
+
+class Progress:
+    """The runs of an experiment, and what is known of them.
+
+    Parameters
+    ----------
+    stored : StoredExperiment
+    folder : Path
+        Of the dataset.
+    part : Experiment, optional
+        What of it is wanted now; default: all.
+    again : bool
+        Runs of which no attempt passed get one more.
+    """
+
+    def __init__(
+        self,
+        stored: StoredExperiment,
+        folder: Path,
+        *,
+        part: Experiment | None = None,
+        again: bool = False,
+    ) -> None:
+        self.stored = stored
+        self.experiment = stored.experiment
+        self.folder = folder
+        self.journal = Journal(folder / "runs.jsonl")
+        self.state = State(folder / "state.json")
+        self.factors = self.experiment.factors()
+        self.runs = {run.id: run for run in self.experiment.runs()}
+        self.wanted = list(self.runs.values()) if part is None else part.runs()
+        self._allowed = dict.fromkeys(self.runs, self.experiment.attempts)
+        if again:
+            for run in self.unusable:
+                tried = self.journal.attempts(run.id)
+                self._allowed[run.id] = max(tried + 1, self._allowed[run.id])
+
+    @property
+    def missing(self) -> list[Run]:
+        """Wanted runs that neither passed nor were tried often enough, in their order."""
+        return self._unfinished(self.wanted)
+
+    @property
+    def absent(self) -> list[Run]:
+        """The same of the whole experiment."""
+        return self._unfinished(list(self.runs.values()))
+
+    @property
+    def unusable(self) -> list[Run]:
+        """Wanted runs of which no attempt passed all gates."""
+        passed = {entry.id for entry in self.journal.entries if entry.passed}
+        return [run for run in self.wanted if run.id not in passed]
+
+    @property
+    def others(self) -> int:
+        """Entries of runs that are not of the experiment as it is now."""
+        return sum(entry.id not in self.runs for entry in self.journal.entries)
+
+    def entries(self) -> list[Entry]:
+        """Entries of the runs of the experiment as it is now, in its order."""
+        order = {run: position for position, run in enumerate(self.runs)}
+        own = [entry for entry in self.journal.entries if entry.id in order]
+        return sorted(own, key=lambda entry: (order[entry.id], entry.attempt))
+
+    def _unfinished(self, runs: Sequence[Run]) -> list[Run]:
+        return [run for run in runs if not self.journal.finished(run.id, self._allowed[run.id])]

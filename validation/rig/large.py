@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import nan
 
@@ -15,7 +14,7 @@ from simrep.rig.errors import RigError
 from simrep.rig.load import STALL_WINDOW_S, Load
 from simrep.rig.transactions import DATABASE, Transaction
 
-__all__ = ["LargeUpdate", "Stall", "rates_and_stalls"]
+__all__ = ["LargeUpdate", "rates_and_stalls"]
 
 _POLL_S = 0.02
 _BEFORE_S = 6.0
@@ -88,31 +87,13 @@ class LargeUpdate:
         return int(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Stall:
-    """What a large transaction did to the load beside it.
-
-    Attributes
-    ----------
-    before_tps, during_tps : float
-        Commits a second before it, and until all nodes had it.
-    longest_s, total_s : float
-        Of stalls: neighbouring windows of 0.2 s with less than a tenth of the usual commits.
-    gap_s : float
-        The longest time without any commit.
-    """
-
-    before_tps: float
-    during_tps: float
-    longest_s: float
-    total_s: float
-    gap_s: float
-
-
 def rates_and_stalls(
     records: Sequence[Transaction], begin_s: float, visible_s: float, rest_s: float
-) -> Stall:
-    """Rates and stalls of the load, from its records.
+) -> dict[str, float]:
+    """Commits a second before a large transaction and until all nodes had it, and stalls.
+
+    A stall is neighbouring windows of 0.2 s with less than a tenth of the usual commits, a gap is
+    time without any commit.
 
     Parameters
     ----------
@@ -138,13 +119,13 @@ def rates_and_stalls(
             stalls.append(STALL_WINDOW_S)
         inside = stalled
     marks = [begin_s, *(end for end in ends if begin_s <= end <= until_s), until_s]
-    return Stall(
-        before_tps=before,
-        during_tps=_between(ends, begin_s, visible_s) / (visible_s - begin_s),
-        longest_s=max(stalls, default=0.0),
-        total_s=sum(stalls),
-        gap_s=max(later - earlier for earlier, later in pairwise(marks)),
-    )
+    return {
+        "payload_tps_before": before,
+        "payload_tps_during": _between(ends, begin_s, visible_s) / (visible_s - begin_s),
+        "stall_s": max(stalls, default=0.0),
+        "stall_total_s": sum(stalls),
+        "gap_s": max(later - earlier for earlier, later in pairwise(marks)),
+    }
 
 
 def _between(ordered: Sequence[float], low: float, high: float) -> int:

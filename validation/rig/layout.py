@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from simrep.errors import ScenarioError
 from simrep.rig.delays import DelayMatrix, Link
-from simrep.rig.names import FileName
 from simrep.scenario.table import Name, NotNegative, Positive, Probability, Table
 
-__all__ = ["Between", "Layout"]
-
+__all__ = ["Between", "FileName", "Layout"]
 
 _KEPT = ("jitter_ms", "loss", "bandwidth_mbit")
+
+
+def _no_number(name: str) -> str:
+    try:
+        float(name)
+    except ValueError:
+        return name
+    raise ScenarioError("", f"{name!r} is a number to those who read the data", f"x{name}")
+
+
+FileName = Annotated[
+    str, Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]*$"), AfterValidator(_no_number)
+]
+"""A name that becomes one of files, and a value of columns."""
 
 
 def _meet(one: str, other: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
-from simrep.rig.names import FileName
+from simrep.rig.layout import FileName
 from simrep.rig.transactions import Statement
 from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
 

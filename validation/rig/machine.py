@@ -1,4 +1,4 @@
-"""The machine of a measurement: what it is, and what its disk takes for an fsync."""
+"""The machine of a measurement: what it is, and what else runs on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import platform
 import re
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from statistics import mean, median
 from tempfile import TemporaryDirectory
@@ -14,8 +15,16 @@ from typing import Any
 
 from simrep.rig.transactions import percentile
 
-__all__ = ["FsyncCost", "fsync_cost", "machine"]
+__all__ = [
+    "busy_cpu_s",
+    "fsync_cost",
+    "machine",
+    "stolen_cpu_s",
+    "used_by_others",
+    "wait_for_quiet",
+]
 
+_STAT = Path("/proc/stat")
 _BLOCK = b"\0" * 512
 _SYSTEM_FILES = {
     "clocksource": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -24,16 +33,6 @@ _SYSTEM_FILES = {
     "sched_autogroup": "/proc/sys/kernel/sched_autogroup_enabled",
     "cpu_governor": "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FsyncCost:
-    """Of a write of 512 bytes at the end of a file and an fsync, in milliseconds."""
-
-    count: int
-    mean_ms: float
-    median_ms: float
-    p99_ms: float
 
 
 def machine(data: Path) -> dict[str, Any]:
@@ -53,12 +52,12 @@ def machine(data: Path) -> dict[str, Any]:
         "python": platform.python_version(),
         **{name: _read(path).strip() for name, path in _SYSTEM_FILES.items()},
         "data_file_system": _file_system(data),
-        "fsync": asdict(fsync_cost(data)),
+        "fsync": fsync_cost(data),
     }
 
 
-def fsync_cost(folder: Path, count: int = 200) -> FsyncCost:
-    """What an fsync costs on the file system of a folder."""
+def fsync_cost(folder: Path, count: int = 200) -> dict[str, float]:
+    """What a write of 512 bytes at the end of a file and an fsync cost in a folder."""
     times_ms = []
     with TemporaryDirectory(dir=folder, prefix=".fsync-") as place:
         file = os.open(Path(place) / "data", os.O_WRONLY | os.O_CREAT)
@@ -71,12 +70,12 @@ def fsync_cost(folder: Path, count: int = 200) -> FsyncCost:
         finally:
             os.close(file)
     times_ms.sort()
-    return FsyncCost(
-        count=count,
-        mean_ms=round(mean(times_ms), 4),
-        median_ms=round(median(times_ms), 4),
-        p99_ms=round(percentile(times_ms, 0.99), 4),
-    )
+    return {
+        "count": count,
+        "mean_ms": round(mean(times_ms), 4),
+        "median_ms": round(median(times_ms), 4),
+        "p99_ms": round(percentile(times_ms, 0.99), 4),
+    }
 
 
 def _file_system(folder: Path) -> str:
@@ -101,3 +100,72 @@ def _read(path: str) -> str:
 def _value(text: str, pattern: str) -> str:
     found = re.search(pattern, text, re.MULTILINE)
     return found[1].strip() if found else ""
+
+
+def busy_cpu_s(stat: str | None = None) -> float:
+    """CPU seconds that all processors have worked since the machine started.
+
+    Idle time, waiting for the disk, and what a guest's processor was held up are not work.
+    """
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = _ticks(stat)
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def stolen_cpu_s(stat: str | None = None) -> float:
+    """CPU seconds that a virtual machine's processors had work for and did not get."""
+    return _ticks(stat)[7] / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(stat: str | None) -> list[int]:
+    text = _STAT.read_text(encoding="ascii") if stat is None else stat
+    return [int(ticks) for ticks in text.splitlines()[0].split()[1:]]
+
+
+def wait_for_quiet(
+    share: float,
+    longest_s: float,
+    *,
+    busy: Callable[[], float] = busy_cpu_s,
+    sleep: Callable[[float], None] = time.sleep,
+) -> float:
+    """Wait until the processors are busy for at most a share of a second.
+
+    Parameters
+    ----------
+    share : float
+        Of all processors.
+    longest_s : float
+        The wait ends then in any case.
+    busy, sleep : callable
+        Other clocks than the machine's own.
+
+    Returns
+    -------
+    float
+        The share in the last second.
+    """
+    cpus = os.cpu_count() or 1
+    waited_s = 0.0
+    while True:
+        before = busy()
+        sleep(1.0)
+        waited_s += 1.0
+        last = max(0.0, (busy() - before) / cpus)
+        if last <= share or waited_s >= longest_s:
+            return last
+
+
+def used_by_others(all_cpu_s: float, own_cpu_s: float, wall_s: float) -> float:
+    """Share of the processors that was neither idle nor used by what is known.
+
+    Parameters
+    ----------
+    all_cpu_s : float
+        Of the machine.
+    own_cpu_s : float
+        Of servers, clients and relay; not a number makes the share one, too.
+    wall_s : float
+        Over which both were taken; clock ticks make short runs imprecise.
+    """
+    share = (all_cpu_s - own_cpu_s) / ((os.cpu_count() or 1) * wall_s)
+    return share if isnan(share) else max(0.0, share)

@@ -6,20 +6,35 @@ import hashlib
 import json
 import platform
 import subprocess
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import simrep
+from simrep.rig.cell import Run
 from simrep.rig.errors import RigError
 from simrep.rig.files import write_whole
-from simrep.rig.progress import Progress
-from simrep.rig.repeatability import measuring_s, repeatability, whole_s
+from simrep.rig.journal import Entry, Progress
+from simrep.rig.load import Load
 
-__all__ = ["FORMAT", "LIVE", "NAME", "changes", "software", "write_manifest"]
+__all__ = [
+    "CLOSE",
+    "FORMAT",
+    "LIVE",
+    "NAME",
+    "Repeatability",
+    "Spread",
+    "changes",
+    "measuring_s",
+    "repeatability",
+    "software",
+    "write_manifest",
+]
 
 FORMAT = 1
 NAME = "manifest.json"
@@ -37,6 +52,12 @@ _OF_A_CLUSTER = (
     *("system", "version", "provider", "engine", "delay_method", "start_s", "starts_s"),
     *("base_rtt_ms", "layouts"),
 )
+
+
+CLOSE = 0.05
+"""Repetitions within this share of their median are close to it, and cells with only such."""
+_PAUSE_S = 1200.0
+"""No run takes longer, with all that belongs to it."""
 
 
 def software() -> dict[str, str]:
@@ -73,15 +94,7 @@ def write_manifest(progress: Progress) -> None:
             "runs": len({entry.id for entry in entries}),
             "attempts": len(entries),
             "passed": sum(entry.passed for entry in entries),
-            "marked": [
-                {
-                    "run": entry.id,
-                    "attempt": entry.attempt,
-                    "gates": {gate.name: gate.detail for gate in entry.failed},
-                }
-                for entry in entries
-                if not entry.passed
-            ],
+            "marked": [entry.mark() for entry in entries if not entry.passed],
             "missing": [run.id for run in progress.absent],
             "left_out": progress.others,
         },
@@ -140,3 +153,75 @@ def _files(folder: Path) -> Iterable[Path]:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Largest relative distance of a cell's repetitions from their median, in a column."""
+
+    figure: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Repeatability:
+    """Of cells with at least two runs that passed: how many, how many are close, and each."""
+
+    cells: int
+    close: int
+    spread: dict[str, Spread]
+
+
+def repeatability(entries: Iterable[Entry], runs: Mapping[str, Run]) -> dict[str, Repeatability]:
+    """Spread of every cell, by ``wan`` and ``near``: with added delays, and without.
+
+    Cells without delays are over in less time and bound by the processors, so they vary more.
+    """
+    values: dict[str, list[float]] = {}
+    cells: dict[str, Run] = {}
+    for entry in entries:
+        run = runs[entry.id]
+        value = entry.row.get(_figure(run.cell.load), "")
+        if entry.passed and value != "":
+            values.setdefault(run.cell.key, []).append(float(value))
+            cells[run.cell.key] = run
+    found: dict[str, dict[str, Spread]] = {"wan": {}, "near": {}}
+    for key, repeated in values.items():
+        typical = median(repeated)
+        if len(repeated) < 2 or typical <= 0:
+            continue
+        share = max(abs(value / typical - 1.0) for value in repeated)
+        where = "wan" if _delayed(cells[key]) else "near"
+        found[where][key] = Spread(_figure(cells[key].cell.load), round(share, 4))
+    return {
+        where: Repeatability(
+            len(spread), sum(one.share <= CLOSE for one in spread.values()), spread
+        )
+        for where, spread in found.items()
+    }
+
+
+def _figure(load: Load) -> str:
+    """The column that tells most: what the load was told is none."""
+    if load.each is not None:
+        return "seconds"
+    if load.large is not None:
+        return "update_s"
+    return "mean_s" if load.rate_tps else "throughput_tps"
+
+
+def _delayed(run: Run) -> bool:
+    links = run.cell.layout.matrix(run.cell.node_names).links.values()
+    return any(link.delay_ms for link in links)
+
+
+def measuring_s(entries: Iterable[Entry]) -> float:
+    """Seconds under load, of all attempts."""
+    return round(sum(float(entry.details.get("wall_s", 0.0)) for entry in entries), 1)
+
+
+def whole_s(entries: Iterable[Entry]) -> float:
+    """Seconds from the first attempt to the last, without pauses between campaigns."""
+    begins = sorted(datetime.fromisoformat(str(entry.row["began"])) for entry in entries)
+    gaps_s = ((later - earlier).total_seconds() for earlier, later in pairwise(begins))
+    return sum(gap_s for gap_s in gaps_s if gap_s < _PAUSE_S)

@@ -7,12 +7,11 @@ import random
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import nan
 
 from simrep.rig.cell import Run
-from simrep.rig.cluster import Health, RigCluster
+from simrep.rig.cluster import RigCluster
 from simrep.rig.engine import RigEngine
 from simrep.rig.errors import RigError
 from simrep.rig.experiment import Limits
@@ -20,16 +19,15 @@ from simrep.rig.gates import Gate, Observed, gates
 from simrep.rig.journal import Entry
 from simrep.rig.large import LargeUpdate, rates_and_stalls
 from simrep.rig.load import Load
+from simrep.rig.machine import busy_cpu_s, stolen_cpu_s, used_by_others, wait_for_quiet
 from simrep.rig.processes import used_cpu_s
-from simrep.rig.quiet import busy_cpu_s, stolen_cpu_s, used_by_others, wait_for_quiet
 from simrep.rig.relays import DelayStatistics
 from simrep.rig.rows import (
-    Costs,
-    cost_columns,
+    Value,
+    as_columns,
     counter_columns,
     counter_growth,
     factor_columns,
-    large_columns,
     metric_columns,
     queue_column,
 )
@@ -37,7 +35,7 @@ from simrep.rig.tables import empty_tables, fingerprints, written
 from simrep.rig.tools import run_load
 from simrep.rig.transactions import Loaded, Transaction
 
-__all__ = ["Measured", "failed_entry", "measure", "without_folders"]
+__all__ = ["failed_entry", "measure", "without_folders"]
 
 _SETTLE_S = 0.2
 _PERIOD_S = 1.0
@@ -47,14 +45,6 @@ _TICKS_S = 0.02
 """The machine's own clocks go in ticks of a hundredth of a second, for each processor: what they
 cannot tell is nobody's."""
 _FOLDERS = re.compile(r"(?<![\w/])/(?:[\w.+-]+/)+")
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One attempt at a run, with the records of its transactions."""
-
-    entry: Entry
-    records: tuple[Transaction, ...]
 
 
 def measure(
@@ -67,15 +57,12 @@ def measure(
     attempt: int,
     found_before: Sequence[Gate] = (),
     ran_on: Mapping[str, str] | None = None,
-) -> Measured:
+) -> tuple[Entry, tuple[Transaction, ...]]:
     """Measure one run on a cluster whose delays and tables are there.
 
     Parameters
     ----------
-    run : Run
-    engine : RigEngine
-    cluster : RigCluster
-    limits : Limits
+    run, engine, cluster, limits
     factors : sequence of str
         Options and keys of the load that become columns.
     attempt : int
@@ -84,6 +71,12 @@ def measure(
         What the layout did not pass.
     ran_on : mapping of column to str, optional
         Versions and engine, for the row.
+
+    Returns
+    -------
+    Entry
+    tuple of Transaction
+        Records of the driver.
     """
     load = run.cell.load
     empty_tables(load, cluster)
@@ -128,8 +121,8 @@ def measure(
         delays=window.delays,
         lossy=any(link.loss for link in run.cell.layout.matrix(run.cell.node_names).links.values()),
         busy_before=busy_before,
-        used_by_others=costs.used_by_others,
-        stolen=costs.stolen,
+        used_by_others=costs["used_by_others"],
+        stolen=costs["stolen"],
         in_time=_ended(load, loaded),
         growth=growth,
     )
@@ -142,7 +135,7 @@ def measure(
         **metric_columns(load, loaded),
         **_large(run, large, loaded, growth),
         **counter_columns(run.cell.product, growth),
-        **cost_columns(costs, window.delays),
+        **as_columns(costs),
         **queue_column(run.cell.product, at_end),
         "busy_before": round(busy_before, 6),
         "catch_up_s": round(catch_up_s, 3),
@@ -151,64 +144,78 @@ def measure(
     }
     details = {
         "errors": dict(loaded.errors),
-        "facts": _facts(before),
+        "facts": dict(before.facts),
         "wall_s": round(window.wall_s, 3),
     }
     entry = Entry(run.id, attempt, row, tuple(failed), growth, details)
-    return Measured(entry, loaded.records)
+    return entry, loaded.records
 
 
 class _Window:
-    """What was used while a load ran, on one side of it and on the other.
-
-    Parameters
-    ----------
-    engine : RigEngine
-    cluster : RigCluster
-    """
+    """What was used from the begin of a load to its end."""
 
     def __init__(self, engine: RigEngine, cluster: RigCluster) -> None:
         self._engine = engine
         self._cluster = cluster
         self.delays = DelayStatistics()
-        self.wall_s = self._machine_s = self._stolen_s = self._rig_s = 0.0
         self._servers_s: dict[str, float] = {}
+        self._machine_s: dict[str, float] = {}
+
+    @property
+    def wall_s(self) -> float:
+        """How long it took."""
+        return self._machine_s["wall"]
 
     def __enter__(self) -> None:
         self._engine.delay_statistics(reset=True)
-        self._servers_s = _cpu_s(self._cluster)
-        self._rig_s, self._machine_s = used_cpu_s(), busy_cpu_s()
-        self._stolen_s, self.wall_s = stolen_cpu_s(), time.monotonic()
+        self._servers_s = _servers_s(self._cluster)
+        self._machine_s = _machine_s()
 
     def __exit__(self, *_: object) -> None:
-        self.wall_s = time.monotonic() - self.wall_s
-        self._machine_s = busy_cpu_s() - self._machine_s
-        self._stolen_s = stolen_cpu_s() - self._stolen_s
-        self._rig_s = used_cpu_s() - self._rig_s
-        now = _cpu_s(self._cluster)
-        self._servers_s = {name: now[name] - before for name, before in self._servers_s.items()}
+        self._machine_s = _growth(self._machine_s, _machine_s())
+        self._servers_s = _growth(self._servers_s, _servers_s(self._cluster))
         self.delays = self._engine.delay_statistics()
 
-    def costs(self, loaded: Loaded, *, known: bool) -> Costs:
-        """CPU time of everybody.
+    def costs(self, loaded: Loaded, *, known: bool) -> dict[str, float]:
+        """CPU time of everybody, shares of the processors, and how late the relay was.
 
-        Parameters
-        ----------
-        loaded : Loaded
-        known : bool
-            Programs in a container belong to its engine: what they use cannot be told from other
-            work.
+        Programs in a container belong to its engine: the clients' time is not known there, and
+        cannot be told from other work.
         """
+        used = self._machine_s
         client_s = loaded.cpu_s if known else nan
-        own_s = sum(self._servers_s.values()) + self.delays.cpu_s + client_s + self._rig_s
-        return Costs(
-            servers_s=self._servers_s,
-            client_s=client_s,
-            relay_s=self.delays.cpu_s,
-            busy=self._machine_s / ((os.cpu_count() or 1) * self.wall_s),
-            used_by_others=used_by_others(self._machine_s - _TICKS_S, own_s, self.wall_s),
-            stolen=max(0.0, self._stolen_s - _TICKS_S) / ((os.cpu_count() or 1) * self.wall_s),
-        )
+        own_s = sum(self._servers_s.values()) + self.delays.cpu_s + client_s + used["rig"]
+        cpus_s = (os.cpu_count() or 1) * self.wall_s
+        return {
+            **{f"cpu_{name}": cpu_s for name, cpu_s in self._servers_s.items()},
+            "cpu_client": client_s,
+            "cpu_relay": self.delays.cpu_s,
+            "busy": used["machine"] / cpus_s,
+            "used_by_others": used_by_others(used["machine"] - _TICKS_S, own_s, self.wall_s),
+            "stolen": max(0.0, used["stolen"] - _TICKS_S) / cpus_s,
+            "relay_packets": self.delays.packets,
+            "relay_dropped": self.delays.dropped,
+            "late_mean_ms": self.delays.late_mean_ms,
+            "late_max_ms": self.delays.late_max_ms,
+        }
+
+
+def _servers_s(cluster: RigCluster) -> dict[str, float]:
+    return {node.name: node.cpu_seconds() for node in cluster.nodes}
+
+
+def _machine_s() -> dict[str, float]:
+    """CPU time of this process alone, as the clients tell theirs, and of the machine."""
+    return {
+        "rig": used_cpu_s(),
+        "machine": busy_cpu_s(),
+        "stolen": stolen_cpu_s(),
+        "wall": time.monotonic(),
+    }
+
+
+def _growth(before: Mapping[str, float], now: Mapping[str, float]) -> dict[str, float]:
+    return {name: now[name] - value for name, value in before.items()}
 
 
 def without_folders(text: str) -> str:
@@ -253,24 +260,15 @@ def _ended(load: Load, loaded: Loaded) -> bool:
     return loaded.committed + loaded.failed == load.each * load.threads
 
 
-def _cpu_s(cluster: RigCluster) -> dict[str, float]:
-    return {node.name: node.cpu_seconds() for node in cluster.nodes}
-
-
-def _facts(health: Health) -> Mapping[str, object]:
-    return dict(health.facts)
-
-
 def _large(
     run: Run,
     large: LargeUpdate | None,
     loaded: Loaded,
     growth: Mapping[str, Mapping[str, float]],
-) -> dict[str, int | float | str]:
+) -> dict[str, Value]:
     table = run.cell.load.large
     if large is None or table is None:
         return {}
-    stall = rates_and_stalls(loaded.records, large.begin_s, large.visible_s, table.rest_s)
     fragments = None
     if table.fragment_size:
         # Everything that its node replicated, without the transactions of the load there and what
@@ -280,4 +278,10 @@ def _large(
         own = sum(r.node == node and not r.error for r in loaded.records)
         refused = grown.get("wsrep_local_cert_failures", 0.0)
         fragments = max(0.0, grown.get("wsrep_replicated", 0.0) - own - refused)
-    return large_columns(large.begin_s, large.executed_s, large.visible_s, stall, fragments)
+    figures: dict[str, float | None] = {
+        "update_s": large.executed_s - large.begin_s,
+        "visible_s": large.visible_s - large.begin_s,
+        **rates_and_stalls(loaded.records, large.begin_s, large.visible_s, table.rest_s),
+        "fragments": fragments,
+    }
+    return as_columns(figures)

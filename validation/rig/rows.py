@@ -1,110 +1,40 @@
-"""The columns of a dataset: what a run was, what was measured, and what it cost."""
+"""The rows of a dataset: what a run was, what was measured, and what became of it."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite, nan
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from simrep.rig.cell import Cell, ProductName, Run
+from simrep.rig.cell import Cell, ProductName, Run, column
+from simrep.rig.knowledge import unknown_options
 from simrep.rig.load import Load
+from simrep.rig.scenarios import is_factor
 
 if TYPE_CHECKING:
-    from simrep.rig.large import Stall
-    from simrep.rig.relays import DelayStatistics
+    from simrep.rig.journal import Entry, Progress
     from simrep.rig.transactions import Loaded
 
 __all__ = [
-    "FIXED",
-    "METRICS",
-    "Costs",
-    "Metric",
-    "column",
-    "cost_columns",
+    "Value",
+    "as_columns",
+    "as_csv",
+    "client_us",
     "counter_columns",
     "counter_growth",
+    "data_rows",
     "factor_columns",
-    "large_columns",
-    "load_name",
+    "is_usable",
     "metric_columns",
     "queue_column",
 ]
 
 Value = int | float | str
 
-
-def _any(_load: Load) -> bool:
-    return True
-
-
-def _counted(load: Load) -> bool:
-    return load.each is not None
-
-
-def _timed(load: Load) -> bool:
-    return load.duration_s is not None and not load.rate_tps
-
-
-def _closed(load: Load) -> bool:
-    return not load.rate_tps
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A measured column, and what the result of a simulation calls it.
-
-    Attributes
-    ----------
-    column, result, unit, label : str
-        As in ``dataset.toml``.
-    absolute : float or None
-        Tolerance in the unit.
-    of : callable
-        Whether a load leaves the figure open: a run of ten seconds says nothing by lasting ten
-        seconds, nor an open loop by its throughput, and the throughput of a number of
-        transactions is the time that they take once more.
-    tail : float or None
-        Share of the transactions beyond a percentile, of which there must be some.
-    """
-
-    column: str
-    result: str
-    unit: str
-    label: str
-    absolute: float | None = None
-    of: Callable[[Load], bool] = _any
-    tail: float | None = None
-
-
-METRICS = (
-    Metric("seconds", "makespan_s", "s", "time for all transactions", of=_counted),
-    Metric("throughput_tps", "throughput_tps", "1/s", "transactions per second", of=_timed),
-    Metric("mean_s", "latency_s.mean", "s", "mean latency"),
-    Metric("p50_s", "latency_s.p50", "s", "median latency", tail=0.5),
-    Metric("p95_s", "latency_s.p95", "s", "95th percentile of the latency", tail=0.05),
-    Metric("p99_s", "latency_s.p99", "s", "99th percentile of the latency", tail=0.01),
-    Metric("failed", "aborted", "transactions", "transactions that failed", 5.0),
-    Metric("update_s", "scheduled.large.duration_s", "s", "time until the large update answers"),
-    Metric("visible_s", "scheduled.large.visible_s", "s", "time until all nodes show it"),
-    Metric("stall_s", "scheduled.large.stall_s", "s", "longest stall", 0.3),
-    Metric(
-        "payload_tps_before",
-        "scheduled.large.before_tps",
-        "1/s",
-        "commits of others before",
-        of=_closed,
-    ),
-    Metric(
-        "payload_tps_during",
-        "scheduled.large.during_tps",
-        "1/s",
-        "commits of others until all nodes show it",
-        100.0,
-    ),
-    Metric("fragments", "scheduled.large.fragments", "", "fragments", 2.0),
-)
 
 # Of the counters of a product those that say what happened; all of them are in the journal.
 _COUNTERS: Mapping[ProductName, Sequence[str]] = {
@@ -136,39 +66,9 @@ _GAUGES = re.compile(
     r"_avg_|_(avg|max|min|queue|distance|interval|window|oooe|oool|size|cached|running|connected)$"
 )
 """What does not only grow; differences of averages mean nothing."""
-
-FIXED = (
-    *("run", "system", "variant", "layout", "load", "nodes", "tool", "writers", "connections"),
-    *("repetition", "attempt", "passed", "failed_gates", "began"),
-)
-"""Columns that no option and no key of a load may take."""
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """CPU time of a run.
-
-    Attributes
-    ----------
-    servers_s : mapping of node to float
-    client_s, relay_s : float
-    busy : float
-        Share of the processors that was used at all.
-    used_by_others, stolen : float
-        Shares of the processors: taken by other work, and not got from the host.
-    """
-
-    servers_s: Mapping[str, float]
-    client_s: float
-    relay_s: float
-    busy: float
-    used_by_others: float
-    stolen: float
-
-
-def column(factor: str) -> str:
-    """Name of the column of an option or of a key of the load."""
-    return factor.replace(".", "_")
+_LATENCIES = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s", "service_p95_s")
+_MOST_DRAIN = 0.05
+"""Of the duration: an open loop whose backlog took longer was saturated."""
 
 
 def factor_columns(run: Run, factors: Sequence[str]) -> dict[str, Value]:
@@ -179,7 +79,7 @@ def factor_columns(run: Run, factors: Sequence[str]) -> dict[str, Value]:
         "system": cell.system,
         "variant": cell.variant,
         "layout": cell.layout.name,
-        "load": load_name(cell, factors),
+        "load": cell.load_name(factors),
         "nodes": cell.nodes,
         "tool": cell.load.tool,
         "writers": "+".join(cell.load.nodes),
@@ -204,72 +104,24 @@ def _open_loop(cell: Cell) -> dict[str, Value]:
     return {"connections": "", "rate_tps": ""}
 
 
-def load_name(cell: Cell, factors: Sequence[str]) -> str:
-    """The load with what is varied in it, the number of threads left out."""
-    given = cell.load.model_dump(exclude_unset=True)
-    varied = []
-    for name in factors:
-        table: Any = given
-        for step in name.split("."):
-            table = table.get(step) if isinstance(table, dict) else None
-        if table is not None and name != "threads":
-            varied.append(f"{name}={table}")
-    return " ".join([cell.load.name, *varied])
-
-
 def metric_columns(load: Load, loaded: Loaded) -> dict[str, Value]:
     """What was measured; what the tool does not tell, and what it was told, is left empty."""
-    rate = loaded.committed / loaded.tool_s if loaded.tool_s > 0 else float("nan")
     figures: dict[str, Any] = {
         "seconds": loaded.tool_s if load.each is not None else None,
         "lasted_s": loaded.tool_s,
         "committed": loaded.committed,
         "failed": loaded.failed if load.tool != "slap" else None,
         "retried": loaded.retried if load.tool != "slap" else None,
-        "throughput_tps": rate,
-        "mean_s": loaded.mean_s,
-        "p50_s": loaded.p50_s,
-        "p95_s": loaded.p95_s,
-        "p99_s": loaded.p99_s,
-        "max_s": loaded.max_s,
-        "service_p95_s": loaded.service_p95_s,
+        "throughput_tps": loaded.committed / loaded.tool_s if loaded.tool_s > 0 else nan,
+        **{name: getattr(loaded, name) for name in _LATENCIES},
     }
     if len(load.nodes) > 1:
         figures |= {f"mean_s_{node}": value for node, value in loaded.by_node.items()}
-    return {name: _plain(value) for name, value in figures.items()}
+    return as_columns(figures)
 
 
-def large_columns(
-    begin_s: float, executed_s: float, visible_s: float, stall: Stall, fragments: float | None
-) -> dict[str, Value]:
-    """What a large transaction took, and did to the load beside it."""
-    figures = {
-        "update_s": executed_s - begin_s,
-        "visible_s": visible_s - begin_s,
-        "payload_tps_before": stall.before_tps,
-        "payload_tps_during": stall.during_tps,
-        "stall_s": stall.longest_s,
-        "stall_total_s": stall.total_s,
-        "gap_s": stall.gap_s,
-        "fragments": fragments,
-    }
-    return {name: _plain(value) for name, value in figures.items()}
-
-
-def cost_columns(costs: Costs, delays: DelayStatistics) -> dict[str, Value]:
-    """What a run cost, and how late the relay was."""
-    figures: dict[str, Any] = {f"cpu_{name}": value for name, value in costs.servers_s.items()}
-    figures |= {
-        "cpu_client": costs.client_s,
-        "cpu_relay": costs.relay_s,
-        "busy": costs.busy,
-        "used_by_others": costs.used_by_others,
-        "stolen": costs.stolen,
-        "relay_packets": delays.packets,
-        "relay_dropped": delays.dropped,
-        "late_mean_ms": delays.late_mean_ms,
-        "late_max_ms": delays.late_max_ms,
-    }
+def as_columns(figures: Mapping[str, Any]) -> dict[str, Value]:
+    """Figures as they stand in a CSV file."""
     return {name: _plain(value) for name, value in figures.items()}
 
 
@@ -323,3 +175,73 @@ def _plain(value: Any) -> Value:
     if isinstance(value, float):
         return (int(value) if value == int(value) else round(value, 6)) if isfinite(value) else ""
     return "" if value is None else value
+
+
+def data_rows(progress: Progress) -> list[dict[str, Any]]:
+    """A row for every attempt."""
+    cells = [cell for cell, _ in progress.experiment.cells()]
+    factors = {name: is_factor(name, cells) for name in progress.factors}
+    return [_row(entry, progress.runs[entry.id], factors) for entry in progress.entries()]
+
+
+def is_usable(row: Mapping[str, Any]) -> bool:
+    """Whether a simulation may be compared with a row."""
+    return bool(row["passed"]) and not row["saturated"]
+
+
+def client_us(rows: Iterable[Mapping[str, Any]]) -> float | None:
+    """CPU time of the driver for a transaction in microseconds, in the cell where it is least.
+
+    Clients that wait between transactions find cold caches, which a simulation knows by itself.
+    """
+    by_cell: dict[str, list[float]] = {}
+    for row in rows:
+        seconds = row.get("cpu_client", "")
+        if row["tool"] != "driver" or not row["passed"] or seconds == "":
+            continue
+        attempts = sum(int(row.get(name) or 0) for name in ("committed", "failed", "retried"))
+        cell = str(row["run"]).rpartition(".")[0]
+        by_cell.setdefault(cell, []).append(1e6 * float(seconds) / attempts)
+    return round(min(map(median, by_cell.values())), 1) if by_cell else None
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as a file; what a row does not have is empty."""
+    # So that the order of the columns is that of a row that has most of them.
+    fullest_first = sorted(rows, key=len, reverse=True)
+    columns = list(dict.fromkeys(name for row in fullest_first for name in row))
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _row(entry: Entry, run: Run, factors: Mapping[str, bool]) -> dict[str, Any]:
+    cell = run.cell
+    row: dict[str, Any] = factor_columns(run, list(factors))
+    row |= {name: value for name, value in entry.row.items() if name not in row}
+    if entry.counters:
+        row |= counter_columns(cell.product, entry.counters)
+    unknown = [name for name in unknown_options(cell.product, cell.options) if name in factors]
+    row["not_simulated"] = " ".join(f"{name}={cell.options[name]}" for name in unknown)
+    # What sets the scenarios of other products would not be valid in that of this one.
+    row |= {column(name): "" for name in unknown if factors[name]}
+    errors = entry.details.get("errors", {})
+    row["errors"] = " ".join(f"{number}:{count}" for number, count in errors.items())
+    row["drain_s"] = _drain_s(cell.load, entry.row)
+    row["saturated"] = int(bool(row["drain_s"] and _is_saturated(cell.load, row["drain_s"])))
+    return row
+
+
+def _drain_s(load: Load, row: Mapping[str, Any]) -> float | str:
+    """How long an open loop went on after its last arrival."""
+    lasted_s = row.get("lasted_s", "")
+    if load.tool != "driver" or not load.rate_tps or load.duration_s is None or lasted_s == "":
+        return ""
+    return round(max(0.0, float(lasted_s) - load.duration_s), 6)
+
+
+def _is_saturated(load: Load, drain_s: float) -> bool:
+    """Its latencies count what a simulation, which ends with the arrivals, never sees."""
+    return load.duration_s is not None and drain_s > _MOST_DRAIN * load.duration_s

@@ -6,15 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simrep.rig.cell import Cell
+from simrep.rig.cell import Cell, column
 from simrep.rig.experiment import Experiment
-from simrep.rig.load import Load
-from simrep.rig.rows import column, load_name
-from simrep.rig.simulated import known_options, model_version, simulated
-from simrep.rig.workloads import client_costs, run_of, workload_of
+from simrep.rig.knowledge import known_options, model_version, simulated
+from simrep.rig.load import STALL_WINDOW_S, LargeTransaction, Load, statement_bytes
 from simrep.scenario.problems import dotted
 
-__all__ = ["Measured", "cell_scenario", "factor_paths", "is_factor", "system_scenario"]
+__all__ = [
+    "Figures",
+    "cell_scenario",
+    "client_costs",
+    "factor_paths",
+    "is_factor",
+    "run_of",
+    "system_scenario",
+    "workload_of",
+]
 
 # Where keys of a load that are varied stand in a scenario; the load's own table says the same.
 _LOAD_PATHS = {
@@ -36,10 +43,19 @@ _SET_BY_COLUMNS = (
     "cluster.options",
     "cluster.costs",
 )
+_PRESETS = {
+    "oltp_insert": "sysbench-oltp-insert",
+    "oltp_update_index": "sysbench-oltp-update-index",
+    "oltp_read_write": "sysbench-oltp-read-write",
+}
+_EVENT_BYTES = 90
+"""Headers and table map of a row event."""
+_COUNTER_BYTES = 9
+"""A row of two integers and its null bits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Figures:
     """What the measurement found out that scenarios hold.
 
     Attributes
@@ -57,16 +73,10 @@ class Measured:
     client_us: float | None = None
 
 
-def cell_scenario(experiment: Experiment, cell: Cell, measured: Measured) -> dict[str, Any]:
+def cell_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dict[str, Any]:
     """The scenario of a cell, as a mapping.
 
     What a system's own ``scenario`` says comes above what was measured.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    cell : Cell
-    measured : Measured
     """
     cluster: dict[str, Any] = {
         "model": cell.product,
@@ -95,7 +105,7 @@ def cell_scenario(experiment: Experiment, cell: Cell, measured: Measured) -> dic
 
 
 def system_scenario(
-    experiment: Experiment, cells: Iterable[Cell], measured: Measured
+    experiment: Experiment, cells: Iterable[Cell], measured: Figures
 ) -> dict[str, Any]:
     """The scenario of a system, which columns change to those of its cells.
 
@@ -116,7 +126,7 @@ def system_scenario(
 
 
 def factor_paths(
-    experiment: Experiment, cells: Iterable[Cell], measured: Measured
+    experiment: Experiment, cells: Iterable[Cell], measured: Figures
 ) -> dict[str, Any]:
     """The ``[factors]`` of a dataset: for each column where its values go.
 
@@ -130,7 +140,7 @@ def factor_paths(
     loads: dict[str, Any] = {}
     for cell in every:
         layouts[cell.layout.name] = cell.layout.settings(measured.base_rtt_ms)
-        loads[load_name(cell, names)] = _load_settings(cell.load, measured)
+        loads[cell.load_name(names)] = _load_settings(cell.load, measured)
     paths: dict[str, Any] = {
         "layout": {"path": "network.path", "at": layouts},
         "load": {"path": "workload", "at": loads},
@@ -153,7 +163,7 @@ def is_factor(name: str, cells: Iterable[Cell]) -> bool:
     return any(name in known_options(cell.product) for cell in cells)
 
 
-def _load_settings(load: Load, measured: Measured) -> dict[str, Any]:
+def _load_settings(load: Load, measured: Figures) -> dict[str, Any]:
     costs = client_costs(load, measured.client_us)
     return {
         "workload": workload_of(load),
@@ -186,3 +196,96 @@ def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         both = isinstance(own, Mapping) and isinstance(value, Mapping)
         merged[key] = _merged(own, value) if both else value  # type: ignore[arg-type]
     return merged
+
+
+def workload_of(load: Load) -> dict[str, Any]:
+    """The ``[workload]``."""
+    table: dict[str, Any] = {"nodes": list(load.nodes), "client": "node"}
+    if load.rate_tps:
+        per_node = load.threads // len(load.nodes)
+        table |= {"rate_tps": float(load.rate_tps), "connections": per_node}
+    else:
+        table["threads"] = load.threads
+    if load.transactions is not None:
+        table["queries"] = load.transactions
+    elif load.per_client is not None:
+        table["transactions_per_client"] = load.per_client
+    if load.retry or load.script is not None:  # sysbench begins an event again by itself
+        table["retry"] = True
+    if load.script is not None:
+        table["preset"] = _PRESETS[load.script]
+        if load.script != "oltp_insert":
+            table["class"] = [{"keys": _special_keys(load)}]
+        return table
+    table["class"] = [_class(load)]
+    if load.large is not None:
+        table["scheduled"] = [_scheduled(load.large, load.nodes[0])]
+    return table
+
+
+def run_of(load: Load) -> dict[str, Any]:
+    """The ``[run]``."""
+    if load.large is not None:
+        return {"settle_s": load.large.rest_s, "interval_s": STALL_WINDOW_S}
+    return {} if load.duration_s is None else {"duration_s": load.duration_s}
+
+
+def client_costs(load: Load, client_us: float | None) -> dict[str, float]:
+    """Costs that follow from the tool and not from the servers.
+
+    slap connects in the time that it tells; the driver and sysbench do so before. A pack knows the
+    CPU time of the clients of slap; the driver takes more.
+
+    Parameters
+    ----------
+    load : Load
+    client_us : float or None
+        CPU time of the driver for a transaction, if it is known.
+    """
+    if load.tool == "slap":
+        return {}
+    costs = {"connect_us": 0.0}
+    if load.tool == "driver" and client_us is not None:
+        costs["client_us"] = client_us
+    return costs
+
+
+def _class(load: Load) -> dict[str, Any]:
+    if load.kind == "update":
+        keys = {"distribution": "uniform", "rows": load.existing_rows}
+        # The event holds a row before and after.
+        row_bytes = _EVENT_BYTES + 2 * _COUNTER_BYTES
+        return {"name": "update", "table": "counters", "row_bytes": row_bytes, "keys": keys}
+    return {
+        "name": "insert",
+        "table": "inserts",
+        "rows": load.rows,
+        "row_bytes": round(load.value_bytes + 5 + _EVENT_BYTES / load.rows),
+        "statement_bytes": statement_bytes(load),
+    }
+
+
+def _special_keys(load: Load) -> dict[str, Any]:
+    """Of sysbench's --rand-type=special: 75 % of the choices fall on 1 % of the rows."""
+    rows = load.tables * load.table_rows
+    hot = max(1, rows // 100)
+    return {"distribution": "hot", "rows": rows, "hot_rows": hot, "hot_fraction": 0.75}
+
+
+def _scheduled(large: LargeTransaction, node: str) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "name": "large",
+        "at_s": large.after_s,
+        "node": node,
+        "rows": large.rows,
+        # A row before and after: two integers, a text with its length, and its null bits.
+        "row_bytes": 2 * (large.value_bytes + 10),
+        "table": "large",
+        "keys": {"distribution": "scan", "rows": large.rows},
+    }
+    if large.streams:
+        table["session"] = {
+            "wsrep_trx_fragment_unit": large.fragment_unit,
+            "wsrep_trx_fragment_size": large.fragment_size,
+        }
+    return table
