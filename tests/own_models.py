@@ -12,8 +12,7 @@ from simpy.events import Event
 
 from simrep.contract import registry, roles
 from simrep.contract.cluster import Cluster
-from simrep.contract.deployment import Deployment
-from simrep.contract.model import Leader, Model
+from simrep.contract.model import Deployment, Leader, Model
 from simrep.contract.question import Option, Question
 from simrep.scenario import Scenario
 from simrep.whatif.plan.answer import Answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -12,7 +12,6 @@ from simpy.events import Event
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
-from simrep.contract.deployment import Deployment
 from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
 from simrep.errors import ScenarioError
@@ -25,7 +24,16 @@ from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Workload
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Change", "Leader", "Model", "SessionTable", "Setup"]
+__all__ = ["KEEPS", "Change", "Deployment", "Keeps", "Leader", "Model", "SessionTable", "Setup"]
+
+Keeps = Literal["all", "majority", "replica", "none"]
+"""Which copies an answered transaction surely has.
+
+``all``: every server has received it; ``majority``: most servers have; ``replica``: at least one
+other server has, here or elsewhere; ``none``: only the server that answered.
+"""
+KEEPS: tuple[Keeps, ...] = ("all", "majority", "replica", "none")
+"""The safest first, which is the order in which they are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,31 @@ class Leader:
     title: str = "leader"
     others: str = "follower"
     otherwise: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """A product with settings of its own, which ``plan product`` tries; a server in every region.
+
+    Parameters
+    ----------
+    name : str
+        As people write it.
+    keeps : {"all", "majority", "replica", "none"}
+        Which copies an answered transaction surely has.
+    here : tuple of int
+        Servers in the region that writes, where there is one; one layout for each number.
+    options : mapping of str to value
+        Settings, in the product's own spelling.
+    writers : mapping of str to value, optional
+        Settings instead of these where clients write in several regions; None: they cannot.
+    """
+
+    name: str
+    keeps: Keeps
+    here: tuple[int, ...] = (1,)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    writers: Mapping[str, Any] | None = None
 
 
 class Model(ABC):

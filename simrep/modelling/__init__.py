@@ -25,14 +25,13 @@ What explanations are told
     message is, ``Holder`` whom a station waits for. ``simrep.modelling.watching`` has the rest.
 
 ``simrep.modelling.closed_form`` has the words of second opinions. A model that answers questions of
-its own (``Question``) finds in ``simrep.modelling.questions`` what simulates, and in ``text`` and
-``figure`` what shows the answer.
+its own (``Question``) finds in ``simrep.modelling.questions`` what simulates and shows the answer,
+and in ``simrep.modelling.figure`` what draws it.
 """
 
 from simrep.contract import roles
 from simrep.contract.cluster import Cluster
-from simrep.contract.deployment import Deployment
-from simrep.contract.model import Change, Leader, Model, SessionTable, Setup
+from simrep.contract.model import Change, Deployment, Leader, Model, SessionTable, Setup
 from simrep.contract.question import Option, Question
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model

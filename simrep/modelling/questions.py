@@ -4,13 +4,14 @@
 answers takes a ``Scenario`` and returns an ``Answer``, or any other ``Report``. ``simulate`` runs
 one replication, ``simulate_groups`` many ``Task``s, in processes where there are any;
 ``short_setup`` makes a run as short as its figures allow. Functions that are registered with
-``tables`` and ``plot`` show the answer.
+``tables`` and ``plot`` show the answer: the former with ``answer_tables``, ``table``, ``title`` and
+``closing``, the latter with what ``simrep.modelling.figure`` names.
 """
 
 from simrep.contract.setup import setup_of
 from simrep.measure.confidence import mean_interval
 from simrep.measure.json_values import plain
-from simrep.measure.units import number, size
+from simrep.measure.units import duration, number, size
 from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.executor import collected, in_groups
 from simrep.runs.replication import simulate
@@ -18,6 +19,8 @@ from simrep.runs.report import Report
 from simrep.runs.result import Result
 from simrep.scenario import Scenario, load, with_values
 from simrep.scenario.workload import ScheduledTable
+from simrep.show.text.layout import closing, table, title
+from simrep.show.text.plan import answer_tables
 from simrep.show.views import plot, tables
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.pilot import short_setup
@@ -30,7 +33,10 @@ __all__ = [
     "Scenario",
     "ScheduledTable",
     "Task",
+    "answer_tables",
+    "closing",
     "collected",
+    "duration",
     "in_groups",
     "load",
     "mean_interval",
@@ -43,7 +49,9 @@ __all__ = [
     "simulate",
     "simulate_groups",
     "size",
+    "table",
     "tables",
+    "title",
     "until_it_has_ended",
     "with_values",
 ]

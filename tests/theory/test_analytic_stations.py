@@ -6,15 +6,13 @@ from math import inf
 
 import pytest
 
-from simrep.contract.closed_form.erlang import open_station_s
 from simrep.contract.closed_form.group_commit import (
     GroupStage,
     closed_group_commit_s,
     open_group_commit_s,
 )
 from simrep.contract.closed_form.order import kth_fastest, safe_order_s, slot_order_s
-from simrep.contract.closed_form.release import open_release_s
-from simrep.contract.closed_form.repairman import closed_station_s
+from simrep.whatif.analytic.stations import closed_station_s, open_release_s, open_station_s
 from tests.groups import symmetric
 from tests.theory.closed_forms import (
     erlang_c,

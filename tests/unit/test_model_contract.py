@@ -288,9 +288,7 @@ def test_a_model_of_ones_own_answers_its_own_questions(monkeypatch, tmp_path):
 # ---------------------------------------------------------- what a model imports --
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".closed_form", ".figure", ".questions", ".text", ".watching"]
-)
+@pytest.mark.parametrize("name", ["", ".closed_form", ".figure", ".questions", ".watching"])
 def test_the_names_for_authors_of_models_are_there(name):
     module = import_module(f"simrep.modelling{name}")
     assert module.__doc__
@@ -301,8 +299,8 @@ def test_the_names_for_authors_of_models_are_there(name):
 def test_what_authors_of_models_import_is_light():
     slow = {"matplotlib", "scipy", "pandas", "rich", "typer"}
     code = (
-        "import sys, simrep.modelling, simrep.modelling.closed_form, simrep.modelling.watching, "
-        "simrep.modelling.questions; print(*{name.partition('.')[0] for name in sys.modules})"
+        "import sys, simrep.modelling, simrep.modelling.closed_form, simrep.modelling.watching; "
+        "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not slow & set(done.stdout.split())

@@ -45,7 +45,7 @@ class LargestFragment(Answer):
 @tables.register(LargestFragment)
 def largest_fragment_tables(answer: LargestFragment) -> Group:
     """All that was simulated."""
-    from simrep.modelling.text import answer_tables
+    from simrep.modelling.questions import answer_tables
 
     return answer_tables(answer, answer.sizes.tables())
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from rich.console import Group
 from rich.table import Table
 
-from simrep.modelling.questions import tables
-from simrep.modelling.text import closing, duration, number, table, title
+from simrep.modelling.questions import closing, duration, number, table, tables, title
 from simrep.models.galera.questions.fragment_size_result import (
     FragmentSize,
     FragmentSizes,

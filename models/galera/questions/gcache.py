@@ -184,7 +184,7 @@ def _time(seconds: float) -> str:
 @tables.register(Gcache)
 def gcache_tables(answer: Gcache) -> Group:
     """A row per length of the outage."""
-    from simrep.modelling.text import answer_tables, table
+    from simrep.modelling.questions import answer_tables, table
 
     rows = []
     for hours in sorted({1.0, 2.0, 4.0, 8.0, 24.0, answer.outage_s / 3600.0}):

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from simrep.contract.closed_form.erlang import open_station_s
 from simrep.contract.closed_form.group_commit import closed_group_commit_s, open_group_commit_s
 from simrep.contract.closed_form.journey import (
     ClosedForm,
@@ -22,9 +21,8 @@ from simrep.contract.closed_form.journey import (
     Turns,
     Work,
 )
-from simrep.contract.closed_form.release import open_release_s
-from simrep.contract.closed_form.repairman import closed_station_s
 from simrep.contract.setup import Setup
+from simrep.whatif.analytic.stations import closed_station_s, open_release_s, open_station_s
 
 __all__ = ["NoSolutionError", "Solution", "solve"]
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simrep.contract.deployment import KEEPS, Deployment, Keeps
-from simrep.contract.model import Model
+from simrep.contract.model import KEEPS, Deployment, Keeps, Model
 from simrep.contract.registry import find_model, usable_models
 from simrep.contract.roles import APPLIERS, spellings_of
 from simrep.errors import ScenarioError
