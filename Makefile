@@ -9,7 +9,7 @@ WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset[
 
 .NOTPARALLEL:
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: docs lab notebooks browser-test mutants digests
+.PHONY: docs lab notebooks browser-test mutants digests interpreters accuracy
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -57,6 +57,10 @@ format: $(VENV)/tested
 benchmark: $(VENV)/tested
 	$(BIN)/pytest tests/benchmarks --benchmark-enable -s
 
+# What pins the engine, with every newer Python that is found (tests/interpreters.py).
+interpreters:
+	$(PYTHON) tests/interpreters.py
+
 # Forty deliberate faults, one after the other: which do the tests notice? (make mutants JOBS=4)
 # Those that live on are listed in tests/mutants/survivors.md.
 mutants: $(VENV)/tested
@@ -97,7 +101,7 @@ rig-smoke: $(VENV)/rigged
 
 clean:
 	rm -f $(BOOKS:.py=.ipynb)
-	rm -rf $(VENV) build dist *.egg-info htmlcov .coverage
+	rm -rf $(VENV) $(VENV)-3.* build dist *.egg-info htmlcov .coverage
 	rm -rf .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from math import inf
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,13 +135,16 @@ class Measurement:
         return self.committed / self.makespan_s if self.makespan_s > 0.0 else 0.0
 
 
+# Since Python 3.12 ``sum`` compensates rounding: its last digit is another one.
+_sum = sum if sys.version_info < (3, 12) else partial(reduce, add)
+
 _ROWS = 256
 """So many transactions are summed at a time: cheaper than one by one, and still few to keep."""
 
 
 def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """Sums of the columns."""
-    return tuple([sum(column) for column in zip(*rows, strict=True)])
+    return tuple([_sum(column) for column in zip(*rows, strict=True)])
 
 
 class Meter:
