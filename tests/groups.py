@@ -12,13 +12,10 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
 from simrep.models.group_replication.xcom import Xcom, XcomOptions
-from simrep.network.latency import Jitter, Latency
-from simrep.network.link import Tcp
-from simrep.network.mesh import Mesh, MessageWork
+from simrep.network.link import Jitter, Latency, Tcp
+from simrep.network.mesh import Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network, Path
-from simrep.network.total_order import TotalOrder
-from simrep.server.host import Host
-from simrep.server.thread import Thread
+from simrep.server.host import Host, Thread
 
 __all__ = [
     "Delivery",

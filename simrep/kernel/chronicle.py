@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from math import inf, nan
 from typing import Any, NamedTuple
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.watch import Line, Waited, Watch
 
-__all__ = ["Chronicle", "MessageText", "Sent", "Span", "together"]
-
+__all__ = ["Chronicle", "MessageText", "Sent", "Span", "Trace", "TraceEvent", "together"]
 
 _ANY = 5e-324  # seconds: whatever is longer than nothing
 
@@ -289,3 +289,47 @@ def together(texts: Iterable[MessageText]) -> MessageText:
 
 def _plural(name: str) -> str:
     return name if name.endswith("s") else f"{name}s"
+
+
+class TraceEvent(NamedTuple):
+    """One thing that happened.
+
+    Parameters
+    ----------
+    time_s : float
+    node : int
+        Position of the node.
+    what : str
+        Kind of event, e.g. ``order``, ``certify``, ``commit``.
+    seqno : int
+        The transaction or message it happened to.
+    detail : tuple
+        Further facts, of built-in types.
+    """
+
+    time_s: float
+    node: int
+    what: str
+    seqno: int
+    detail: tuple[object, ...] = ()
+
+
+class Trace:
+    """Collects events. Code that may trace holds ``Trace | None`` and asks ``is not None``."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.events: list[TraceEvent] = []
+
+    def record(self, node: int, what: str, seqno: int, *detail: object) -> None:
+        """Record an event at the current time."""
+        self.events.append(TraceEvent(self._clock.now, node, what, seqno, detail))
+
+    def digest(self) -> str:
+        """A hash of all events, equal only if the runs were equal bit for bit."""
+        digest = sha256()
+        for event in self.events:
+            digest.update(
+                f"{event.time_s.hex()}|{event.node}|{event.what}|{event.seqno}|{event.detail!r}\n".encode()
+            )
+        return digest.hexdigest()

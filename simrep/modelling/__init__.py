@@ -38,32 +38,26 @@ from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
 from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
-from simrep.kernel.chronicle import MessageText
+from simrep.kernel.chronicle import MessageText, Trace, TraceEvent
 from simrep.kernel.clock import Clock
-from simrep.kernel.mutex import PausableMutex
-from simrep.kernel.order import OrderedGate
-from simrep.kernel.trace import Trace, TraceEvent
+from simrep.kernel.queues import OrderedGate, PausableMutex
 from simrep.kernel.watch import Holder
 from simrep.measure.moments import Moments
 from simrep.measure.stations import Station
-from simrep.network.mesh import Mesh, MessageWork
-from simrep.network.total_order import Deliver, TotalOrder
+from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.server.certification import CertificationIndex
-from simrep.server.host import Host, Spin
+from simrep.server.host import Host, Routine, Spin, Thread
 from simrep.server.locks import Decided, LockTable
 from simrep.server.ranges import Ranges, points_in
-from simrep.server.routine import Routine
 from simrep.server.stage import Stage
 from simrep.server.storage import Binlog, Disk, RedoLog
-from simrep.server.thread import Thread
 from simrep.whatif.plan.catalogue import repeated, scheduled
-from simrep.workload.journal import Journal
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import SessionCosts, Sessions
-from simrep.workload.transaction import LongTransaction, Statement, Transaction
+from simrep.workload.transaction import Journal, LongTransaction, Statement, Transaction
 
 __all__ = [
     "Binlog",

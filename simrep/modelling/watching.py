@@ -18,8 +18,7 @@ from simrep.contract.watching import (
     who,
 )
 from simrep.kernel.chronicle import together
-from simrep.kernel.mutex import WatchedMutex
-from simrep.kernel.order import WatchedGate
+from simrep.kernel.queues import WatchedGate, WatchedMutex
 from simrep.kernel.watch import Holder, Line, Watch
 from simrep.measure.units import amount, duration, size
 

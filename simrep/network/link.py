@@ -1,15 +1,97 @@
-"""One direction of a TCP connection: in order, with bandwidth, window and loss."""
+"""One direction between two nodes: latency and jitter, TCP with its window, loss, outages."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.streams import Stream
-from simrep.network.latency import Sampler
+from simrep.kernel.streams import Draw, Stream, Streams
 
-__all__ = ["Link", "Tcp"]
+__all__ = ["InterruptedLink", "Jitter", "Latency", "Link", "Outage", "Sampler", "Tcp"]
+
+
+Sampler = Callable[[], float]
+
+JitterKind = Literal["normal", "uniform", "lognormal", "gamma", "exponential", "empirical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Jitter:
+    """What varies on top of the base delay of a path.
+
+    Parameters
+    ----------
+    kind : {"normal", "uniform", "lognormal", "gamma", "exponential", "empirical"}
+        Shape. ``uniform`` is what ``tc netem delay D J`` adds, ``normal`` what it adds with
+        ``distribution normal``; they may shorten the delay, but never below zero. ``empirical``
+        draws from ``samples_s``.
+    mean_s : float
+        Mean in seconds (``normal``, ``uniform``: usually 0).
+    sd_s : float
+        Standard deviation in seconds; of ``uniform`` the half width, from ``mean_s - sd_s`` to
+        ``mean_s + sd_s``: with both shapes the J of netem.
+    samples_s : tuple of float
+        Measured extra delays in seconds, for ``empirical``.
+    """
+
+    kind: JitterKind
+    mean_s: float = 0.0
+    sd_s: float = 0.0
+    samples_s: tuple[float, ...] = ()
+
+    def draw(self) -> Draw:
+        """The block-drawing function of this distribution."""
+        mean, sd = self.mean_s, self.sd_s
+        if self.kind == "normal":
+            return lambda generator, size: generator.normal(mean, sd, size)
+        if self.kind == "uniform":
+            return lambda generator, size: generator.uniform(mean - sd, mean + sd, size)
+        if self.kind == "exponential":
+            return lambda generator, size: generator.exponential(mean, size)
+        if self.kind == "gamma":
+            shape, scale = (mean / sd) ** 2, sd * sd / mean
+            return lambda generator, size: generator.gamma(shape, scale, size)
+        if self.kind == "lognormal":
+            sigma2 = float(np.log1p((sd / mean) ** 2))
+            mu = float(np.log(mean)) - sigma2 / 2
+            return lambda generator, size: generator.lognormal(mu, sigma2**0.5, size)
+        samples = np.asarray(self.samples_s)
+        return lambda generator, size: generator.choice(samples, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """One-way latency of an ordered pair of nodes.
+
+    Parameters
+    ----------
+    base_s : float
+        Constant part in seconds.
+    jitter : tuple of Jitter
+        Independent variable parts (the path's own, and one per emulated egress delay).
+    """
+
+    base_s: float
+    jitter: tuple[Jitter, ...] = ()
+
+    def sampler(self, streams: Streams, path: str) -> Sampler | None:
+        """A function of no arguments that draws a delay; None when the delay is constant."""
+        if not self.jitter:
+            return None
+        base = self.base_s
+        draws = [
+            streams.stream(f"{path}/{i}", jitter.draw()) for i, jitter in enumerate(self.jitter)
+        ]
+        if len(draws) == 1:
+            one = draws[0]
+            return lambda: max(0.0, base + one())
+        return lambda: max(0.0, base + sum(draw() for draw in draws))
+
 
 _BURST_SEGMENTS = 44  # what is acknowledged together: 64 KB, as Linux hands it to the card
 
@@ -190,3 +272,64 @@ class Link:
                 first = False
             extra = max(extra, wait)
         return extra
+
+
+_LONGEST_TIMEOUT_S = 120.0  # Linux: TCP_RTO_MAX
+
+
+class Outage(NamedTuple):
+    """A time in seconds during which whatever leaves on a link is lost, ``from_s`` to ``to_s``."""
+
+    from_s: float
+    to_s: float
+
+
+class InterruptedLink(Link):
+    """A link with outages.
+
+    The first message that is lost is sent again by the retransmission timeout, which doubles every
+    time. The first repetition after the end of the outage gets through; everything behind it
+    follows then. What had left before the outage arrives.
+
+    Parameters
+    ----------
+    outages : sequence of Outage
+        In the order of time.
+    tcp : Tcp, optional
+        As of ``Link``.
+    **link
+        As of ``Link``.
+
+    Notes
+    -----
+    Simplified: a message counts as lost or not as a whole, by the time at which it is sent; an
+    outage of the acknowledgements alone is not noticed; no connection is given up.
+    """
+
+    __slots__ = ("_outages", "_resume_s", "_timeout_s")
+
+    def __init__(
+        self, *args: Any, outages: Sequence[Outage], tcp: Tcp | None = None, **link: Any
+    ) -> None:
+        super().__init__(*args, tcp=tcp, **link)
+        self._outages = tuple(outages)
+        self._timeout_s = self._base + self._back + self._tcp.minimum_timeout_s
+        self._resume_s = 0.0
+
+    def arrival(self, size_bytes: int, at: float) -> float:
+        """See ``Link.arrival``."""
+        if at < self._resume_s:
+            at = self._resume_s
+        for outage in self._outages:
+            if outage.from_s <= at < outage.to_s:
+                self._resume_s = at = self._repeated_after(at, outage.to_s)
+        return super().arrival(size_bytes, at)
+
+    def _repeated_after(self, sent_s: float, end_s: float) -> float:
+        """When a message is sent for the first time after an outage."""
+        timeout = self._timeout_s
+        at = sent_s
+        while at < end_s:
+            at += timeout
+            timeout = min(2 * timeout, _LONGEST_TIMEOUT_S)
+        return at

@@ -1,17 +1,16 @@
-"""How one member reaches the others: copies over a full mesh, or relayed between segments."""
+"""How one member reaches the others: copies over a full mesh, or relayed; in one order for all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from simrep.kernel.clock import Clock
 from simrep.network.network import Network
-from simrep.server.routine import Routine
-from simrep.server.thread import Thread
+from simrep.server.host import Routine, Thread
 
-__all__ = ["Mesh", "MessageWork"]
+__all__ = ["Deliver", "Mesh", "MessageWork", "TotalOrder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +158,19 @@ class Mesh:
         message, size_bytes, _ = envelope
         self._copy(self._relay_to, message, size_bytes)
         self._handle(message)
+
+
+Deliver = Callable[[int, Any], object]
+"""Called as ``deliver(sender, payload)``, on every member in the same order."""
+
+
+class TotalOrder(Protocol):
+    """One member of a group whose members all deliver the same messages in the same order."""
+
+    def send(self, payload: Any, size_bytes: int) -> bool:
+        """Hand over a message; False when the output queue is full and the caller must retry."""
+        ...
+
+    def on_deliver(self, deliver: Deliver) -> None:
+        """Deliver messages of all members, one's own included, to ``deliver``."""
+        ...

@@ -7,17 +7,14 @@ from functools import partial
 
 from simrep.contract.cluster import Cluster
 from simrep.contract.setup import Setup
-from simrep.kernel.chronicle import Chronicle
+from simrep.kernel.chronicle import Chronicle, Trace
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
-from simrep.network.network import Network, Relay
-from simrep.network.recorded import RecordedNetwork
+from simrep.network.network import Network, RecordedNetwork, Relay
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
-from simrep.server.host import Host
-from simrep.server.thread import Thread
+from simrep.server.host import Host, Thread
 
 __all__ = ["build_cluster", "build_host"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simrep.measure.series import Series
-from simrep.workload.journal import Journal
+from simrep.workload.transaction import Journal
 
 __all__ = ["ScheduledRecord"]
 

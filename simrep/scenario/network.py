@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
-from simrep.network import latency, link, outage
+from simrep.network import link
 from simrep.scenario.table import (
     Count,
     Name,
@@ -27,7 +27,7 @@ Preset = Literal["aws-2017", "ibm-2024"]
 class JitterTable(Table):
     """What varies on top of a constant delay."""
 
-    kind: latency.JitterKind = Field(
+    kind: link.JitterKind = Field(
         description="shape of the distribution; `tc netem` draws uniform unless it is told "
         "`distribution normal`"
     )
@@ -56,9 +56,9 @@ class JitterTable(Table):
             raise ScenarioError("sd_ms", f"{kind} jitter needs one above 0, given {self.sd_ms:g}")
         return self
 
-    def jitter(self) -> latency.Jitter:
+    def jitter(self) -> link.Jitter:
         """The same in seconds."""
-        return latency.Jitter(
+        return link.Jitter(
             kind=self.kind,
             mean_s=seconds(self.mean_ms),
             sd_s=seconds(self.sd_ms),
@@ -147,9 +147,9 @@ class OutageTable(Table):
             )
         return self
 
-    def outage(self) -> outage.Outage:
+    def outage(self) -> link.Outage:
         """The same for the engine."""
-        return outage.Outage(self.from_s, self.to_s)
+        return link.Outage(self.from_s, self.to_s)
 
 
 class NetworkTable(Table):

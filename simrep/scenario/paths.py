@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from simrep.errors import ScenarioError, nearest
-from simrep.network.latency import Latency
+from simrep.network.link import Latency
 from simrep.network.network import Path
 from simrep.network.regions import PRESETS
 from simrep.scenario.cluster import NodeTable

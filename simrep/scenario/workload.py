@@ -18,9 +18,8 @@ from simrep.scenario.table import (
     Whole,
     seconds,
 )
-from simrep.workload.classes import TransactionClass
+from simrep.workload.classes import Distribution, Keys, TransactionClass
 from simrep.workload.clients import Arrivals, Scheduled, Think, Workload
-from simrep.workload.keys import Distribution, Keys
 from simrep.workload.presets import preset
 
 __all__ = ["ClassTable", "GroupTable", "KeysTable", "ScheduledTable", "WorkloadTable", "expand"]

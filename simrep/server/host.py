@@ -1,4 +1,4 @@
-"""A machine whose cores are shared by everything that runs on it."""
+"""A machine whose cores are shared by all that runs on it: code, and the threads of a process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,57 @@ import numpy as np
 from simpy.events import NORMAL, Event
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.fifo import Fifo
+from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
-from simrep.server.routine import Routine
 
-__all__ = ["Host", "Spin"]
+__all__ = ["Host", "Routine", "Spin", "Thread"]
+
+
+_AVERAGED_S = 1e-3
+
+
+class Routine:
+    """A piece of code of one process, with the time it takes.
+
+    A run after a pause is slower, because code and data have left the caches: by ``cold_factor``
+    after a long pause, by half of that excess after ``cold_after_s``. Made by ``Host.routine``.
+
+    Of a variable part that takes longer than a millisecond only the first millisecond varies.
+    """
+
+    __slots__ = ("_chill", "_clock", "_half", "_last", "_noise", "seconds")
+
+    def __init__(
+        self,
+        clock: Clock,
+        seconds: float,
+        cold_factor: float,
+        cold_after_s: float,
+        noise: Stream | None,
+    ) -> None:
+        self._clock = clock
+        self._chill = cold_factor - 1.0
+        self._half = cold_after_s
+        self._noise = noise
+        self._last = -1e9
+        self.seconds = seconds
+
+    def cost(self, more_s: float = 0.0) -> float:
+        """The time of the run that begins now; ``more_s`` is its variable part (rows, bytes)."""
+        seconds = self.seconds + more_s
+        if self._chill:
+            now = self._clock._now
+            pause = now - self._last
+            self._last = now
+            # The variable part is a loop: it is warm after its first turn.
+            seconds = self.seconds * (1.0 + self._chill * (pause / (pause + self._half))) + more_s
+        noise = self._noise
+        if noise is None:
+            return seconds
+        if more_s > _AVERAGED_S:  # a long loop varies turn by turn, and hardly as a whole
+            return (seconds - more_s + _AVERAGED_S) * noise() + (more_s - _AVERAGED_S)
+        return seconds * noise()
+
 
 Call = Callable[[Any], object]
 
@@ -267,3 +313,60 @@ def _lognormal(streams: Streams | None, name: str, variation: float) -> Stream:
         f"host/{name}/work",
         lambda generator, size: generator.lognormal(-sigma2 / 2, sigma2**0.5, size),
     )
+
+
+Job = tuple[float, Call, Any]
+_REST: Job = (0.0, _nothing, None)
+
+
+class Thread:
+    """One job at a time, first come first served; between jobs it keeps its core.
+
+    Parameters
+    ----------
+    host : Host
+        Where it runs.
+    """
+
+    __slots__ = ("_busy", "_extra", "_host", "_jobs")
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._jobs: deque[Job] = deque()
+        self._busy = False
+        self._extra = 0.0
+
+    def do(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """Queue a job that costs ``seconds`` of a core and ends with ``call(argument)``."""
+        job = (seconds, call, argument)
+        if self._busy:
+            self._jobs.append(job)
+        else:
+            self._busy = True
+            self._host.run(seconds, self._finish, job)
+
+    def charge(self, seconds: float) -> None:
+        """Work that the present job found it had to do: it delays the next job."""
+        self._extra += seconds
+        if not self._busy:
+            self._busy = True
+            self._finish(_REST)
+
+    def _finish(self, job: Job) -> None:
+        job[1](job[2])
+        jobs = self._jobs
+        while jobs or self._extra:
+            job = jobs.popleft() if jobs else _REST
+            seconds = job[0]
+            if self._extra:
+                seconds += self._extra
+                self._extra = 0.0
+            if seconds > 0.0:
+                self._host.go_on(seconds, self._finish, job)
+                return
+            job[1](job[2])
+        self._busy = False
+
+    def __len__(self) -> int:
+        """Jobs waiting, without the one that runs."""
+        return len(self._jobs)

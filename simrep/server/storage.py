@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.fifo import Fifo
+from simrep.kernel.queues import Fifo
 from simrep.server.host import Host
 from simrep.server.stage import Stage
 

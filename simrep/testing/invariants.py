@@ -20,7 +20,7 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.measure.meter import Measurement, Meter
-from simrep.network.latency import Jitter, Latency
+from simrep.network.link import Jitter, Latency
 from simrep.runs.build import build_cluster
 from simrep.runs.replication import Replication, Traffic, simulate, with_run_settings
 from simrep.scenario.load import load

@@ -13,8 +13,7 @@ from simpy.events import Event, Process
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.workload.classes import Make, Mix, TransactionClass
-from simrep.workload.journal import Journal
-from simrep.workload.transaction import Transaction
+from simrep.workload.transaction import Journal, Transaction
 
 __all__ = ["Arrivals", "Clients", "Recorder", "Scheduled", "Server", "Think", "Workload"]
 

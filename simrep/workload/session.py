@@ -13,8 +13,7 @@ from simrep.kernel.clock import Clock
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
 from simrep.workload.laps import Lap, LapClock
-from simrep.workload.lock_waits import LockWaits
-from simrep.workload.open_transaction import DEADLOCK, OpenTransaction, Streaming
+from simrep.workload.open_transaction import DEADLOCK, LockWaits, OpenTransaction, Streaming
 from simrep.workload.transaction import Statement, Transaction
 
 __all__ = ["SessionCosts", "Sessions"]

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.fifo import Fifo
-from simrep.kernel.order import OrderedGate
+from simrep.kernel.queues import Fifo, OrderedGate
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
 

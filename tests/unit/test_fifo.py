@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.fifo import Fifo
+from simrep.kernel.queues import Fifo
 
 
 def test_visits_follow_each_other() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.mutex import PausableMutex
+from simrep.kernel.queues import PausableMutex
 from simrep.models.galera.flow_control import FlowControl
 from simrep.models.galera.options import GaleraOptions
 from simrep.models.galera.writeset import Control, Kind

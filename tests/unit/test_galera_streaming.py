@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from simrep.workload.journal import Journal
-from simrep.workload.transaction import LongTransaction, Statement
+from simrep.workload.transaction import Journal, LongTransaction, Statement
 from tests.clusters import GaleraCluster, updates
 from tests.streams import HOP_S, MS, large, parts, quiet_cluster
 

@@ -9,8 +9,7 @@ import pytest
 from simpy.events import Event
 
 from simrep.kernel.clock import Clock
-from simrep.server.host import Host
-from simrep.server.thread import Thread
+from simrep.server.host import Host, Thread
 
 MS = 1e-3
 

@@ -7,7 +7,7 @@ from math import isnan
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.workload.journal import Journal
+from simrep.workload.transaction import Journal
 
 
 def journal(nodes: int = 3, node: int = 0) -> tuple[Clock, Journal]:

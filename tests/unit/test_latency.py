@@ -7,7 +7,7 @@ from statistics import fmean, pstdev
 import pytest
 
 from simrep.kernel.streams import Streams
-from simrep.network.latency import Jitter, Latency
+from simrep.network.link import Jitter, Latency
 
 MS = 1e-3
 

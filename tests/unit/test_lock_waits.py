@@ -9,8 +9,7 @@ from simpy.events import Event
 
 from simrep.kernel.clock import Clock
 from simrep.server.locks import LockTable
-from simrep.workload.lock_waits import LockWaits
-from simrep.workload.open_transaction import LOCK_WAIT_TIMEOUT, OpenTransaction
+from simrep.workload.open_transaction import LOCK_WAIT_TIMEOUT, LockWaits, OpenTransaction
 from simrep.workload.transaction import Statement, Transaction
 from tests.streams import quiet_cluster
 

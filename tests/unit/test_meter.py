@@ -9,7 +9,7 @@ import pytest
 from simpy.events import Event
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.fifo import Fifo
+from simrep.kernel.queues import Fifo
 from simrep.measure.meter import Meter
 from simrep.measure.stations import StationUse, StationWatch
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.mutex import PausableMutex
+from simrep.kernel.queues import PausableMutex
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simrep.kernel.order import OrderedGate
+from simrep.kernel.queues import OrderedGate
 
 
 def test_early_positions_wait_for_their_turn() -> None:

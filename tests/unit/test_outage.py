@@ -4,8 +4,7 @@ import pytest
 
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
-from simrep.network.link import Link, Tcp
-from simrep.network.outage import InterruptedLink, Outage
+from simrep.network.link import InterruptedLink, Link, Outage, Tcp
 from simrep.scenario import load
 from simrep.scenario.paths import paths
 

@@ -9,8 +9,7 @@ import pytest
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.models.mysql.commit import Commit, Engine
-from simrep.server.host import Host
-from simrep.server.routine import Routine
+from simrep.server.host import Host, Routine
 from simrep.server.storage import Binlog, Disk, RedoLog
 
 MS = 1e-3

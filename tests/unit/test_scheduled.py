@@ -19,7 +19,7 @@ from simrep.runs.schedule import ScheduledRecord
 from simrep.scenario import load, with_values
 from simrep.show.plot.marks import draw_marks
 from simrep.show.plot.style import Sheet, styled
-from simrep.workload.journal import Journal
+from simrep.workload.transaction import Journal
 from tests.small_streaming import SCENARIO
 
 

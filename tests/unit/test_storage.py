@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.fifo import Fifo
+from simrep.kernel.queues import Fifo
 from simrep.server.host import Host
 from simrep.server.stage import Stage
 from simrep.server.storage import Binlog, Disk, RedoLog

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.mutex import WatchedMutex
-from simrep.kernel.order import WatchedGate
+from simrep.kernel.queues import WatchedGate, WatchedMutex
 from simrep.kernel.watch import Holder, Line, Waited, Watch
 from simrep.measure.blockage import blockages, causes
 from simrep.measure.series import Stall

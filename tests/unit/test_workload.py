@@ -9,9 +9,8 @@ import pytest
 
 from simrep.kernel.streams import Streams
 from simrep.scenario import load
-from simrep.workload.classes import Mix, TransactionClass
+from simrep.workload.classes import Keys, Mix, TransactionClass
 from simrep.workload.clients import Arrivals, Think, Workload
-from simrep.workload.keys import Keys
 from simrep.workload.transaction import Statement
 from tests.stand_in import INSERT, played, transactions, workload_of
 

@@ -13,9 +13,8 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.models.mysql.options import ServerCosts
 from simrep.testing import free
-from simrep.workload.classes import Mix, TransactionClass
+from simrep.workload.classes import Keys, Mix, TransactionClass
 from simrep.workload.clients import Arrivals, Clients, Scheduled, Workload
-from simrep.workload.keys import Keys
 from simrep.workload.transaction import Transaction
 from tests.stand_in import INSERT, Recorder, Server, played, transactions, workload_of
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from simrep.contract.closed_form.transaction import row_count
 from simrep.contract.setup import Setup
-from simrep.workload.classes import TransactionClass
-from simrep.workload.keys import Keys
+from simrep.workload.classes import Keys, TransactionClass
 
 __all__ = ["contention", "doubts"]
 
