@@ -8,7 +8,7 @@ yet depends on latency, machines and load, so the scenario is simulated with eac
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from math import isfinite, nan
@@ -20,6 +20,7 @@ from simrep.modelling import ScenarioError, Setup, ShortRunWarning, SimrepError
 from simrep.modelling.questions import (
     Scenario,
     ScheduledTable,
+    collected,
     in_groups,
     load,
     mean_interval,
@@ -145,28 +146,34 @@ def fragment_sizes(
         session = {**table.session, FRAGMENT_UNIT: unit, FRAGMENT_SIZE: size}
         return setup_of(with_values(base, {f"workload.scheduled.{position}.session": session}))
 
-    plans = [streamed(size) for size in (0, *grid)]
+    setups = [streamed(size) for size in (0, *grid)]
     # Of given sizes all are wanted; of the grid, only those up to the one that is hopeless.
     ahead = [0 if sizes is not None else whole // size for size in (*grid[:1], *grid)]
-    found: list[FragmentSize] = []
     without: list[_Sample] = []
-    complete = True
-    samples = _simulated(plans, ahead, position, replications, seed, executor)
-    try:
-        for size, own in zip((0, *grid), samples, strict=True):
+    hopeless = False
+
+    def samples() -> Iterator[list[_Sample]]:
+        numbers = range(replications)
+        work = [[(setup, seed, number, position) for number in numbers] for setup in setups]
+        # Sizes with many fragments may not be wanted any more when they are next.
+        return in_groups(_simulate, work, executor, early=lambda place: ahead[place] <= _CHEAP)
+
+    def rows() -> Iterator[FragmentSize]:
+        nonlocal without, hopeless
+        done: list[FragmentSize] = []
+        for size, own in zip((0, *grid), samples(), strict=True):
             without = without or _references(own, table, base, criteria, position)
-            found.append(_row(size, own, without, criteria))
-            stop = sizes is None and _hopeless(found[1:], criteria)
-            if progress is not None:
-                progress(len(plans) if stop else len(found), len(plans))
-            if stop:
-                break
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        complete = False
-    finally:
-        samples.close()
+            done.append(_row(size, own, without, criteria))
+            hopeless = sizes is None and _hopeless(done[1:], criteria)
+            yield done[-1]
+            if hopeless:
+                return
+
+    def tell(done: int, total: int) -> None:
+        if progress is not None:
+            progress(total if hopeless else done, total)
+
+    found, complete = collected(rows(), progress=tell, total=len(setups))
     return FragmentSizes(
         title=loaded.name,
         transaction=table.name,
@@ -181,29 +188,12 @@ def fragment_sizes(
         seed=seed,
         replications=replications,
         complete=complete,
-        scenario=plans[0].scenario.to_dict(),
-        versions=plans[0].versions,
+        scenario=setups[0].scenario.to_dict(),
+        versions=setups[0].versions,
     )
 
 
 # -- what is simulated ---------------------------------------------------------------------------
-
-
-def _simulated(
-    plans: Sequence[Setup],
-    ahead: Sequence[int],
-    position: int,
-    replications: int,
-    seed: int,
-    executor: Executor | None,
-) -> Generator[list[_Sample], None, None]:
-    """The replications of every plan, plan by plan.
-
-    What has many fragments is begun only when it is next: it may not be wanted any more, and what
-    a process has begun cannot be taken back.
-    """
-    work = [[(setup, seed, number, position) for number in range(replications)] for setup in plans]
-    return in_groups(_simulate, work, executor, early=lambda place: ahead[place] <= _CHEAP)
 
 
 def _simulate(setup: Setup, seed: int, replication: int, position: int) -> _Sample:
@@ -256,14 +246,14 @@ def _references(
             f"the payload commits {rate:.3g} times per second: a silence of "
             f"{criteria.longest_stall_s:g} s may be chance",
             ShortRunWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
     elif rate * (table.at_s - base.run.warmup_s) < _FEWEST**2:
         warnings.warn(
             f"few transactions commit before {table.name!r} begins: let it begin later "
             f"(workload.scheduled.{position}.at_s)",
             ShortRunWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
     return samples
 
