@@ -14,7 +14,7 @@ from simrep.rig.delays import (
 )
 from simrep.rig.engine import ping_command, read_ping
 from simrep.rig.errors import RigError
-from simrep.rig.relays import compiled, link_lines, merged, read_counters
+from simrep.rig.relays import compiled, link_lines, merged
 from tests.rig_hosts import compiler_is_there
 
 NODES = ("n1", "n2", "n3")
@@ -37,8 +37,8 @@ def test_egress_delays_all_that_one_node_sends():
 
 
 def test_no_delays():
-    assert DelayMatrix.none(NODES).links == {}
-    assert DelayMatrix.none(NODES).link("n1", "n2").plain
+    assert DelayMatrix(NODES).links == {}
+    assert DelayMatrix(NODES).link("n1", "n2").plain
 
 
 def test_unknown_nodes_are_named_with_the_nearest():
@@ -68,7 +68,7 @@ def test_the_relay_is_told_microseconds_and_percent():
 
 
 def test_counters_of_links_are_weighed_by_their_packets():
-    total = merged(read_counters(COUNTERS), 0.25)
+    total = merged([COUNTERS], 0.25)
     assert (total.packets, total.bytes, total.dropped) == (400, 40000, 3)
     assert total.late_mean_ms == pytest.approx(0.050)
     assert total.late_max_ms == pytest.approx(0.9)

@@ -16,10 +16,18 @@ from simrep.rig.columns import METRICS
 from simrep.rig.dataset import write_dataset
 from simrep.rig.experiment import Experiment, StoredExperiment, experiments, load_experiment
 from simrep.rig.journal import Entry, Progress
-from simrep.rig.knowledge import differences, model_version, simulated
 from simrep.rig.load import Load, statement, statement_bytes
 from simrep.rig.rows import as_csv, factor_columns
-from simrep.rig.scenarios import Figures, cell_scenario, client_costs, run_of, workload_of
+from simrep.rig.scenarios import (
+    Figures,
+    cell_scenario,
+    client_costs,
+    differences,
+    model_version,
+    run_of,
+    simulated,
+    workload_of,
+)
 from simrep.scenario import load, with_values
 
 VERSIONS = {"mariadb": "11.8.9-MariaDB-4", "mysql": "9.7.4", "percona": "8.0.36-28.1"}

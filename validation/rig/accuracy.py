@@ -90,7 +90,7 @@ def measure_accuracy(
             engine.set_delays(DelayMatrix(names, links))
             found.append(_measure(engine, sender, receiver, delay_ms, per_second, duration_s))
     finally:
-        engine.set_delays(DelayMatrix.none(names))
+        engine.set_delays(DelayMatrix(names))
         for host in (sender, receiver):
             (host.outside / "probe").unlink(missing_ok=True)
     return found
@@ -124,18 +124,10 @@ def _measure(
         raise RigError(f"no datagram came through: {told.strip()}")
     cpu_s = engine.delay_statistics().cpu_s
     figures = read_probe(printed)
-    return Accuracy(
-        requested_ms=delay_ms,
-        per_second=per_second,
-        sent=count,
-        received=int(figures["received"]),
-        mean_ms=figures["mean"] / 1e3,
-        least_ms=figures["least"] / 1e3,
-        p50_ms=figures["p50"] / 1e3,
-        p99_ms=figures["p99"] / 1e3,
-        most_ms=figures["most"] / 1e3,
-        relay_cpu=cpu_s / duration_s,
-    )
+    received, relay_cpu = int(figures["received"]), cpu_s / duration_s
+    names = ("mean", "least", "p50", "p99", "most")
+    mean, least, p50, p99, most = (figures[name] / 1e3 for name in names)
+    return Accuracy(delay_ms, per_second, count, received, mean, least, p50, p99, most, relay_cpu)
 
 
 def read_probe(text: str) -> dict[str, float]:

@@ -43,17 +43,8 @@ _OFF = {"false", "off", "0"}
 class Cell:
     """What is measured, some times over.
 
-    Attributes
-    ----------
-    system, variant : str
-        Names in the experiment; the variant is "" where there is none.
-    product : ProductName
-    server : ServerName
-    nodes : int
-    options : mapping of product option to value
-        All that the servers are started with.
-    layout : Layout
-    load : Load
+    System and variant are names in the experiment, the variant "" where there is none; options all
+    that the servers are started with.
     """
 
     system: str
@@ -140,13 +131,7 @@ def column(factor: str) -> str:
 
 
 def check_options(names: Iterable[str], where: str) -> None:
-    """Options have the names that servers show, by which the simulation knows them.
-
-    Raises
-    ------
-    ScenarioError
-        For another spelling.
-    """
+    """Refuse options not spelled as servers show them: the simulation knows them by that."""
     for name in names:
         if name == _PROVIDER:
             raise ScenarioError(
@@ -162,13 +147,7 @@ def check_options(names: Iterable[str], where: str) -> None:
 
 
 def check_factors(varied: Mapping[str, Any], options: Iterable[str], where: str) -> None:
-    """What is varied becomes a column, beside others.
-
-    Raises
-    ------
-    ScenarioError
-        If there is such a column already, or the key cannot be varied.
-    """
+    """Refuse to vary what has a column already, which it would become, or is no key of a load."""
     for name in (*varied, *options):
         if column(name) in FIXED:
             raise ScenarioError(
@@ -183,13 +162,7 @@ def check_factors(varied: Mapping[str, Any], options: Iterable[str], where: str)
 
 
 def check_cell(cell: Cell, longest_s: float, where: str) -> None:
-    """Refuse what the servers would refuse, and loads that would be cut off.
-
-    Raises
-    ------
-    ScenarioError
-        With the cell.
-    """
+    """Refuse what the servers would refuse, and loads that would be cut off, with their cell."""
     load = cell.load
     for name in sorted(cell.layout.names() | set(load.nodes)):
         if name not in cell.node_names:

@@ -107,15 +107,7 @@ class LoadClock:
 
 
 class ClosedLoop:
-    """A client submits when its last transaction has ended.
-
-    Parameters
-    ----------
-    each : int, optional
-        Transactions of a client; without it, until the time is over.
-    until_s : float
-        No transaction begins later.
-    """
+    """A client submits when its last transaction has ended: a number of them, or for some time."""
 
     def __init__(self, each: int | None = None, until_s: float = inf) -> None:
         self._each = each
@@ -124,12 +116,7 @@ class ClosedLoop:
     def intended(self, submitted: int, previous_end_s: float) -> float | None:
         """When the next transaction of a client should begin; None if there is none.
 
-        Parameters
-        ----------
-        submitted : int
-            By this client so far.
-        previous_end_s : float
-            When its last transaction ended; 0 before the first.
+        It has submitted so many, and the last one ended then; at 0 before the first.
         """
         if (self._each is not None and submitted >= self._each) or previous_end_s >= self._until_s:
             return None
@@ -144,14 +131,6 @@ class OpenLoop:
     """Poisson arrivals in one line, which the clients take in their order.
 
     An arrival that finds all clients busy keeps its time: its latency counts from there.
-
-    Parameters
-    ----------
-    rate_tps : float
-        Arrivals a second.
-    generator : random.Random
-    until_s : float
-        No arrival is later.
     """
 
     def __init__(self, rate_tps: float, generator: random.Random, until_s: float = inf) -> None:
@@ -192,15 +171,7 @@ def run_clients(
 ) -> list[Transaction]:
     """Let all clients of a process submit what they should, each in a thread of its own.
 
-    Parameters
-    ----------
-    plan : ClientPlan
-    sessions : sequence of Connection
-        One for each client.
-    clock : LoadClock
-        What all times count from.
-    on_start : callable, optional
-        Is given what ends the load at a time of that clock.
+    ``on_start`` is given what ends the load at a time of the clock, which all times count from.
     """
     loops: dict[str, ClosedLoop | OpenLoop] = {}
     for position, node in enumerate(dict.fromkeys(client.node for client in plan.clients)):

@@ -100,13 +100,7 @@ class RigCluster(ABC):
         """Start the servers, which are initialised, and make them replicate."""
 
     def form(self) -> None:
-        """Start all servers; none is left if that fails.
-
-        Raises
-        ------
-        RigError
-            If it fails, or no server knows one of the options.
-        """
+        """Start all servers; none is left if that fails, or if none knows one of the options."""
         try:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(RigServer.initialise, self.nodes))
@@ -240,13 +234,7 @@ def _variable(option: str) -> str:
 
 
 def await_condition(what: str, holds: Callable[[], bool], timeout_s: float) -> None:
-    """Wait until something holds.
-
-    Raises
-    ------
-    RigError
-        If it does not in time.
-    """
+    """Wait until something holds; RigError if it does not in time."""
     patience = time.monotonic() + timeout_s
     while not holds():
         if time.monotonic() > patience:

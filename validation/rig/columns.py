@@ -101,7 +101,7 @@ def metrics(
         told = [
             name
             for name in used
-            if metric.of(loads[name]) and _told(metric, name, rows) and _enough(metric, name, rows)
+            if metric.of(loads[name]) and _told(metric, [r for r in rows if r["load"] == name])
         ]
         if not told:
             continue
@@ -119,15 +119,12 @@ def metrics(
     return found
 
 
-def _told(metric: MeasuredColumn, load: str, rows: Sequence[Mapping[str, Any]]) -> bool:
-    return any(row.get(metric.column, "") != "" for row in rows if row["load"] == load)
-
-
-def _enough(metric: MeasuredColumn, load: str, rows: Sequence[Mapping[str, Any]]) -> bool:
-    if metric.tail is None:
-        return True
-    counts = [float(row["committed"] or 0) for row in rows if row["load"] == load]
-    return metric.tail * min(counts) >= _BEYOND
+def _told(metric: MeasuredColumn, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a load's rows tell it, of enough transactions."""
+    least = min(float(row["committed"] or 0) for row in rows)
+    return any(row.get(metric.column, "") != "" for row in rows) and (
+        metric.tail is None or metric.tail * least >= _BEYOND
+    )
 
 
 def ignored(content: Mapping[str, Any], columns: Sequence[str]) -> list[str]:

@@ -18,10 +18,16 @@ from simrep.rig.experiment import StoredExperiment, System, experiments, load_ex
 from simrep.rig.files import packed_path, write_packed, write_whole
 from simrep.rig.guard import undisturbed
 from simrep.rig.journal import Progress
-from simrep.rig.knowledge import differences, model_version, unknown_options
 from simrep.rig.manifest import FORMAT, LIVE, write_manifest
 from simrep.rig.rows import as_csv, client_us, data_rows, is_usable
-from simrep.rig.scenarios import Figures, factor_paths, system_scenario
+from simrep.rig.scenarios import (
+    Figures,
+    differences,
+    factor_paths,
+    model_version,
+    system_scenario,
+    unknown_options,
+)
 from simrep.rig.transactions import thin_out
 
 __all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
@@ -32,25 +38,15 @@ _EXPERIMENT = "experiment.toml"
 _IGNORED = "logs/\nruns.jsonl\nstate.json\n*.part\n"
 
 
-def write_dataset(progress: Progress) -> Path:
+def write_dataset(progress: Progress) -> None:
     """Write or renew the files of a campaign's folder; an unfinished campaign has them as well.
 
     Nothing is measured: journal and state are all that is needed. The packs that the scenarios of
     the folder name stay: which one predicts a machine is no result of measuring it.
-
-    Parameters
-    ----------
-    progress : Progress
-        Of a campaign, which may have been interrupted.
-
-    Returns
-    -------
-    Path
-        The folder.
     """
     folder = progress.folder
     if not progress.entries():
-        return folder
+        return
     with undisturbed():
         write_experiment(progress.stored, folder)
         thin_out(folder / "transactions")
@@ -67,7 +63,6 @@ def write_dataset(progress: Progress) -> Path:
             write_packed(packed_path(folder / name), text)
         write_whole(folder / ".gitignore", _IGNORED)
         write_manifest(progress)
-    return folder
 
 
 def write_experiment(stored: StoredExperiment, folder: Path) -> None:
@@ -76,13 +71,7 @@ def write_experiment(stored: StoredExperiment, folder: Path) -> None:
 
 
 def check_folder(stored: StoredExperiment, folder: Path) -> None:
-    """Refuse a folder that holds something else than a dataset of this experiment.
-
-    Raises
-    ------
-    ScenarioError
-        If it does.
-    """
+    """Refuse a folder that holds something else than a dataset of this experiment."""
     if folder.exists() and not folder.is_dir():
         raise ScenarioError("--out", f"{folder} is no folder")
     own = {_EXPERIMENT, "data.csv", "transactions", *LIVE, *(f"{name}.gz" for name in LIVE)}
@@ -104,13 +93,7 @@ def check_folder(stored: StoredExperiment, folder: Path) -> None:
 
 
 def experiment_of(folder: Path, name: str | None = None) -> StoredExperiment:
-    """The experiment that a folder is of.
-
-    Parameters
-    ----------
-    folder : Path
-    name : str, optional
-        One that ships, or a file; default: what the folder says, or the one of its name.
+    """The experiment that a folder is of: one that is named, what the folder says, or its own name.
 
     Raises
     ------

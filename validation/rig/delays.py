@@ -79,11 +79,6 @@ class DelayMatrix:
                 raise RigError(f"{pair[0]!r} cannot be delayed towards itself")
 
     @classmethod
-    def none(cls, nodes: Iterable[str]) -> Self:
-        """No added delay."""
-        return cls(tuple(nodes))
-
-    @classmethod
     def egress(cls, nodes: Iterable[str], slow: str, delay_ms: float, jitter_ms: float = 0) -> Self:
         """Everything that one node sends is delayed, as by ``tc netem`` on that node alone."""
         names = tuple(nodes)

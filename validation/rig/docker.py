@@ -261,13 +261,7 @@ def engine_answers() -> bool:
 
 
 def compose_program() -> Sequence[str]:
-    """``docker compose``, or ``docker-compose`` where that is what there is.
-
-    Raises
-    ------
-    RigError
-        If there is neither.
-    """
+    """``docker compose``, or ``docker-compose`` where that is there; RigError without either."""
     for argv in (["docker", "compose"], ["docker-compose"]):
         if succeeds([*argv, "version"], timeout_s=10.0):
             return argv

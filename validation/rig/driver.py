@@ -78,15 +78,12 @@ def drive(
     beside: Callable[[LoadClock], None] | None = None,
     during: AbstractContextManager[object] | None = None,
 ) -> Loaded:
-    """Run a load to its end.
+    """Run a load against servers that listen at sockets, by node; too long a one is cut off.
 
     Parameters
     ----------
-    load : Load
-    sockets : mapping of node to Path
-    seed : int
-    limit_s : float
-        A load that lasts longer is cut off.
+    load, sockets, seed, limit_s
+        As for :func:`plans`.
     beside : callable, optional
         What happens meanwhile, with the clock of the load; when it returns, the load ends.
     during : context manager, optional

@@ -242,7 +242,7 @@ class RigEngine(ABC):
     def delay_statistics(self, *, reset: bool = False) -> DelayStatistics:
         """What the relays did since they were reset."""
         told = [relay.counters(reset=reset) for relay in self._relays.values()]
-        return merged([one for links, _ in told for one in links], sum(cpu_s for _, cpu_s in told))
+        return merged([text for text, _ in told], sum(cpu_s for _, cpu_s in told))
 
     def description(self) -> dict[str, Any]:
         """Versions and settings of the engine, for the manifest."""

@@ -54,13 +54,7 @@ PRODUCTS: dict[ProductName, type[RigCluster]] = {
 
 
 def product(name: ProductName, server: ServerName) -> RigProduct:
-    """How a product's cluster is formed from servers of a kind.
-
-    Raises
-    ------
-    RigError
-        If there is no such product, or that server does not have it.
-    """
+    """How a product's cluster is formed; RigError if servers of that kind do not have it."""
     if server not in SERVERS_OF.get(name, ()):
         known = ", ".join(f"{one} on {kind}" for one, kinds in SERVERS_OF.items() for kind in kinds)
         raise RigError(f"no {name} on {server}: there are {known}")

@@ -337,12 +337,7 @@ def experiments() -> list[str]:
 
 
 def load_experiment(name: str | Path) -> StoredExperiment:
-    """Read an experiment.
-
-    Parameters
-    ----------
-    name : str or Path
-        Name of one that ships with the package, or a file.
+    """Read an experiment that ships, by its name, or a file.
 
     Raises
     ------

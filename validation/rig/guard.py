@@ -38,13 +38,7 @@ class RigLock:
         return self._file is not None
 
     def take(self) -> None:
-        """Hold the lock.
-
-        Raises
-        ------
-        BusyError
-            If another process holds it.
-        """
+        """Hold the lock; BusyError if another process does."""
         if self.held:
             return
         folder = FOLDER if os.access(FOLDER, os.W_OK) else Path(tempfile.gettempdir())

@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable
 from math import isnan
 from pathlib import Path
 from statistics import mean, median
@@ -121,23 +120,8 @@ def _ticks(stat: str | None) -> list[int]:
     return [int(ticks) for ticks in text.splitlines()[0].split()[1:]]
 
 
-def wait_for_quiet(
-    share: float,
-    longest_s: float,
-    *,
-    busy: Callable[[], float] = busy_cpu_s,
-    sleep: Callable[[float], None] = time.sleep,
-) -> float:
-    """Wait until the processors are busy for at most a share of a second.
-
-    Parameters
-    ----------
-    share : float
-        Of all processors.
-    longest_s : float
-        The wait ends then in any case.
-    busy, sleep : callable
-        Other clocks than the machine's own.
+def wait_for_quiet(share: float, longest_s: float) -> float:
+    """Wait until the processors are busy for at most a share of a second; no longer in any case.
 
     Returns
     -------
@@ -147,10 +131,10 @@ def wait_for_quiet(
     cpus = os.cpu_count() or 1
     waited_s = 0.0
     while True:
-        before = busy()
-        sleep(1.0)
+        before = busy_cpu_s()
+        time.sleep(1.0)
         waited_s += 1.0
-        last = max(0.0, (busy() - before) / cpus)
+        last = max(0.0, (busy_cpu_s() - before) / cpus)
         if last <= share or waited_s >= longest_s:
             return last
 

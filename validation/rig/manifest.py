@@ -113,13 +113,7 @@ def write_manifest(progress: Progress) -> None:
 
 
 def changes(folder: Path) -> dict[str, str]:
-    """Files that are not what the manifest says: ``changed``, ``missing`` or ``added``.
-
-    Raises
-    ------
-    RigError
-        If there is no manifest.
-    """
+    """Files that are ``changed``, ``missing`` or ``added``; RigError if there is no manifest."""
     try:
         manifest = json.loads((folder / NAME).read_text(encoding="utf-8"))
         known = dict(manifest["files"])

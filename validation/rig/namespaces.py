@@ -18,7 +18,6 @@ from typing import Any
 
 from simrep.rig.delays import DelayMatrix
 from simrep.rig.engine import (
-    CONGESTION_CONTROL,
     DEVICE,
     DelayMethod,
     EngineName,
@@ -135,24 +134,14 @@ class Namespaces(RigEngine):
     rootfs : Path
         Root file system with the servers' programs.
     delay_method : "netem", "relay", optional
-    congestion_control : str, optional
-        Of TCP, in all namespaces; by default the machine's. Others than reno must be among the
-        machine's ``net.ipv4.tcp_allowed_congestion_control``.
     """
 
     name: EngineName = "netns"
     subnet = "10.77.0"
 
-    def __init__(
-        self,
-        rootfs: Path,
-        *,
-        delay_method: DelayMethod | None = None,
-        congestion_control: str | None = None,
-    ) -> None:
+    def __init__(self, rootfs: Path, *, delay_method: DelayMethod | None = None) -> None:
         super().__init__(delay_method)
         self._rootfs = rootfs
-        self._congestion_control = congestion_control
         self._folder = rig_folder() / "netns"
 
     def _check(self, count: int) -> None:
@@ -181,10 +170,6 @@ class Namespaces(RigEngine):
             scratch.chmod(0o1777)
             hosts.append(NamespaceHost(name, address, self._rootfs, outside, scratch, names))
         self._hosts = hosts
-        if self._congestion_control is not None:
-            for host in hosts:
-                setting = f"{CONGESTION_CONTROL}={self._congestion_control}"
-                run(host.in_network(["sysctl", "-qw", setting]))
 
     def _remove(self) -> None:
         remove_namespaces()

@@ -18,16 +18,7 @@ from simrep.rig.delays import DelayMatrix
 from simrep.rig.errors import RigError
 from simrep.rig.files import rig_folder, write_whole
 
-__all__ = [
-    "TUNNEL",
-    "DelayStatistics",
-    "LinkCounters",
-    "Relay",
-    "compiled",
-    "link_lines",
-    "merged",
-    "read_counters",
-]
+__all__ = ["TUNNEL", "DelayStatistics", "Relay", "compiled", "link_lines", "merged"]
 
 TUNNEL = "delay0"  # the device that relay/tunnel.h names
 PATIENCE_S = 5.0
@@ -61,24 +52,6 @@ class DelayStatistics:
     cpu_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class LinkCounters:
-    """What the relay did to the packets from one node to another.
-
-    Packets that are dropped found its queue full; the system refused to send those of ``refused``,
-    which it counts by receiver.
-    """
-
-    sender: str
-    receiver: str
-    packets: int
-    bytes: int
-    dropped: int
-    refused: int
-    late_mean_us: float
-    late_max_us: float
-
-
 class Relay(ABC):
     """A relay process; network namespaces share one, each container has its own.
 
@@ -108,17 +81,17 @@ class Relay(ABC):
         self._signal(signal.SIGHUP)
         self.counters()  # of signals that wait, the relay obeys this first: the delays hold
 
-    def counters(self, *, reset: bool = False) -> tuple[list[LinkCounters], float]:
-        """Counters of the links and CPU time since the last reset."""
+    def counters(self, *, reset: bool = False) -> tuple[str, float]:
+        """The file with the counters of its links, and CPU time, since the last reset."""
         self._counters.unlink(missing_ok=True)
         self._signal(signal.SIGUSR1)
-        found = read_counters(self._await_counters())
+        written = self._await_counters()
         cpu_s = self._cpu_s()
         used_s = cpu_s - self._cpu_before_s
         if reset:
             self._signal(signal.SIGUSR2)
             self._cpu_before_s = cpu_s
-        return found, used_s
+        return written, used_s
 
     def _configure(self, delays: DelayMatrix) -> None:
         write_whole(self._folder / "relay.conf", "\n".join([*self._lines(delays), ""]))
@@ -166,38 +139,25 @@ def link_lines(delays: DelayMatrix, sender: str | None = None) -> list[str]:
     ]
 
 
-def read_counters(text: str) -> list[LinkCounters]:
-    """Counters by link, from the file that the relay writes."""
-    return [
-        LinkCounters(
-            sender=row["from"],
-            receiver=row["to"],
-            packets=int(row["packets"]),
-            bytes=int(row["bytes"]),
-            dropped=int(row["dropped"]),
-            refused=int(row["write_errors"]),
-            late_mean_us=float(row["late_mean_us"]),
-            late_max_us=float(row["late_max_us"]),
-        )
-        for row in csv.DictReader(io.StringIO(text))
-    ]
+def merged(tables: Iterable[str], cpu_s: float) -> DelayStatistics:
+    """All links of the files that relays have written.
 
-
-def merged(counters: Iterable[LinkCounters], cpu_s: float) -> DelayStatistics:
-    """All links together."""
-    every = list(counters)
-    used = [link for link in every if link.packets or link.dropped]
+    What a relay dropped found its queue full; what the system refused to send, the relay counts by
+    receiver.
+    """
+    links = [link for text in tables for link in csv.DictReader(io.StringIO(text))]
+    used = [link for link in links if int(link["packets"]) or int(link["dropped"])]
     refused: dict[str, int] = {}
-    for link in every:
-        refused[link.receiver] = max(refused.get(link.receiver, 0), link.refused)
-    packets = sum(link.packets for link in used)
-    late_us = sum(link.packets * link.late_mean_us for link in used)
+    for link in links:
+        refused[link["to"]] = max(refused.get(link["to"], 0), int(link["write_errors"]))
+    packets = sum(int(link["packets"]) for link in used)
+    late_us = sum(int(link["packets"]) * float(link["late_mean_us"]) for link in used)
     return DelayStatistics(
         packets=packets,
-        bytes=sum(link.bytes for link in used),
-        dropped=sum(link.dropped for link in used) + sum(refused.values()),
+        bytes=sum(int(link["bytes"]) for link in used),
+        dropped=sum(int(link["dropped"]) for link in used) + sum(refused.values()),
         late_mean_ms=late_us / packets / 1e3 if packets else 0.0,
-        late_max_ms=max((link.late_max_us for link in used), default=0.0) / 1e3,
+        late_max_ms=max((float(link["late_max_us"]) for link in used), default=0.0) / 1e3,
         cpu_s=cpu_s,
     )
 
@@ -205,12 +165,7 @@ def merged(counters: Iterable[LinkCounters], cpu_s: float) -> DelayStatistics:
 def compiled(program: str, *, static: bool = True) -> Path:
     """The executable of one of the rig's C programs, kept until their sources change.
 
-    Static ones run in any container.
-
-    Raises
-    ------
-    RigError
-        If there is no C compiler, or it refuses.
+    Static ones run in any container. RigError if there is no C compiler, or it refuses.
     """
     digest = hashlib.sha256(" ".join(FLAGS).encode())
     for source in sorted(SOURCES.glob("*.[ch]")):

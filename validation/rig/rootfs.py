@@ -88,14 +88,8 @@ def chroot_command(
 ) -> list[str]:
     """The command line that runs another one inside of a root file system.
 
-    Mounts live in a namespace of their own and vanish with its last process, even a killed one.
-
-    Parameters
-    ----------
-    root : Path
-    argv : sequence of str
-    mounts : sequence of (folder outside, folder inside)
-        Bound in addition to ``/proc`` and ``/dev``.
+    Mounts live in a namespace of their own and vanish with its last process, even a killed one:
+    ``/proc``, ``/dev``, and pairs of a folder outside and one inside.
     """
     place = shlex.quote(str(root))
     steps = [f"mount -t proc proc {place}/proc", f"mount --rbind /dev {place}/dev"]
@@ -112,8 +106,6 @@ def build(
     server: str,
     root: Path | None = None,
     *,
-    suite: str = SUITE,
-    mirror: str = MIRROR,
     tell: Callable[[str], None] = print,
 ) -> Path:
     """Make the root file system of a server, unless it is there already; needs root.
@@ -132,7 +124,7 @@ def build(
     place.parent.mkdir(parents=True, exist_ok=True)
     tell(f"making a root file system with {server} in {place}: some minutes and 2 GB")
     try:
-        _fill(place, RECIPES[server], suite, mirror, tell)
+        _fill(place, RECIPES[server], tell)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -140,13 +132,11 @@ def build(
     return place
 
 
-def _fill(
-    place: Path, recipe: Recipe, suite: str, mirror: str, tell: Callable[[str], None]
-) -> None:
-    tell(f"debootstrap {suite} from {mirror}")
+def _fill(place: Path, recipe: Recipe, tell: Callable[[str], None]) -> None:
+    tell(f"debootstrap {SUITE} from {MIRROR}")
     alone = ["unshare", "--mount", "--propagation", "private"]  # what it mounts ends with it
-    base = ["debootstrap", "--variant=minbase", "--include=ca-certificates", suite, str(place)]
-    run([*alone, *base, mirror], timeout_s=LONG_S)
+    base = ["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, str(place)]
+    run([*alone, *base, MIRROR], timeout_s=LONG_S)
     policy = place / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n", encoding="utf-8")
     policy.chmod(0o755)
@@ -175,13 +165,7 @@ def _fill(
 
 
 def import_image(root: Path, image: str) -> None:
-    """Give Docker a root file system as an image.
-
-    Raises
-    ------
-    RigError
-        If Docker does not take it.
-    """
+    """Give Docker a root file system as an image; RigError if it does not take that."""
     pack = ["tar", "-C", str(root), "-c", "."]
     with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
         try:

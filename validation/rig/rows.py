@@ -11,9 +11,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from simrep.rig.cell import Cell, ProductName, Run, column
-from simrep.rig.knowledge import unknown_options
 from simrep.rig.load import Load
-from simrep.rig.scenarios import is_factor
+from simrep.rig.scenarios import is_factor, unknown_options
 
 if TYPE_CHECKING:
     from simrep.rig.journal import Entry, Progress

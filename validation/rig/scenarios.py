@@ -1,25 +1,37 @@
-"""A measured cell as a scenario: what a dataset simulates, and how its columns set it."""
+"""A measured cell as a scenario: what the simulation knows of it, and how columns set it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
+from simrep.contract.card import package_of
+from simrep.contract.registry import find_model
+from simrep.errors import ScenarioError
 from simrep.rig.cell import Cell, column
 from simrep.rig.experiment import Experiment
-from simrep.rig.knowledge import known_options, model_version, simulated
 from simrep.rig.load import STALL_WINDOW_S, LargeTransaction, Load, statement_bytes
-from simrep.scenario.problems import dotted
+from simrep.rig.server import Option
+from simrep.scenario.changes import leaves, put
+from simrep.scenario.options import resolve, version_defaults, versions
+from simrep.scenario.problems import spellings
 
 __all__ = [
     "Figures",
     "cell_scenario",
     "client_costs",
+    "differences",
     "factor_paths",
     "is_factor",
+    "known_options",
+    "model_version",
     "run_of",
+    "simulated",
     "system_scenario",
+    "unknown_options",
     "workload_of",
 ]
 
@@ -52,6 +64,11 @@ _EVENT_BYTES = 90
 """Headers and table map of a row event."""
 _COUNTER_BYTES = 9
 """A row of two integers and its null bits."""
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*(?:-\d+(?:\.\d+)*)?")
+_FAMILIES = {"percona": "pxc"}
+_SWITCH = {"on": 1.0, "yes": 1.0, "true": 1.0, "off": 0.0, "no": 0.0, "false": 0.0}
+_PERIOD = re.compile(r"pt(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_PROVIDER = "wsrep_provider_options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +118,9 @@ def cell_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dict
     }
     if run := run_of(cell.load):
         scenario["run"] = run
-    return _merged(scenario, experiment.system(cell.system).scenario)
+    for path, value in _own(experiment.system(cell.system).scenario):
+        put(scenario, {}, path, value)
+    return scenario
 
 
 def system_scenario(
@@ -176,26 +195,14 @@ def _replaced(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """Of a system's own tables what columns set as well, by path."""
     return {
         path: value
-        for path, value in _leaves(scenario, ())
+        for path, value in _own(scenario)
         if any(path == table or path.startswith(f"{table}.") for table in _SET_BY_COLUMNS)
     }
 
 
-def _leaves(table: Mapping[str, Any], steps: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, (*steps, key))
-        else:
-            yield dotted((*steps, key)), value
-
-
-def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(one)
-    for key, value in other.items():
-        own = merged.get(key)
-        both = isinstance(own, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merged(own, value) if both else value  # type: ignore[arg-type]
-    return merged
+def _own(scenario: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, table in scenario.items():
+        yield from leaves(name, table)
 
 
 def workload_of(load: Load) -> dict[str, Any]:
@@ -234,13 +241,7 @@ def client_costs(load: Load, client_us: float | None) -> dict[str, float]:
     """Costs that follow from the tool and not from the servers.
 
     slap connects in the time that it tells; the driver and sysbench do so before. A pack knows the
-    CPU time of the clients of slap; the driver takes more.
-
-    Parameters
-    ----------
-    load : Load
-    client_us : float or None
-        CPU time of the driver for a transaction, if it is known.
+    CPU time of the clients of slap; the driver takes more, in microseconds for a transaction.
     """
     if load.tool == "slap":
         return {}
@@ -289,3 +290,89 @@ def _scheduled(large: LargeTransaction, node: str) -> dict[str, Any]:
             "wsrep_trx_fragment_size": large.fragment_size,
         }
     return table
+
+
+@cache
+def known_options(model: str) -> frozenset[str]:
+    """Options of a model, in all spellings."""
+    fields = find_model(model).Options.model_fields
+    return frozenset(one for name, field in fields.items() for one in spellings(name, field))
+
+
+def simulated(model: str, options: Mapping[str, Option]) -> dict[str, Option]:
+    """Those of the options that the model has."""
+    return {name: value for name, value in options.items() if name in known_options(model)}
+
+
+def unknown_options(model: str, options: Mapping[str, Option]) -> list[str]:
+    """Names of the others."""
+    return [name for name in options if name not in known_options(model)]
+
+
+def model_version(model: str, server: str, version: str) -> str | None:
+    """The version of a model whose defaults come nearest to those of a server.
+
+    Of the same product the newest that is not newer than the server, which names itself e.g.
+    ``11.8.9-MariaDB-4``, else the oldest; the newest one for a version that is no number. None if
+    the model knows none of the product.
+    """
+    family = _FAMILIES.get(server, server)
+    found = find_model(model)
+    known = {
+        _numbers(name.partition("-")[2]): name
+        for name in versions(package_of(found), found.name)
+        if name.partition("-")[0] == family
+    }
+    if not known:
+        return None
+    own = _numbers(version)
+    older = [one for one in known if not own or one <= own]
+    return known[max(older) if older else min(known)]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = _NUMBERS.match(version)
+    return tuple(int(part) for part in re.split(r"[.-]", found[0])) if found else ()
+
+
+def differences(
+    model: str, version: str | None, options: Mapping[str, Option], variables: Mapping[str, str]
+) -> dict[str, str]:
+    """Options that a server has, and that are simulated with another value.
+
+    It was started with options, of a model's version, and has all the variables.
+    """
+    found = find_model(model)
+    try:
+        defaults = version_defaults(package_of(found), found.name, version)
+        layers = {"version": defaults}
+        ours = resolve(found.Options, "options", layers, simulated(model, options))
+    except ScenarioError as error:
+        return {"options": str(error)}
+    theirs = {**variables, **_provider_options(variables.get(_PROVIDER, ""))}
+    unequal = {}
+    for name, field in found.Options.model_fields.items():
+        value = getattr(ours, name)
+        for spelling in spellings(name, field):
+            if spelling in theirs and _plain(theirs[spelling]) != _plain(value):
+                unequal[spelling] = f"{theirs[spelling]}, simulated with {value}"
+    return unequal
+
+
+def _provider_options(text: str) -> dict[str, str]:
+    pairs = (entry.partition("=") for entry in text.split(";"))
+    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
+
+
+def _plain(value: Any) -> float | str:
+    """A value such that equal settings are equal, however they are written."""
+    text = str(value).strip().lower()
+    if text in _SWITCH:
+        return _SWITCH[text]
+    period = _PERIOD.fullmatch(text)
+    if period and any(period.groups()):
+        return 60.0 * float(period[1] or 0) + float(period[2] or 0)
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -167,13 +167,7 @@ class RigServer:
         self.host.run(filled, timeout_s=INITIALISE_S)
 
     def start(self, *more: str, timeout_s: float = START_S) -> None:
-        """Start and wait until it answers.
-
-        Raises
-        ------
-        RigError
-            If it ends or does not answer in time; the message has the end of its log.
-        """
+        """Start and wait until it answers; else RigError has the end of its log."""
         from pymysql.err import MySQLError
 
         self.host.launch([*self.command, *more], self.log)
@@ -188,10 +182,6 @@ class RigServer:
             else:
                 return
         raise RigError(f"no answer from {self.name} within {timeout_s:g} s: {self._told()}")
-
-    def stop(self) -> None:
-        """Stop it, if it runs."""
-        self.host.terminate()
 
     def connect(
         self, database: str | None = None, *, answer_s: float = ANSWER_S

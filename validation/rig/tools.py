@@ -109,13 +109,7 @@ def slap_command(load: Load, program: str, socket: str) -> list[str]:
 
 
 def slap_seconds(output: str) -> float:
-    """How long all queries took, connecting included.
-
-    Raises
-    ------
-    RigError
-        If the program did not say so.
-    """
+    """How long all queries took, connecting included; RigError if the program did not say so."""
     found = _SLAP_SECONDS.search(output)
     if found is None:
         raise RigError(f"slap printed no time: {output.strip()[-300:]}")
@@ -162,13 +156,7 @@ def sysbench_command(load: Load, socket: str, step: str, *, seed: int = 1) -> li
 
 
 def sysbench_figures(output: str) -> Loaded:
-    """What a run of sysbench printed; the percentile is that of a histogram.
-
-    Raises
-    ------
-    RigError
-        If a figure is missing.
-    """
+    """What sysbench printed, a percentile of a histogram; RigError if a figure is missing."""
     found: dict[str, float] = {}
     for name, pattern in _FIGURES.items():
         match = pattern.search(output)
