@@ -18,8 +18,7 @@ from simrep import Dataset, datasets, load, load_dataset, with_values
 from simrep.calibrate.pack_file import with_range
 from simrep.contract.setup import Setup, setup_of
 from simrep.runs.prediction import spans
-from simrep.scenario.pack import Pack, load_pack, pack_names
-from simrep.scenario.pack_fit import FitTable, FittedCost
+from simrep.scenario.pack import FitTable, FittedCost, Pack, load_pack, pack_names
 
 __all__ = ["pages"]
 

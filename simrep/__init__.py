@@ -35,11 +35,9 @@ _HOMES = {
     "simrep.whatif.plan.ask": ("plan",),
     "simrep.whatif.sensitivity.ask": ("sensitivity",),
     "simrep.whatif.sweep": ("Sweep", "sweep"),
-    "simrep.why.commit": ("explain",),
-    "simrep.why.explanation": ("Explanation",),
+    "simrep.why.commit": ("Explanation", "explain"),
     "simrep.why.stall": ("StallExplanation", "explain_stall"),
-    "simrep.why.tail": ("explain_tail",),
-    "simrep.why.tail_explanation": ("TailExplanation",),
+    "simrep.why.tail": ("TailExplanation", "explain_tail"),
 }
 """Where each public name is at home; ``__init__.pyi`` tells type checkers the same."""
 

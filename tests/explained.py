@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from simrep.why.explanation import Activity, CommitStage, Explanation, Transmission
+from simrep.why.commit import Activity, CommitStage, Explanation, Transmission
 
 __all__ = ["explained", "explanations", "scaled", "staged"]
 

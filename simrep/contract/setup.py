@@ -15,9 +15,9 @@ from simrep.contract.model import Change, Leader, Model, Setup
 from simrep.contract.registry import find_model, model_names, models_that
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.cluster import DEFAULT_MACHINE
+from simrep.scenario.network import paths
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
-from simrep.scenario.paths import paths
 from simrep.scenario.schema import Scenario
 from simrep.workload.classes import TransactionClass
 from simrep.workload.clients import Workload

@@ -26,7 +26,7 @@ from simrep.data.measurements import DatasetCell, MeasuredCell
 from simrep.data.timeline import Course, Timeline, figures_and_course
 from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.breakdown import Breakdown
-from simrep.measure.json_values import plain
+from simrep.measure.units import plain
 from simrep.runs.batch import simulate_cells, simulate_each
 from simrep.runs.executor import collected, in_groups
 from simrep.runs.replication import simulate

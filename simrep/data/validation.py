@@ -21,7 +21,7 @@ from simrep.data.measurements import MeasuredCell, written
 from simrep.data.reproduce import DatasetResult, Progress, series_versions
 from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.errors import ScenarioError
-from simrep.measure.json_values import plain
+from simrep.measure.units import plain
 from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.executor import collected
 from simrep.runs.prediction import (

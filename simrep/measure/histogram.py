@@ -1,14 +1,14 @@
-"""Latencies of any number of transactions in a fixed amount of memory."""
+"""Latencies, and other numbers, of any number of transactions in a fixed amount of memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import fsum, inf, nan
+from math import fsum, inf, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LatencyHistogram"]
+__all__ = ["LatencyHistogram", "Moments"]
 
 # A bucket is named by the leading bits of its values: the exponent and the first 9 bits of the
 # mantissa of an IEEE 754 double. That makes 512 buckets per factor of two, each at most
@@ -202,3 +202,43 @@ class LatencyHistogram:
 def _edges(bucket: NDArray[np.int64]) -> NDArray[np.float64]:
     """Lower edges in seconds of buckets given by number."""
     return ((bucket + _FIRST).astype(np.int64) << _SHIFT).view(np.float64)
+
+
+class Moments:
+    """Running moments by plain sums of the values and of their squares."""
+
+    __slots__ = ("_squares", "_sum", "count", "maximum", "minimum")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.minimum = inf
+        self.maximum = -inf
+        self._sum = 0.0
+        self._squares = 0.0
+
+    def add(self, value: float) -> None:
+        """Count one more value."""
+        self.count += 1
+        self._sum += value
+        self._squares += value * value
+        if value < self.minimum:
+            self.minimum = value
+        if value > self.maximum:
+            self.maximum = value
+
+    @property
+    def total(self) -> float:
+        """The sum of all values."""
+        return self._sum
+
+    @property
+    def mean(self) -> float:
+        """The mean, 0 if there is no value."""
+        return self._sum / self.count if self.count else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation (population), 0 if there is no value."""
+        if not self.count:
+            return 0.0
+        return sqrt(max(0.0, self._squares / self.count - self.mean**2))

@@ -1,11 +1,15 @@
-"""Units of figures, and quantities as people read them: no digits that mean nothing."""
+"""Figures as people read them and as JSON holds them: units, no digits that mean nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from math import floor, isfinite, log10
+from typing import Any, overload
 
-__all__ = ["amount", "describe", "duration", "number", "size", "spellings", "unit_of"]
+import numpy as np
+
+__all__ = ["amount", "describe", "duration", "number", "plain", "size", "spellings", "unit_of"]
 
 _DURATIONS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 _SUFFIXES = {
@@ -113,3 +117,24 @@ def spellings(unit: str) -> tuple[str, ...]:
     ('1/s', 'transactions/s', 'tps')
     """
     return _SPELLINGS[unit]
+
+
+@overload
+def plain(value: Mapping[str, Any]) -> dict[str, Any]: ...
+@overload
+def plain(value: object) -> Any: ...
+def plain(value: Any) -> Any:
+    """The same in what JSON knows: dict, list, str, int, float, bool and None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value

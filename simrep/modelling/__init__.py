@@ -42,7 +42,7 @@ from simrep.kernel.chronicle import MessageText, Trace, TraceEvent
 from simrep.kernel.clock import Clock
 from simrep.kernel.queues import OrderedGate, PausableMutex
 from simrep.kernel.watch import Holder
-from simrep.measure.moments import Moments
+from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.scenario import prior

@@ -10,8 +10,7 @@ one replication, ``simulate_groups`` many ``Task``s, in processes where there ar
 
 from simrep.contract.setup import setup_of
 from simrep.measure.confidence import mean_interval
-from simrep.measure.json_values import plain
-from simrep.measure.units import duration, number, size
+from simrep.measure.units import duration, number, plain, size
 from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.executor import collected, in_groups
 from simrep.runs.replication import simulate

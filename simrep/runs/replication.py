@@ -13,9 +13,9 @@ from simrep.kernel.chronicle import Trace, TraceEvent
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.watch import Waited, Watch
+from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
-from simrep.measure.warmup import mser5
 from simrep.runs.build import build_cluster
 from simrep.runs.record import RunRecord
 from simrep.runs.schedule import ScheduledRecord

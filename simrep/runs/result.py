@@ -14,11 +14,10 @@ import numpy as np
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.confidence import mean_interval
 from simrep.measure.histogram import LatencyHistogram
-from simrep.measure.json_values import plain
 from simrep.measure.meter import ClassCount, Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
-from simrep.measure.units import duration, number
+from simrep.measure.units import duration, number, plain
 from simrep.runs.prediction import Prediction
 from simrep.runs.record import Counters, RunRecord
 from simrep.runs.report import Report

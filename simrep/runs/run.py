@@ -35,8 +35,7 @@ from simrep.runs.replication import (
 )
 from simrep.runs.result import FIGURES, Result
 from simrep.runs.sampler import MOST, Progress, Sampler, at_least, check_precision
-from simrep.scenario.load import load
-from simrep.scenario.schema import Scenario
+from simrep.scenario.schema import Scenario, load
 
 __all__ = ["Replication", "Traffic", "run", "simulate"]
 

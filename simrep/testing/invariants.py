@@ -23,8 +23,7 @@ from simrep.measure.meter import Measurement, Meter
 from simrep.network.link import Jitter, Latency
 from simrep.runs.build import build_cluster
 from simrep.runs.replication import Replication, Traffic, simulate, with_run_settings
-from simrep.scenario.load import load
-from simrep.scenario.schema import Scenario
+from simrep.scenario.schema import Scenario, load
 from simrep.workload.clients import Clients
 
 __all__ = [

@@ -10,8 +10,7 @@ from typing import Any
 
 from simrep.errors import ScenarioError
 from simrep.kernel.streams import Streams
-from simrep.measure.grammar import number, range_in, written_values
-from simrep.measure.range import Range
+from simrep.measure.grammar import Range, number, range_in, written_values
 
 __all__ = ["Factor", "Level", "Setting", "factors", "grid", "latin_hypercube", "parse"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
-from simrep.measure.json_values import plain
+from simrep.measure.units import plain
 from simrep.runs.executor import as_finished, collected
 from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report

@@ -11,8 +11,7 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError
 from simrep.runs.replication import simulate
 from simrep.runs.story import Follow, Story
-from simrep.scenario.load import load
-from simrep.scenario.schema import Scenario
+from simrep.scenario.schema import Scenario, load
 
 __all__ = ["Replay"]
 

@@ -15,7 +15,7 @@ from simrep.show.plot.stages import STAGE_COLOURS
 from simrep.show.plot.style import Sheet, styled
 from simrep.show.plot.why.animation import film_times
 from simrep.show.plot.why.scene import Scene
-from simrep.why.explanation import Explanation
+from simrep.why.commit import Explanation
 from tests.explained import BEGAN_S, explained, explanations
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from simrep.why.explanation import Activity, Explanation
+from simrep.why.commit import Activity, Explanation
 from tests.explained import BEGAN_S, explained, explanations, scaled
 from tests.trace_format import check_trace
 

@@ -6,7 +6,7 @@ from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.network.link import InterruptedLink, Link, Outage, Tcp
 from simrep.scenario import load
-from simrep.scenario.paths import paths
+from simrep.scenario.network import paths
 
 DELAY, TIMEOUT = 0.05, 0.3  # of a repetition: a round trip and 0.2 s
 

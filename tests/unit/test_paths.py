@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simrep.scenario import load
-from simrep.scenario.paths import paths
+from simrep.scenario.network import paths
 from tests.small_scenario import problem, small
 
 

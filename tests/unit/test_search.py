@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from simrep.measure.range import Range
+from simrep.measure.grammar import Range
 from simrep.whatif.objective import Condition
 from simrep.whatif.plan.search import MOST_VALUES, search
 

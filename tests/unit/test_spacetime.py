@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from simrep.show.plot.stages import STAGE_COLOURS
-from simrep.why.explanation import Explanation, Transmission
+from simrep.why.commit import Explanation, Transmission
 from simrep.workload.laps import LAPS
 from tests.explained import BEGAN_S, explained, explanations, scaled, staged
 

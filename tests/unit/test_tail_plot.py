@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simrep.show.plot.stages import STAGE_COLOURS
-from simrep.why.tail_explanation import Blocker, TailExplanation, TailStage
+from simrep.why.tail import Blocker, TailExplanation, TailStage
 
 ORDER = Blocker("update on n1", "stage order", 0.069)
 OTHERS = (Blocker("update on n1", "being executed", 0.004), Blocker("keepalive of n2", "", 0.001))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simrep.errors import ShortRunWarning
-from simrep.measure.warmup import mser5
+from simrep.measure.confidence import mser5
 
 
 def test_mser5_finds_the_end_of_a_transient() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from simrep.show.views import trace
-from simrep.why.explanation import Activity, Explanation, Transmission
+from simrep.why.commit import Activity, Explanation, Transmission
 
 __all__ = ["chrome_trace", "in_lanes"]
 

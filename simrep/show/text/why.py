@@ -14,9 +14,9 @@ from rich.text import Text
 from simrep.measure.units import amount, duration, size
 from simrep.show.text.layout import sentences, table, title
 from simrep.show.views import tables
-from simrep.why.explanation import CommitStage, Explanation, Transmission
+from simrep.why.commit import CommitStage, Explanation, Transmission
 from simrep.why.stall import StallExplanation
-from simrep.why.tail_explanation import TailExplanation
+from simrep.why.tail import TailExplanation
 
 __all__ = ["StageRow", "stage_rows"]
 

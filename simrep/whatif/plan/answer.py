@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simrep.measure.json_values import plain
+from simrep.measure.units import plain
 from simrep.runs.report import Report
 
 __all__ = ["Answer"]

@@ -9,7 +9,7 @@ from simrep.contract.registry import find_model, models_that
 from simrep.contract.roles import APPLIERS, spellings_of
 from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
-from simrep.measure.range import Range
+from simrep.measure.grammar import Range
 from simrep.runs.executor import in_order
 from simrep.runs.sustain import probe
 from simrep.scenario import Scenario, with_value

@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import Literal
 
 from simrep.measure.confidence import Interval, mean_interval
-from simrep.measure.range import Range
+from simrep.measure.grammar import Range
 from simrep.whatif.objective import Condition
 
 __all__ = ["MOST_VALUES", "POINTS", "Found", "Sample", "Tried", "judged", "search"]

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
-from simrep.measure.range import Range
+from simrep.measure.grammar import Range
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.notices import percentile_notice

@@ -9,7 +9,7 @@ from typing import Unpack
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError, nearest
-from simrep.measure.range import Range
+from simrep.measure.grammar import Range
 from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.result import Result
 from simrep.scenario import Scenario, with_value, with_values

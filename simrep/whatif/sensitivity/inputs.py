@@ -9,7 +9,7 @@ from math import isfinite
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.kernel.streams import Streams
-from simrep.measure.range import Range
+from simrep.measure.grammar import Range
 from simrep.scenario import Scenario, with_values
 from simrep.scenario.prior import prior_of
 from simrep.scenario.problems import spellings

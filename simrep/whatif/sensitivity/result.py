@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from simrep.measure.json_values import plain
+from simrep.measure.units import plain
 from simrep.runs.report import Report
 
 if TYPE_CHECKING:

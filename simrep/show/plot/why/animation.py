@@ -19,7 +19,7 @@ from simrep.errors import ScenarioError
 from simrep.show.plot.style import Sheet, styled
 from simrep.show.plot.why.scene import Scene
 from simrep.show.views import animate
-from simrep.why.explanation import Explanation
+from simrep.why.commit import Explanation
 
 __all__ = ["Film", "animate_explanation", "film_times"]
 

@@ -14,7 +14,7 @@ from matplotlib.transforms import Bbox
 from simrep.show.plot.axes import Since
 from simrep.show.plot.style import INK, PALETTE
 from simrep.show.plot.why.node_lines import HALF
-from simrep.why.explanation import Transmission
+from simrep.why.commit import Transmission
 
 __all__ = ["CRITICAL", "FOREIGN", "MOST_FOREIGN", "OWN", "draw_arrows", "label_arrows"]
 

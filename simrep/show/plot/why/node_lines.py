@@ -13,7 +13,7 @@ from simrep.show.plot.axes import Since
 from simrep.show.plot.stages import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
 from simrep.show.plot.style import GREY, INK
 from simrep.show.text.chrome_trace import in_lanes
-from simrep.why.explanation import Explanation
+from simrep.why.commit import Explanation
 
 __all__ = [
     "CLIENT",

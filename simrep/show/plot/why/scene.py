@@ -15,7 +15,7 @@ from simrep.show.plot.axes import Since
 from simrep.show.plot.stages import STAGE_COLOURS, ink_on, stage_hatch
 from simrep.show.plot.style import GREY, INK, Sheet
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, MOST_FOREIGN, OWN
-from simrep.why.explanation import CommitStage, Explanation, Transmission
+from simrep.why.commit import CommitStage, Explanation, Transmission
 
 __all__ = ["Scene"]
 

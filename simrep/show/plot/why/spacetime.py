@@ -18,7 +18,7 @@ from simrep.show.plot.why.node_lines import Bar, bars_of, draw_bars, draw_lines,
 from simrep.show.plot.why.waterfall import TableRow, draw_row_table, draw_waterfall
 from simrep.show.text.why import stage_rows
 from simrep.show.views import plot
-from simrep.why.explanation import Explanation
+from simrep.why.commit import Explanation
 
 __all__ = ["plot_explanation"]
 

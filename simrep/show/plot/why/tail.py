@@ -8,7 +8,7 @@ from simrep.show.plot.stages import STAGE_COLOURS, stage_hatch
 from simrep.show.plot.style import GREY, Sheet
 from simrep.show.plot.why.waterfall import TableRow, draw_row_table
 from simrep.show.views import plot
-from simrep.why.tail_explanation import TailExplanation, TailStage
+from simrep.why.tail import TailExplanation, TailStage
 
 __all__ = ["plot_tail"]
 
