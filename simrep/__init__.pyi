@@ -30,11 +30,11 @@ from simrep.whatif.plan.ask import plan as plan
 from simrep.whatif.sensitivity.ask import sensitivity as sensitivity
 from simrep.whatif.sweep import Sweep as Sweep
 from simrep.whatif.sweep import sweep as sweep
+from simrep.why.commit import Explanation as Explanation
 from simrep.why.commit import explain as explain
-from simrep.why.explanation import Explanation as Explanation
 from simrep.why.stall import StallExplanation as StallExplanation
 from simrep.why.stall import explain_stall as explain_stall
+from simrep.why.tail import TailExplanation as TailExplanation
 from simrep.why.tail import explain_tail as explain_tail
-from simrep.why.tail_explanation import TailExplanation as TailExplanation
 
 __version__: str

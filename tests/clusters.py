@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from simrep.kernel.chronicle import TraceEvent
+from simrep.kernel.trace import TraceEvent
 from simrep.models.galera import Galera
 from simrep.testing import Attempt, WiredCluster, updates
 

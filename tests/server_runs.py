@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from simrep.contract.setup import setup_of
-from simrep.kernel.chronicle import Trace, TraceEvent
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Trace, TraceEvent
 from simrep.measure.meter import Meter
 from simrep.runs.build import build_cluster
 from simrep.runs.result import Result

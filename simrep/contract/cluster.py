@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simrep.kernel.chronicle import Trace
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.network.network import Network
 from simrep.server.host import Host

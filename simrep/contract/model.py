@@ -15,7 +15,7 @@ from simrep.contract.cluster import Cluster
 from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
 from simrep.errors import ScenarioError
-from simrep.kernel.chronicle import MessageText
+from simrep.kernel.trace import MessageText
 from simrep.measure.stations import Station
 from simrep.network.network import Path
 from simrep.scenario.cluster import MachineTable

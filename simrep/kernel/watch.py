@@ -7,13 +7,15 @@ although it moves is load, and no blockage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import inf, nan
+from typing import Any, NamedTuple
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.trace import Sent
 
-__all__ = ["NO_LAP", "Holder", "Key", "Line", "NoLine", "Waited", "Watch"]
+__all__ = ["NO_LAP", "Holder", "Key", "Line", "NoLine", "Span", "Waited", "Watch"]
 
 Key = tuple[str, Hashable]
 """A node, and somebody or something on it."""
@@ -81,63 +83,160 @@ class Waited:
     lap: int = NO_LAP
 
 
+class Span(NamedTuple):
+    """Somebody waited at a station of a node, or was served there.
+
+    Parameters
+    ----------
+    node, station, detail : str
+        See ``Waited``; ``detail`` tells stations of one name apart.
+    who : hashable
+    what : str
+        What was done; empty if it waited.
+    began_s, ended_s : float
+        In simulated seconds.
+    cause : Sent or None
+        The message that ended it: which the node was handling then.
+    """
+
+    node: str
+    station: str
+    detail: str
+    who: Hashable
+    what: str
+    began_s: float
+    ended_s: float
+    cause: Sent | None
+
+
+@dataclass(slots=True)
+class _Task:
+    station: str
+    what: str
+    began_s: float
+
+
 class Watch:
-    """Collects blockages; watched parts tell it of them (``simrep.contract.watching``).
+    """What was blocked, and on request all that happened; watched parts tell it.
 
     Parameters
     ----------
     clock : Clock
     longer_than_s : float
         Shorter blockages are forgotten at once, in seconds.
+    names : sequence of str
+        Of the nodes.
+    since_s, until_s : float
+        What lies outside is not kept, in simulated seconds.
+    details : bool
+        Whether messages and spans are kept, besides what stations waited for.
+    of_interest : callable, optional
+        ``of_interest(who)``: of ``waited`` only that is kept in which such a one waited.
 
     Attributes
     ----------
     waited : list of Waited
+    spans : list of Span
         In the order in which they ended.
+    sent : list of Sent
+    names : tuple of str
+    details : bool
     """
 
-    def __init__(self, clock: Clock, longer_than_s: float = 0.1) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        longer_than_s: float = 5e-324,  # whatever is longer than nothing
+        names: Sequence[str] = (),
+        since_s: float = 0.0,
+        until_s: float = inf,
+        *,
+        details: bool = False,
+        of_interest: Callable[[Hashable], bool] | None = None,
+    ) -> None:
         self.clock = clock
-        self.longer_than_s = longer_than_s
+        self.longer_than_s = longer_than_s if since_s <= 0.0 else inf
         self.waited: list[Waited] = []
+        self.spans: list[Span] = []
+        self.sent: list[Sent] = []
+        self.names = tuple(names)
+        self.details = details
+        self._since_s = since_s
+        self._until_s = until_s
+        self._of_interest = of_interest
         self._blocked: dict[Line, None] = {}
         self._doing: dict[Key, list[tuple[float, str]]] = {}
+        self._waits: dict[tuple[Line, Hashable], float] = {}
+        self._tasks: dict[Key, _Task] = {}
+        self._handling: dict[str, Sent | None] = {}
+        self._parts: dict[tuple[str, int], Sent] = {}  # by receiver and identity of a part
+        self._values: dict[tuple[str, Hashable], Sent] = {}  # by receiver and value
+        if since_s > 0.0:
+            clock.at(since_s, self._keep_longer_than, longer_than_s)
+        if since_s < until_s < inf:
+            clock.at(until_s, self._keep_longer_than, inf)
+
+    def _keep_longer_than(self, seconds: float) -> None:
+        self.longer_than_s = seconds
 
     def record(self, waited: Waited) -> None:
         """A blockage has ended."""
-        self.waited.append(waited)
-
-    def doing(self, node: str, who: Hashable, what: str, station: str = "") -> None:
-        """From now on somebody does this, at a station if one is given."""
-        self._doing.setdefault((node, who), []).append((self.clock._now, what))
-
-    def forget(self, node: str, who: Hashable) -> None:
-        """Somebody has ended."""
-        self._doing.pop((node, who), None)
-
-    def waits(self, line: Line, one: Hashable) -> None:
-        """Somebody begins to wait; of use to those who keep more than blockages."""
-
-    def goes_on(self, line: Line, one: Hashable) -> None:
-        """Somebody no longer waits."""
-
-    def served(self, line: Line, one: Hashable) -> None:
-        """Somebody leaves a station that serves groups."""
-
-    def handles(self, node: str, message: object) -> None:
-        """A node has got round to a message of another; None: it is done with it."""
-
-    def handled_by(self, node: str) -> object:
-        """What tells the message that a node is handling now, for ``owes``."""
-        return None
-
-    def owes(self, node: str, cause: Any) -> None:
-        """A node goes on with what a message brought that it has handled before; None: no more."""
+        wanted = self._of_interest
+        if wanted is None or any(wanted(who) for _, who in waited.waiters):
+            self.waited.append(waited)
 
     def finish(self) -> None:
         """The run has ended: what is still blocked is recorded as such."""
         for line in list(self._blocked):
             line.cut(ended=False)
+        for line, one in list(self._waits):
+            self.goes_on(line, one)
+        for node, who in list(self._tasks):
+            self._end_task(node, who)
+
+    # -- who waits, and what is done -----------------------------------------------------------
+
+    def waits(self, line: Line, one: Hashable) -> None:
+        """Somebody begins to wait."""
+        if self.details:
+            self._waits[line, one] = self.clock._now
+
+    def goes_on(self, line: Line, one: Hashable) -> None:
+        """Somebody no longer waits."""
+        if self.details:
+            began_s = self._waits.pop((line, one), nan)
+            self._keep(line.node, line.station, line.detail, one, "", began_s)
+
+    def doing(self, node: str, who: Hashable, what: str, station: str = "") -> None:
+        """From now on somebody does this, at a station if one is given."""
+        self._doing.setdefault((node, who), []).append((self.clock._now, what))
+        if self.details:
+            self._end_task(node, who)
+            self._tasks[node, who] = _Task(station, what, self.clock._now)
+
+    def served(self, line: Line, one: Hashable) -> None:
+        """Somebody leaves a station that serves groups."""
+        task = self._tasks.get((line.node, one))
+        if task is not None and task.station == line.station:
+            self._end_task(line.node, one)
+
+    def forget(self, node: str, who: Hashable) -> None:
+        """Somebody has ended."""
+        self._doing.pop((node, who), None)
+        self._end_task(node, who)
+
+    def _end_task(self, node: str, who: Hashable) -> None:
+        task = self._tasks.pop((node, who), None)
+        if task is not None:
+            self._keep(node, task.station, "", who, task.what, task.began_s)
+
+    def _keep(
+        self, node: str, station: str, detail: str, who: Hashable, what: str, began_s: float
+    ) -> None:
+        now = self.clock._now
+        if now > began_s and now >= self._since_s and began_s <= self._until_s:
+            cause = self.handled_by(node)
+            self.spans.append(Span(node, station, detail, who, what, began_s, now, cause))
 
     def _longest(self, key: Key, since_s: float, at_first: str) -> str:
         """What somebody has done longest since then; ``at_first`` until it has told anything."""
@@ -148,6 +247,57 @@ class Watch:
             for (began_s, what), end_s in zip(doings, ends_s, strict=True)
         )
         return longest[1]
+
+    # -- messages ------------------------------------------------------------------------------
+
+    def sends(
+        self, source: int, target: int, size_bytes: int, message: Any, at: float
+    ) -> Sent | None:
+        """A message leaves its node; None if it is not kept."""
+        if not self._since_s <= self.clock._now <= self._until_s:
+            return None
+        node = self.names[source]
+        cause = self._handling.get(node) or self._received(node, message)
+        sent = Sent(len(self.sent), source, target, size_bytes, message, at, cause)
+        self.sent.append(sent)
+        return sent
+
+    def arrives(self, sent: Sent) -> None:
+        """It has arrived."""
+        sent.arrived_s = self.clock._now
+        message, target = sent.message, self.names[sent.target]
+        parts = message if isinstance(message, tuple) else (message,)
+        for part in parts:
+            if not isinstance(part, int):  # small numbers are the same object everywhere
+                self._parts[target, id(part)] = sent
+        if len(parts) > 1 and all(isinstance(part, int) for part in parts):
+            self._values[target, message] = sent
+
+    def handles(self, node: str, message: object) -> None:
+        """A node has got round to a message of another; None: it is done with it."""
+        done = self._handling.get(node)
+        if done is not None:
+            done.handled_s = self.clock._now
+        self._handling[node] = None if message is None else self._received(node, message)
+
+    def owes(self, node: str, cause: Sent | None) -> None:
+        """A node goes on with what a message brought that it has handled before; None: no more."""
+        self._handling[node] = cause
+
+    def handled_by(self, node: str) -> Sent | None:
+        """The message that a node is handling now."""
+        return self._handling.get(node)
+
+    def _received(self, node: str, message: Any) -> Sent | None:
+        """A message that a node has received, by one of its parts."""
+        parts = message if isinstance(message, tuple) else (message,)
+        if len(parts) > 1 and all(isinstance(part, int) for part in parts):
+            return self._values.get((node, message))
+        for part in parts:
+            sent = self._parts.get((node, id(part)))
+            if sent is not None:
+                return sent
+        return None
 
 
 def _itself(item: Hashable) -> tuple[Hashable, ...]:

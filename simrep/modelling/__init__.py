@@ -38,9 +38,9 @@ from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
 from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
-from simrep.kernel.chronicle import MessageText, Trace, TraceEvent
 from simrep.kernel.clock import Clock
 from simrep.kernel.queues import OrderedGate, PausableMutex
+from simrep.kernel.trace import MessageText, Trace, TraceEvent
 from simrep.kernel.watch import Holder
 from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station

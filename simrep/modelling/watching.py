@@ -17,8 +17,8 @@ from simrep.contract.watching import (
     parts_of,
     who,
 )
-from simrep.kernel.chronicle import together
 from simrep.kernel.queues import WatchedGate, WatchedMutex
+from simrep.kernel.trace import together
 from simrep.kernel.watch import Holder, Line, Watch
 from simrep.measure.units import amount, duration, size
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from simrep.kernel.chronicle import Chronicle, Sent
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Sent
+from simrep.kernel.watch import Watch
 from simrep.network.link import InterruptedLink, Latency, Link, Outage, Tcp
 
-__all__ = ["Network", "Path", "RecordedNetwork", "Relay"]
+__all__ = ["Network", "Path", "Relay", "WatchedNetwork"]
 
 Receive = Callable[[Any], object]
 Relay = Callable[[Receive, Any], object]
@@ -130,34 +131,34 @@ class Network:
         return link
 
 
-class RecordedNetwork(Network):
-    """See ``Network``.
+class WatchedNetwork(Network):
+    """A network that tells a watch of every message.
 
     Parameters
     ----------
-    chronicle : Chronicle
+    watch : Watch
     *how
         Of ``Network``.
     """
 
-    def __init__(self, chronicle: Chronicle, *how: Any) -> None:
+    def __init__(self, watch: Watch, *how: Any) -> None:
         super().__init__(*how)
-        self._chronicle = chronicle
+        self._watch = watch
 
     def handler(self, node: int, handle: Receive) -> Receive:
         """See ``Network.handler``."""
-        chronicle, name = self._chronicle, self.names[node]
+        watch, name = self._watch, self.names[node]
 
         def told(message: Any) -> None:
-            chronicle.handles(name, message)
+            watch.handles(name, message)
             handle(message)
-            chronicle.handles(name, None)
+            watch.handles(name, None)
 
         return told
 
     def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
         """See ``Network.send``."""
-        sent = self._chronicle.sends(source, target, size_bytes, message, at)
+        sent = self._watch.sends(source, target, size_bytes, message, at)
         receive = self._receive[target]
         if sent is None or receive is None:
             super().send(source, target, size_bytes, message, at)
@@ -167,5 +168,5 @@ class RecordedNetwork(Network):
             self._receive[target] = receive
 
     def _arrived(self, sent: Sent, receive: Receive, message: Any) -> None:
-        self._chronicle.arrives(sent)
+        self._watch.arrives(sent)
         receive(message)

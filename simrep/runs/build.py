@@ -7,11 +7,11 @@ from functools import partial
 
 from simrep.contract.cluster import Cluster
 from simrep.contract.setup import Setup
-from simrep.kernel.chronicle import Chronicle, Trace
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
-from simrep.network.network import Network, RecordedNetwork, Relay
+from simrep.network.network import Network, Relay, WatchedNetwork
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.host import Host, Thread
@@ -74,8 +74,8 @@ def build_cluster(
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
     make_network: Callable[..., Network] = Network
-    if isinstance(watch, Chronicle):
-        make_network = partial(RecordedNetwork, watch)
+    if watch is not None and watch.details:
+        make_network = partial(WatchedNetwork, watch)
     return Cluster(
         clock=clock,
         streams=streams,

@@ -9,9 +9,9 @@ from math import ceil
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
-from simrep.kernel.chronicle import Trace, TraceEvent
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Trace, TraceEvent
 from simrep.kernel.watch import Waited, Watch
 from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog

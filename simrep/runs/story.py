@@ -9,8 +9,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from simrep.contract.model import Model
-from simrep.kernel.chronicle import Chronicle, MessageText, Sent, Span
-from simrep.kernel.watch import Waited
+from simrep.kernel.trace import MessageText, Sent
+from simrep.kernel.watch import Span, Waited, Watch
 from simrep.measure.meter import Meter
 from simrep.workload.laps import LAPS, LapClock
 from simrep.workload.transaction import Transaction
@@ -65,17 +65,17 @@ class Journey(NamedTuple):
 class _Stopwatch(list[float]):
     """Seconds per stage that remember in which order they were added."""
 
-    def __init__(self, transaction: Transaction, chronicle: Chronicle, node: str) -> None:
+    def __init__(self, transaction: Transaction, watch: Watch, node: str) -> None:
         super().__init__([0.0] * len(LAPS))
         self.transaction = transaction
         self.legs: list[Leg] = []
-        self._chronicle = chronicle
+        self._watch = watch
         self._node = node
 
     def __setitem__(self, lap: int, seconds: float) -> None:  # type: ignore[override]
         added = seconds - self[lap]
         if added:
-            self.legs.append(Leg(lap, added, self._chronicle.handled_by(self._node)))
+            self.legs.append(Leg(lap, added, self._watch.handled_by(self._node)))
         super().__setitem__(lap, seconds)
 
 
@@ -119,7 +119,7 @@ class Story:
 
     Attributes
     ----------
-    watch : Chronicle or None
+    watch : Watch or None
         For the cluster; None if only the stages of transactions are kept.
     journeys : list of Journey
         Of all transactions that committed while it was measured, in that order.
@@ -143,29 +143,29 @@ class Story:
         def wanted(who: Hashable) -> bool:
             return isinstance(who, Transaction) and (who.client, who.started_s) in chosen
 
-        self._chronicle = chronicle = Chronicle(
+        self._watch = watch = Watch(
             clock,
-            names,
-            follow.since_s,
-            follow.until_s,
+            names=names,
+            since_s=follow.since_s,
+            until_s=follow.until_s,
             details=follow.details,
             of_interest=None if follow.transactions is None else wanted,
         )
-        self.watch = chronicle if follow.until_s > follow.since_s else None
+        self.watch = watch if follow.until_s > follow.since_s else None
         self.journeys: list[Journey] = []
         self.all_journeys: list[Journey] = []
-        self.spans: list[Span] = chronicle.spans
-        self.waited: list[Waited] = chronicle.waited
-        self.sent: list[Sent] = chronicle.sent
+        self.spans: list[Span] = watch.spans
+        self.waited: list[Waited] = watch.waited
+        self.sent: list[Sent] = watch.sent
         self.describe: Callable[[Any], MessageText] = Model.describe
-        self.names = chronicle.names
+        self.names = watch.names
         self._recorder = meter.laps
         self._parts: dict[int, list[Leg]] = {}  # of what servers have split, by its identity
         clock.laps, clock.stopwatch = self._laps, self._begin
 
     def _begin(self, transaction: Transaction) -> list[float]:
         """The seconds per stage of a new attempt at a transaction."""
-        return _Stopwatch(transaction, self._chronicle, self.names[transaction.node])
+        return _Stopwatch(transaction, self._watch, self.names[transaction.node])
 
     def _laps(self, kind: str, seconds: Sequence[float]) -> None:
         """See ``LapRecorder``."""
@@ -180,7 +180,7 @@ class Story:
                     return
                 del self._parts[id(whole)]
                 transaction = whole
-            self.all_journeys.append(Journey(transaction, self._chronicle.clock._now, legs))
+            self.all_journeys.append(Journey(transaction, self._watch.clock._now, legs))
 
     def end(self, model: Model, measured_from_s: float) -> None:
         """The run has ended."""

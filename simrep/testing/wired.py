@@ -11,9 +11,9 @@ from simpy.events import Event
 
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Model
-from simrep.kernel.chronicle import Trace
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.trace import Trace
 from simrep.network.link import Jitter, Latency, Tcp
 from simrep.network.network import Network, Path
 from simrep.server.host import Host

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError
-from simrep.kernel.chronicle import Sent, Span
+from simrep.kernel.trace import Sent
+from simrep.kernel.watch import Span
 from simrep.measure.units import amount, duration, plain
 from simrep.runs.report import Report
 from simrep.runs.story import Follow, Journey, Story, belongs

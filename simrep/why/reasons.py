@@ -9,8 +9,8 @@ from math import inf, isnan
 from operator import attrgetter
 from typing import NamedTuple
 
-from simrep.kernel.chronicle import MessageText, Sent, Span
-from simrep.kernel.watch import NO_LAP, Key, Waited
+from simrep.kernel.trace import MessageText, Sent
+from simrep.kernel.watch import NO_LAP, Key, Span, Waited
 from simrep.measure.units import duration
 from simrep.runs.story import Journey, Story, belongs
 from simrep.workload.laps import LAPS
