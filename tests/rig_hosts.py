@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+from simrep.rig.delays import DelayMatrix, Link
 from simrep.rig.server import RigServer
 
 
@@ -70,6 +71,12 @@ class PretendedServers:
 
     def of(self, name):
         return [statement for server, statement in self.asked if server == name]
+
+
+def egress(nodes, slow, delay_ms):
+    """Everything that one node sends is delayed, as by ``tc netem`` on that node alone."""
+    links = {(slow, other): Link(delay_ms) for other in nodes if other != slow}
+    return DelayMatrix(tuple(nodes), links)
 
 
 def status_rows(values):

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from simrep.cli import app
 from simrep.rig import equipment, processes
-from simrep.rig.delays import DelayMatrix
 from simrep.rig.docker import (
     COMPOSE_FILE,
     MOST_HOSTS,
@@ -28,6 +27,7 @@ from simrep.rig.files import rig_folder
 from simrep.rig.namespaces import NamespaceHost, Namespaces, network_commands
 from simrep.rig.processes import cpu_seconds_of_stat, run, succeeds
 from simrep.rig.rootfs import RECIPES, build, chroot_command, default_rootfs, installed_versions
+from tests.rig_hosts import egress
 
 
 @pytest.fixture(autouse=True)
@@ -200,7 +200,7 @@ def test_cpu_time_is_that_of_all_threads():
 
 def test_a_relay_in_a_container_delays_its_own_host(tmp_path):
     hosts = [ContainerHost(f"n{i}", f"10.97.0.1{i}", tmp_path) for i in (1, 2)]
-    delays = DelayMatrix.egress(("n1", "n2"), "n2", 50)
+    delays = egress(("n1", "n2"), "n2", 50)
     assert ContainerRelay(hosts[1], hosts, tmp_path)._lines(delays) == [
         "peer n1 10.97.0.11",
         "self n2 10.97.0.12",

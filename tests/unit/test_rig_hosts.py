@@ -11,6 +11,7 @@ from simrep.rig.docker import Docker
 from simrep.rig.errors import RigError
 from simrep.rig.namespaces import Namespaces, remove_namespaces
 from simrep.rig.relays import DelayStatistics
+from tests.rig_hosts import egress
 
 COUNTERS = """\
 from,to,delay_us,packets,bytes,dropped,late_mean_us,late_max_us,most_queued_bytes,write_errors
@@ -99,7 +100,7 @@ def test_namespaces_delay_by_netem_where_the_kernel_has_it(recorder, rootfs):
     assert [host.address for host in engine.hosts] == [f"10.77.0.1{i}" for i in (1, 2, 3)]
     assert engine.delay_statistics() == DelayStatistics()
     recorder.lines.clear()
-    engine.set_delays(DelayMatrix.egress(("n1", "n2", "n3"), "n3", 50))
+    engine.set_delays(egress(("n1", "n2", "n3"), "n3", 50))
     assert len(recorder.having("netns/simrep-n3", "netem", "50000us")) == 2
     assert recorder.having("netns/simrep-n1", "qdisc del")
     assert not recorder.having("netns/simrep-n1", "netem")
@@ -116,7 +117,7 @@ def test_namespaces_delay_by_the_relay_else(recorder, rootfs):
     names = ("n1", "n2")
     engine.set_delays(DelayMatrix(names, {("n1", "n2"): Link(5)}))
     assert recorder.having("simrep-n1", "route replace 10.77.0.12/32 dev delay0 src 10.77.0.11")
-    engine.set_delays(DelayMatrix.egress(names, "n2", 5))
+    engine.set_delays(egress(names, "n2", 5))
     assert recorder.having("simrep-n1", "route del 10.77.0.12/32")
     assert recorder.having("simrep-n2", "route replace 10.77.0.11/32")
     assert engine.delay_statistics().packets == 2
@@ -163,7 +164,7 @@ def test_containers_come_and_go_by_compose(recorder, tmp_path):
     assert down.endswith("down --volumes --timeout 1")
     assert up.endswith("up --detach n1 n2 delay-n1 delay-n2")
     assert (tmp_path / "docker" / "n2").is_dir()
-    engine.set_delays(DelayMatrix.egress(("n1", "n2"), "n2", 50))
+    engine.set_delays(egress(("n1", "n2"), "n2", 50))
     assert recorder.having("simrep-rig-delay-n2", "netem", "50000us")
     engine.down()
     assert recorder.lines[-2].endswith("down --volumes --timeout 1")
@@ -212,7 +213,7 @@ def test_containers_have_a_relay_where_packets_leave_late(recorder, monkeypatch,
     engine.up(2)
     assert engine.delay_method == "relay"
     names = ("n1", "n2")
-    engine.set_delays(DelayMatrix.egress(names, "n1", 50))
+    engine.set_delays(egress(names, "n1", 50))
     assert (folder / "relay").exists()
     assert "link n1 n2 50000" in (folder / "relay.conf").read_text(encoding="utf-8")
     assert recorder.having("delay-n1", "ip rule add fwmark 0x51")

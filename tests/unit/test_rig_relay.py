@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from simrep.rig.accuracy import measure_accuracy
-from simrep.rig.delays import DelayMatrix
 from simrep.rig.errors import BusyError
 from simrep.rig.namespaces import Namespaces
-from tests.rig_hosts import compiler_is_there
+from tests.rig_hosts import compiler_is_there, egress
 
 NEEDED = ("ip", "nsenter", "unshare", "chroot", "sysctl", "ping")
 able = (
@@ -47,7 +46,7 @@ def test_packets_are_as_late_as_they_should_be(engine):
     assert abs(late.p50_ms - 10) < 0.2
     assert late.least_ms > 9.8
     assert 0 < late.relay_cpu < 0.5
-    engine.set_delays(DelayMatrix.egress(("n1", "n2"), "n2", 5))
+    engine.set_delays(egress(("n1", "n2"), "n2", 5))
     engine.delay_statistics(reset=True)
     trip = engine.round_trips(count=3)["n1", "n2"]
     assert 5 < trip.least_ms < 6

@@ -16,7 +16,15 @@ from simrep.rig.engine import RigEngine, RigHost
 from simrep.rig.errors import RigError
 from simrep.rig.server import Option, RigServer, ServerProgram
 
-__all__ = ["COUNTERS", "Health", "RigCluster", "RigProduct", "await_condition", "unequal"]
+__all__ = [
+    "COUNTERS",
+    "Health",
+    "RigCluster",
+    "RigProduct",
+    "await_condition",
+    "reached",
+    "unequal",
+]
 
 ASK_AGAIN_S = 0.05
 PATIENCE_S = 2.0  # with a server that is told to end
@@ -161,17 +169,6 @@ class RigCluster(ABC):
     def level(self, timeout_s: float) -> bool:
         """The same, as long as all nodes answer."""
 
-    def reached(
-        self, servers: Sequence[RigServer], function: str, position: str, timeout_s: float
-    ) -> bool:
-        """Wait for servers by a function of theirs; whether all are at the position in time."""
-        patience = time.monotonic() + timeout_s
-        return all(
-            server.value(f"{function}('{position}', {max(0.001, patience - time.monotonic()):.3f})")
-            == 0
-            for server in servers
-        )
-
     def _check_options(self) -> None:
         """Refuse options that no server knows: some are given in a way that forgives any name."""
         known = {**self.nodes[0].variables(), **self.nodes[-1].variables()}
@@ -218,6 +215,16 @@ class RigProduct:
         cluster = self.kind(self.program, engine.hosts, options, logs)
         cluster.form()
         return cluster
+
+
+def reached(servers: Sequence[RigServer], function: str, position: str, timeout_s: float) -> bool:
+    """Wait for servers by a function of theirs; whether all are at the position in time."""
+    patience = time.monotonic() + timeout_s
+    for server in servers:
+        left_s = max(0.001, patience - time.monotonic())
+        if server.value(f"{function}('{position}', {left_s:.3f})") != 0:
+            return False
+    return True
 
 
 def unequal(status: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:

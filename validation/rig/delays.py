@@ -5,10 +5,9 @@ Where the kernel has netem, every late receiver has a band of ``prio``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Self
 
 from simrep.errors import nearest
 from simrep.rig.errors import RigError
@@ -78,26 +77,13 @@ class DelayMatrix:
             if pair[0] == pair[1]:
                 raise RigError(f"{pair[0]!r} cannot be delayed towards itself")
 
-    @classmethod
-    def egress(cls, nodes: Iterable[str], slow: str, delay_ms: float, jitter_ms: float = 0) -> Self:
-        """Everything that one node sends is delayed, as by ``tc netem`` on that node alone."""
-        names = tuple(nodes)
-        link = Link(delay_ms, jitter_ms)
-        if slow not in names:
-            raise RigError(f"no node {slow!r} to delay ({nearest(slow, names)})")
-        return cls(names, {(slow, other): link for other in names if other != slow})
-
     def link(self, sender: str, receiver: str) -> Link:
         """What happens to packets from one to the other."""
         return self.links.get((sender, receiver), Link())
 
-    def one_way_ms(self, sender: str, receiver: str) -> float:
-        """Added delay of one direction."""
-        return self.link(sender, receiver).delay_ms
-
     def round_trip_ms(self, a: str, b: str) -> float:
         """Added delay there and back."""
-        return self.one_way_ms(a, b) + self.one_way_ms(b, a)
+        return self.link(a, b).delay_ms + self.link(b, a).delay_ms
 
     def leaving(self, sender: str) -> Iterator[tuple[str, Link]]:
         """Receivers that the sender's packets reach late, with their links."""

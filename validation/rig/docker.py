@@ -99,13 +99,7 @@ class ContainerHost(RigHost):
 class ContainerRelay(Relay):
     """Delays what one host sends: a container has no way into the networks of the others.
 
-    Parameters
-    ----------
-    host : ContainerHost
-    hosts : sequence of RigHost
-        All of them.
-    folder : Path
-        Mounted as ``/rig`` in the container of tools.
+    Its folder is mounted as ``/rig`` in the container of tools.
     """
 
     def __init__(self, host: ContainerHost, hosts: Sequence[RigHost], folder: Path) -> None:

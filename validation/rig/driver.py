@@ -31,17 +31,8 @@ def plans(
 ) -> list[ClientPlan]:
     """What each process of clients does.
 
-    Parameters
-    ----------
-    load : Load
-    sockets : mapping of node to Path
-        Where the servers listen.
-    folder : Path
-        For the records.
-    seed : int
-        Root of all random choices of the clients.
-    limit_s : float
-        Longest duration of the load.
+    Its servers listen at sockets, records go to a folder; the seed is the root of all random
+    choices of the clients, the limit the longest duration of the load.
     """
     clients = [
         Client(number, node, str(sockets[node]))

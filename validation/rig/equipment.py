@@ -85,17 +85,9 @@ def choose(
     base: str | None = None,
     delay_method: DelayMethod | None = None,
 ) -> Choice:
-    """An engine for servers of a kind.
+    """An engine for servers of a kind, whose base is an image or the folder of a root file system.
 
-    Parameters
-    ----------
-    server : str
-        ``mariadb``, ``mysql`` or ``percona``.
-    wanted : "netns", "docker", optional
-        By default Docker if an engine answers, else network namespaces.
-    base : str, optional
-        An image, or the folder of a root file system.
-    delay_method : "netem", "relay", optional
+    By default Docker if an engine answers, else network namespaces.
 
     Raises
     ------

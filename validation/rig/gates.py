@@ -128,15 +128,7 @@ def gates(observed: Observed, limits: Limits) -> Iterator[Gate]:
 def round_trip_gate(
     wanted: DelayMatrix, found: Mapping[tuple[str, str], RoundTrip], base_ms: float
 ) -> Gate:
-    """Whether pings show the delays that were asked for.
-
-    Parameters
-    ----------
-    wanted : DelayMatrix
-    found : mapping of (node, node) to RoundTrip
-    base_ms : float
-        Round trip without delays.
-    """
+    """Whether pings show the delays that were asked for, on top of a round trip without any."""
     wrong = []
     for (a, b), seen in found.items():
         if wanted.link(a, b).loss or wanted.link(b, a).loss:

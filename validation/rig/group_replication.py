@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from simrep.rig.cluster import Health, RigCluster, await_condition
+from simrep.rig.cluster import Health, RigCluster, await_condition, reached
 from simrep.rig.engine import RigHost
 from simrep.rig.server import Option, RigServer, option_arguments
 
@@ -86,7 +86,7 @@ class ReplicationGroup(RigCluster):
         """Whether every member has executed what any of them has."""
         sets = [str(server.value("@@global.gtid_executed")) for server in self.nodes]
         wanted = ",".join(sorted({text.replace("\n", "") for text in sets if text}))
-        return self.reached(self.nodes, "wait_for_executed_gtid_set", wanted, timeout_s)
+        return reached(self.nodes, "wait_for_executed_gtid_set", wanted, timeout_s)
 
 
 def group_arguments(address: str, seeds: Sequence[str], options: Mapping[str, Option]) -> list[str]:

@@ -126,15 +126,7 @@ def _line(entry: Entry) -> str:
 class State:
     """What was found out about machine, clusters and layouts, in a JSON file for the manifest.
 
-    Parameters
-    ----------
-    path : Path
-        Or its compressed form, which is only read.
-
-    Raises
-    ------
-    RigError
-        If it is no such file.
+    The compressed form is only read; RigError if a file is not whole.
     """
 
     def __init__(self, path: Path) -> None:

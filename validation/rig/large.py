@@ -5,14 +5,19 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import pairwise
 from math import nan
+from typing import TYPE_CHECKING, Any
 
 from simrep.rig.clients import LoadClock
 from simrep.rig.cluster import RigCluster
 from simrep.rig.errors import RigError
 from simrep.rig.load import STALL_WINDOW_S, Load
 from simrep.rig.transactions import DATABASE, Transaction
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
 
 __all__ = ["LargeUpdate", "rates_and_stalls"]
 
@@ -53,8 +58,7 @@ class LargeUpdate:
         large = self._large
         first, *others = self._nodes
         last_id = large.rows
-        connection = first.connect(DATABASE, answer_s=self._limit_s)
-        try:
+        with closing(first.connect(DATABASE, answer_s=self._limit_s)) as connection:
             if large.fragment_size:
                 connection.query(f"set session wsrep_trx_fragment_unit='{large.fragment_unit}'")
                 connection.query(f"set session wsrep_trx_fragment_size={large.fragment_size}")
@@ -63,28 +67,22 @@ class LargeUpdate:
             self.begin_s = clock.now()
             connection.query("update large set k=k+1")
             self.executed_s = clock.now()
-        finally:
-            connection.close()
         deadline = clock.now() + self._limit_s
         for node in others:
-            shown = node.connect(DATABASE)
-            try:
-                while self._value(shown, last_id) == row["k"]:
+            with closing(node.connect(DATABASE)) as shown:
+                while _value(shown, last_id) == row["k"]:
                     if clock.now() > deadline:
                         raise RigError(f"{node.name} does not apply the large transaction")
                     time.sleep(_POLL_S)
-            finally:
-                shown.close()
         self.visible_s = clock.now()
         clock.wait_until(self.visible_s + large.rest_s)
 
-    @staticmethod
-    def _value(connection: object, row: int) -> int:
-        with connection.cursor() as cursor:  # type: ignore[attr-defined]
-            cursor.execute(f"select k from large where id={row}")
-            [found] = cursor.fetchall()
-        value = next(iter(found.values())) if isinstance(found, dict) else found[0]
-        return int(value)
+
+def _value(connection: Connection[Any], row: int) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"select k from large where id={row}")
+        [(value,)] = cursor.fetchall()
+    return int(value)
 
 
 def rates_and_stalls(
@@ -95,13 +93,7 @@ def rates_and_stalls(
     A stall is neighbouring windows of 0.2 s with less than a tenth of the usual commits, a gap is
     time without any commit.
 
-    Parameters
-    ----------
-    records : sequence of Transaction
-    begin_s, visible_s : float
-        Begin of the large transaction, and when all nodes had it.
-    rest_s : float
-        How long stalls may go on after that.
+    The large transaction began, and was visible on all nodes; stalls may go on for a rest.
     """
     ends = sorted(record.end_s for record in records if not record.error)
     span_s = min(_BEFORE_S, begin_s)

@@ -117,13 +117,7 @@ class Layout(Table):
         return (ends | self.egress_ms.keys()) - {"*"}
 
     def settings(self, base_rtt_ms: float) -> dict[str, Any]:
-        """The same for a scenario, by path.
-
-        Parameters
-        ----------
-        base_rtt_ms : float
-            Round trip without added delay: a path of a scenario holds instead of it.
-        """
+        """The same for a scenario, by path: one holds instead of the round trip without delay."""
         paths: list[dict[str, Any]] = []
         if self.all_ms:
             rtt_ms = round(base_rtt_ms + 2 * self.all_ms, 6)

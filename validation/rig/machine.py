@@ -140,16 +140,9 @@ def wait_for_quiet(share: float, longest_s: float) -> float:
 
 
 def used_by_others(all_cpu_s: float, own_cpu_s: float, wall_s: float) -> float:
-    """Share of the processors that was neither idle nor used by what is known.
+    """Share of the processors that was neither idle nor used by servers, clients and relay.
 
-    Parameters
-    ----------
-    all_cpu_s : float
-        Of the machine.
-    own_cpu_s : float
-        Of servers, clients and relay; not a number makes the share one, too.
-    wall_s : float
-        Over which both were taken; clock ticks make short runs imprecise.
+    If theirs is not a number, so is the share; clock ticks make short runs imprecise.
     """
     share = (all_cpu_s - own_cpu_s) / ((os.cpu_count() or 1) * wall_s)
     return share if isnan(share) else max(0.0, share)

@@ -77,15 +77,7 @@ class NamespaceHost(RigHost):
 
 
 class NamespaceRelay(Relay):
-    """One relay for all nodes, which it reaches by their network namespaces.
-
-    Parameters
-    ----------
-    folder : Path
-    home : Path
-        Network namespace that the process itself lives in.
-    nodes : mapping of name to (address, path of the network namespace)
-    """
+    """One relay, in a network namespace of its own, for all nodes, which it reaches by theirs."""
 
     def __init__(self, folder: Path, home: Path, nodes: Mapping[str, tuple[str, Path]]) -> None:
         super().__init__(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -203,14 +204,10 @@ class RigServer:
         """Run statements on one connection and return the rows of the last."""
         from pymysql.cursors import DictCursor
 
-        connection = self.connect()
-        try:
-            with connection.cursor(DictCursor) as cursor:
-                for statement in statements:
-                    cursor.execute(statement)
-                return list(cursor.fetchall())
-        finally:
-            connection.close()
+        with closing(self.connect()) as connection, connection.cursor(DictCursor) as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            return list(cursor.fetchall())
 
     def value(self, expression: str) -> Any:
         """The value of an SQL expression."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from simrep.rig.cluster import Health, RigCluster, await_condition, unequal
+from simrep.rig.cluster import Health, RigCluster, await_condition, reached, unequal
 from simrep.rig.engine import RigHost
 from simrep.rig.server import Option, RigServer, option_arguments
 
@@ -85,7 +85,7 @@ class AsynchronousCluster(RigCluster):
                 source.value("@@global.gtid_executed"),
                 "wait_for_executed_gtid_set",
             )
-        return self.reached(replicas, function, str(position).replace("\n", ""), timeout_s)
+        return reached(replicas, function, str(position).replace("\n", ""), timeout_s)
 
 
 class SemisyncCluster(AsynchronousCluster):

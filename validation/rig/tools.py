@@ -84,13 +84,7 @@ def slap_command(load: Load, program: str, socket: str) -> list[str]:
 
     The programs give every thread a whole number of queries: they divide and drop the rest.
 
-    Parameters
-    ----------
-    load : Load
-    program : str
-        ``mariadb-slap`` or ``mysqlslap``; they name the option for no encryption differently.
-    socket : str
-        Of the server, where the program runs.
+    The two of them name the option for no encryption differently.
     """
     assert load.each is not None
     return [
@@ -117,18 +111,7 @@ def slap_seconds(output: str) -> float:
 
 
 def sysbench_command(load: Load, socket: str, step: str, *, seed: int = 1) -> list[str]:
-    """The command line of a step.
-
-    Parameters
-    ----------
-    load : Load
-    socket : str
-        Of the server, where the program runs.
-    step : str
-        ``prepare`` or ``run``.
-    seed : int
-        Of sysbench's random numbers.
-    """
+    """The command line of a step, ``prepare`` or ``run``."""
     assert load.script is not None
     each = load.each
     return [
