@@ -87,8 +87,7 @@ def pages() -> dict[Path, str]:
 
 def draw() -> None:
     """The figure of every dataset."""
-    from simrep.show.plot.dataset import plot_cells
-    from simrep.show.plot.derived import plot_derived
+    from simrep.show.plot.dataset import plot_cells, plot_derived
 
     for name in datasets():
         content = _stored(name)

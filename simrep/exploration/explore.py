@@ -70,14 +70,7 @@ def explore(
 
 
 class Exploration:
-    """A scenario with sliders over some of its values.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    sliders : tuple of Slider
-    seed : int or None
-    """
+    """A scenario with sliders over some of its values."""
 
     def __init__(self, scenario: Scenario, sliders: tuple[Slider, ...], seed: int | None) -> None:
         self._scenario, self._seed = scenario, seed
@@ -121,7 +114,8 @@ class Exploration:
                 raise ScenarioError("sliders", f"there is no {name!r}", nearest(name, positions))
             labels = self.levels[name]
             if value not in labels:
-                raise ScenarioError(name, f"has no level {value!r}", f"valid: {_listed(labels)}")
+                valid = ", ".join(map(_text, labels))
+                raise ScenarioError(name, f"has no level {value!r}", f"valid: {valid}")
             positions[name] = labels.index(value)
         self._at = tuple(positions.values())
         if self._widget is not None:
@@ -146,9 +140,8 @@ class Exploration:
         from simrep.exploration.figure import plot_overview
 
         slider = next(iter(self._sliders.values()))
-        positions = _spread(len(slider.levels), self._at[0])
         levels = []
-        for position in positions:
+        for position in _spread(len(slider.levels), self._at[0]):
             with suppress(SimrepError):  # what cannot be run is not drawn
                 found = self._result((position, *self._at[1:]))
                 levels.append((_text(slider.levels[position].label), found))
@@ -194,35 +187,33 @@ class _Panel:
         import ipywidgets
 
         self._exploration = exploration
-        self._controls = {
-            slider.name: ipywidgets.SelectionSlider(
-                options=[
-                    (_text(one.label), position) for position, one in enumerate(slider.levels)
-                ],
+        looks = {"style": {"description_width": "16em"}, "layout": {"width": "38em"}}
+        self._controls = [
+            ipywidgets.SelectionSlider(
+                options=[(_text(level.label), at) for at, level in enumerate(slider.levels)],
                 value=slider.first,
                 description=path_label(slider.name, exploration._sliders),
                 continuous_update=False,
-                style={"description_width": "16em"},
-                layout={"width": "38em"},
+                **looks,
             )
             for slider in exploration._sliders.values()
-        }
+        ]
         self._words = ipywidgets.HTML()
         self._image = ipywidgets.Image(format="png", layout={"max_width": "100%"})
-        self.box = ipywidgets.VBox([*self._controls.values(), self._words, self._image])
+        self.box = ipywidgets.VBox([*self._controls, self._words, self._image])
         moved = _AtRest(self._follow)
-        for control in self._controls.values():
+        for control in self._controls:
             control.observe(lambda _: moved(), names="value")
 
     def show(self, at: tuple[int, ...]) -> None:
         """Put the sliders there, and show what that gives."""
-        for control, position in zip(self._controls.values(), at, strict=True):
+        for control, position in zip(self._controls, at, strict=True):
             control.value = position
         self._draw()
 
     def _follow(self) -> None:
         """Go where the sliders are."""
-        at = tuple(control.value for control in self._controls.values())
+        at = tuple(control.value for control in self._controls)
         if at != self._exploration._at:
             self._exploration._at = at
             self._draw()
@@ -281,7 +272,3 @@ def _spread(count: int, kept: int) -> list[int]:
 
 def _text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
-
-
-def _listed(labels: list[Any]) -> str:
-    return ", ".join(map(_text, labels))

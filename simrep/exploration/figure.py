@@ -10,9 +10,9 @@ from matplotlib.figure import SubFigure
 
 from simrep.measure.units import duration, number
 from simrep.runs.result import Result
-from simrep.show.plot.axes import latency_axis
+from simrep.show.plot.axes import latency_axis, nothing_committed
 from simrep.show.plot.breakdown import draw_breakdowns
-from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, save, styled
+from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, row_axis, save, styled
 
 __all__ = ["plot_overview", "plot_settings"]
 
@@ -22,20 +22,14 @@ _COLOURS = (PALETTE[0], GREY)
 
 
 def plot_settings(results: Mapping[str, Result], path: str | Path | None = None) -> Sheet:
-    """Draw latencies, throughput and stages of a setting, and of the first one beside it.
+    """Draw latencies, throughput and stages of a setting by its name, and of the first beside it.
 
-    Parameters
-    ----------
-    results : mapping of str to Result
-        By what it is called; the present one first.
-    path : str or Path, optional
-        Where to save it, as PNG, PDF or SVG by the ending of the name.
+    The figure is saved where a path is given, as PNG, PDF or SVG by the ending of the name.
     """
     with styled():
         figure = Sheet(_WIDTH, _HEIGHT)
         _draw_settings(figure, results)
-        save(figure, path)
-    return figure
+        return save(figure, path)
 
 
 def plot_overview(
@@ -44,26 +38,14 @@ def plot_overview(
     levels: Sequence[tuple[str, Result]],
     path: str | Path | None = None,
 ) -> Sheet:
-    """Draw a setting, and below it the latencies at several levels of one value.
-
-    Parameters
-    ----------
-    results : mapping of str to Result
-        As in :func:`plot_settings`.
-    over : str
-        What the levels are of.
-    levels : sequence of (str, Result)
-    path : str or Path, optional
-    """
+    """Draw a setting as :func:`plot_settings` does; below it latencies at levels of one value."""
+    heights = (_HEIGHT, _PANELS_HEIGHT)
     with styled():
-        figure = Sheet(_WIDTH, _HEIGHT + _PANELS_HEIGHT)
-        above, below = figure.subfigures(
-            2, 1, squeeze=False, height_ratios=(_HEIGHT, _PANELS_HEIGHT)
-        )[:, 0]
+        figure = Sheet(_WIDTH, sum(heights))
+        above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=heights)[:, 0]
         _draw_settings(above, results)
         _draw_levels(below, over, levels)
-        save(figure, path)
-    return figure
+        return save(figure, path)
 
 
 def _draw_settings(figure: Sheet | SubFigure, results: Mapping[str, Result]) -> None:
@@ -94,7 +76,7 @@ def _distributions(
     axes.set_ylim(0, 104)
     drawn = {label: one for label, one in results.items() if one.histogram.count}
     if not drawn:
-        _nothing(axes)
+        nothing_committed(axes)
         return
     for label, one in reversed(drawn.items()):
         seconds, fraction = one.histogram.cdf()
@@ -114,7 +96,7 @@ def _throughputs(axes: Axes, results: Mapping[str, Result], colours: Mapping[str
     for row, rate in enumerate(rates):
         axes.text(rate + 0.01 * highest, row, number(rate), va="center", color=INK)
     axes.set_xlim(0, 1.15 * highest)
-    _rows(axes, results)
+    row_axis(axes, results)
 
 
 def _stages(figure: Sheet | SubFigure, axes: Axes, results: Mapping[str, Result]) -> None:
@@ -122,20 +104,13 @@ def _stages(figure: Sheet | SubFigure, axes: Axes, results: Mapping[str, Result]
     drawn = {label: one.breakdown() for label, one in results.items()}
     drawn = {label: one for label, one in drawn.items() if one.stages}
     if not drawn:
-        _nothing(axes)
+        nothing_committed(axes)
         return
     draw_breakdowns(axes, drawn, least_width=_LEAST_WIDTH)
     axes.set_xlim(right=1.18e3 * max(one.latency_s for one in drawn.values()))
     axes.set_xlabel("mean latency (ms)")
-    _rows(axes, drawn)
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=8, fontsize=9)
-
-
-def _rows(axes: Axes, labels: Mapping[str, object]) -> None:
-    axes.set_yticks(range(len(labels)), labels=list(labels))
-    axes.set_ylim(len(labels) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
 
 
 def _draw_levels(figure: SubFigure, over: str, levels: Sequence[tuple[str, Result]]) -> None:
@@ -148,8 +123,3 @@ def _draw_levels(figure: SubFigure, over: str, levels: Sequence[tuple[str, Resul
                   bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
     panels[0].set_ylabel("not slower (%)")
     figure.supxlabel("latency of a committed transaction", fontsize=11)
-
-
-def _nothing(axes: Axes) -> None:
-    axes.text(0.5, 0.5, "nothing committed", transform=axes.transAxes, ha="center", color=GREY)
-    axes.set_xticks([])

@@ -33,21 +33,11 @@ _MOST_OPTIONS = 3
 
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """Something that can be moved.
-
-    Attributes
-    ----------
-    name : str
-        Path of a value of the scenario, or a name for levels that change several.
-    levels : tuple of Level
-        What it can be set to.
-    first : int
-        Position of the level that the scenario itself has.
-    """
+    """Something that can be moved: a value of the scenario, or several under any name."""
 
     name: str
     levels: tuple[Level, ...]
-    first: int
+    first: int  # position of the level that the scenario itself has
 
 
 def sliders_of(scenario: Scenario, given: Given | None) -> tuple[Slider, ...]:

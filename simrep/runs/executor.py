@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context, parent_process
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -155,6 +154,10 @@ def process_pool(jobs: int) -> Iterator[Executor]:
     jobs : int
         At least 1.
     """
+    # Only a run that asks for processes waits until these are loaded.
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import active_children, get_context
+
     # Spawn: a fresh interpreter is the same on every system, and threads do not survive a fork.
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_prepare)
     try:
@@ -175,6 +178,8 @@ def _prepare() -> None:
 
 def _end_with_parent() -> None:
     """A process that waits for work would not notice that nobody is left to send any."""
+    from multiprocessing import parent_process
+
     parent = parent_process()
     if parent is not None:
         parent.join()

@@ -45,6 +45,13 @@ class Report(ABC):
         ----------
         path : str or Path, optional
             Where to save it, as PNG, PDF or SVG by the ending of the name.
+
+        Raises
+        ------
+        ValueError
+            If there is nothing to draw.
+        SimrepError
+            If results of its type have no figure.
         """
         figure: Figure = self._view("plot", path)
         return figure

@@ -29,18 +29,18 @@ class View:
     ----------
     name : str
         What it gives, for messages.
-    modules : mapping of str to str
-        By the name of a type of result: the module in ``simrep.show`` that registers its view.
+    modules : mapping of str to tuple of str
+        By module in ``simrep.show``: the names of the types of results whose view it registers.
     """
 
-    def __init__(self, name: str, modules: Mapping[str, str]) -> None:
+    def __init__(self, name: str, modules: Mapping[str, tuple[str, ...]]) -> None:
         def unknown(result: object, *_: Any, **__: Any) -> Any:
             raise SimrepError(f"a result of type {type(result).__name__} has no {name}")
 
         self._unknown = unknown
         self._views = singledispatch(unknown)
         self._modules: dict[type | str, str] = {
-            kind: f"simrep.show.{module}" for kind, module in modules.items()
+            kind: f"simrep.show.{module}" for module, kinds in modules.items() for kind in kinds
         }
 
     def register(self, kind: type) -> Callable[[Show], Show]:
@@ -73,64 +73,41 @@ class Figures(View):
     """Figures: drawn in the style of simrep, and saved when a path is given."""
 
     def __call__(self, result: object, path: str | Path | None = None, **options: Any) -> Any:
-        """Draw a result.
-
-        Parameters
-        ----------
-        result : object
-        path : str or Path, optional
-            Where to save it, as PNG, PDF or SVG by the ending of the name.
-        **options
-            Those of its figure.
-        """
+        """Draw a result with the options of its figure; see :meth:`Report.plot` for the path."""
         from simrep.show.plot.style import save, styled
 
         with styled():
-            figure = super().__call__(result, **options)
-            save(figure, path)
-        return figure
+            return save(super().__call__(result, **options), path)
 
 
 tables = View(
     "tables",
     {
-        "Analytic": "text.analytic",
-        "Comparison": "text.comparison",
-        "DatasetResult": "text.dataset",
-        "Explanation": "text.why",
-        "FitResult": "text.fit",
-        "Product": "text.plan",
-        "Rate": "text.plan",
-        "Result": "text.run",
-        "Sensitivity": "text.sensitivity",
-        "ServerDescription": "text.server",
-        "StallExplanation": "text.why",
-        "Sweep": "text.sweep",
-        "TailExplanation": "text.why",
-        "Threshold": "text.plan",
-        "Validation": "text.validation",
+        "text.analytic": ("Analytic",),
+        "text.calibration": ("FitResult", "ServerDescription"),
+        "text.dataset": ("DatasetResult", "Validation"),
+        "text.effect": ("Comparison", "Sensitivity"),
+        "text.plan": ("Product", "Rate", "Threshold"),
+        "text.run": ("Result",),
+        "text.sweep": ("Sweep",),
+        "text.why": ("Explanation", "StallExplanation", "TailExplanation"),
     },
 )
 plot = Figures(
     "figure",
     {
-        "Comparison": "plot.comparison",
-        "DatasetResult": "plot.dataset",
-        "Explanation": "plot.why.spacetime",
-        "Product": "plot.plan",
-        "Rate": "plot.plan",
-        "Result": "plot.run",
-        "Sensitivity": "plot.sensitivity",
-        "StallExplanation": "plot.why.stall",
-        "Sweep": "plot.sweep",
-        "TailExplanation": "plot.why.tail",
-        "Threshold": "plot.plan",
-        "Validation": "plot.validation",
+        "plot.dataset": ("DatasetResult", "Validation"),
+        "plot.effect": ("Comparison", "Sensitivity"),
+        "plot.plan": ("Product", "Rate", "Threshold"),
+        "plot.run": ("Result",),
+        "plot.sweep": ("Sweep",),
+        "plot.why.bars": ("StallExplanation", "TailExplanation"),
+        "plot.why.spacetime": ("Explanation",),
     },
 )
-animate = View("film", {"Explanation": "plot.why.animation"})
-trace = View("trace", {"Explanation": "text.chrome_trace"})
-html = View("page", {"Sweep": "text.sweep"})
+animate = View("film", {"plot.why.animation": ("Explanation",)})
+trace = View("trace", {"text.chrome_trace": ("Explanation",)})
+html = View("page", {"text.sweep": ("Sweep",)})
 
 VIEWS = {"tables": tables, "plot": plot, "animate": animate, "trace": trace, "html": html}
 """By the name of the method of a result."""

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from PIL import Image
 
 from simrep.errors import ScenarioError
-from simrep.show.plot.stages import STAGE_COLOURS
+from simrep.show.plot.breakdown import STAGE_COLOURS
 from simrep.show.plot.style import Sheet, styled
-from simrep.show.plot.why.animation import film_times
-from simrep.show.plot.why.scene import Scene
+from simrep.show.plot.why.animation import Scene, film_times
 from simrep.why.commit import Explanation
 from tests.explained import BEGAN_S, explained, explanations
 

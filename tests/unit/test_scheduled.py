@@ -17,7 +17,7 @@ from simrep.measure.series import Series
 from simrep.runs.run import run
 from simrep.runs.schedule import ScheduledRecord
 from simrep.scenario import load, with_values
-from simrep.show.plot.marks import draw_marks
+from simrep.show.plot.axes import draw_marks
 from simrep.show.plot.style import Sheet, styled
 from simrep.workload.transaction import Journal
 from tests.small_streaming import SCENARIO

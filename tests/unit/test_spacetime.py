@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from simrep.show.plot.stages import STAGE_COLOURS
+from simrep.show.plot.breakdown import STAGE_COLOURS
 from simrep.why.commit import Explanation, Transmission
 from simrep.workload.laps import LAPS
 from tests.explained import BEGAN_S, explained, explanations, scaled, staged

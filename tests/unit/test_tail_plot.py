@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simrep.show.plot.stages import STAGE_COLOURS
+from simrep.show.plot.breakdown import STAGE_COLOURS
 from simrep.why.tail import Blocker, TailExplanation, TailStage
 
 ORDER = Blocker("update on n1", "stage order", 0.069)

@@ -115,7 +115,7 @@ def _times(axes: Axes, found: FragmentSizes, limit_s: float) -> None:
         return
     axes.set_yscale("log")
     axes.set_ylim(low, high)
-    decade_ticks(axes, low, high)
+    decade_ticks(axes.yaxis, low, high)
 
 
 def _size_axis(axes: Axes, found: FragmentSizes) -> None:

@@ -1,16 +1,19 @@
-"""Axes of figures: latencies, times since an instant, values of a scenario by their names."""
+"""Axes of figures: latencies, times since an instant and marks on them, names of values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from simrep.measure.units import describe
+from simrep.runs.schedule import ScheduledRecord
+from simrep.show.plot.style import GREY, INK
 
-__all__ = ["Since", "latency_axis", "path_label"]
+__all__ = ["Since", "draw_marks", "latency_axis", "marks_of", "nothing_committed", "path_label"]
 
 _LEAST_S = 1e-6
 _FAR_APART = 20.0
@@ -19,17 +22,15 @@ _UNITS = ((10.0, 1.0, "s"), (5e-4, 1e3, "ms"), (0.0, 1e6, "us"))
 _PRODUCTS_OWN = ("cluster.options.", "cluster.costs.")
 _SAID = {"rtt_ms": "round trip (ms)", "rate_tps": "arrivals per second"}
 
+_SIZE = 9.0  # points of the names of marks
+_GLYPH = 0.56  # mean width of a character, in units of the size of the font
+_LINE = 1.35  # distance of rows of labels, likewise
+_NEAR = 8.0  # points between marks that share a label
+_PAD = 4.0  # points between a mark and its label
+
 
 def latency_axis(axes: Axes, low_s: float, high_s: float, *, ticks: int = 6) -> None:
-    """Make the x axis one of latencies between two, in seconds.
-
-    Parameters
-    ----------
-    axes : Axes
-    low_s, high_s : float
-    ticks : int
-        At most so many where it is not logarithmic.
-    """
+    """Make the x axis one of latencies; where it is not logarithmic, with at most so many ticks."""
     low = max(low_s, _LEAST_S)
     if high_s > _FAR_APART * low:
         axes.set_xscale("log")
@@ -54,19 +55,15 @@ def _tick_text(seconds: float, _: object = None) -> str:
     return f"{seconds * 1e3:.4g} ms" if seconds >= 0.999e-3 else f"{seconds * 1e6:.4g} us"
 
 
+def nothing_committed(axes: Axes) -> None:
+    """Say so where there is nothing to draw."""
+    axes.text(0.5, 0.5, "nothing committed", transform=axes.transAxes, ha="center", color=GREY)
+    axes.set_xticks([])
+
+
 @dataclass(frozen=True, slots=True)
 class Since:
-    """How times become places on an axis.
-
-    Attributes
-    ----------
-    origin_s : float
-        The instant, in simulated seconds.
-    per_second : float
-        Units in a second.
-    unit : str
-        ``s``, ``ms`` or ``us``.
-    """
+    """How times become places on an axis: units after an instant."""
 
     origin_s: float
     per_second: float
@@ -110,3 +107,59 @@ def _short(path: str) -> str:
             return path.removeprefix(table).strip("\"'")
     last = path.rpartition(".")[2]
     return _SAID.get(last, describe(last))
+
+
+def marks_of(record: ScheduledRecord, origin_s: float = 0.0) -> dict[str, float]:
+    """Times by what happened, in seconds after the origin; without what did not happen."""
+    times = {name: getattr(record, f"{name}_s") for name in ("begin", "replicate", "commit", "end")}
+    return {name: at - origin_s for name, at in times.items() if isfinite(at)}
+
+
+def draw_marks(
+    axes: Axes, marks: Iterable[tuple[str, float]], *, width_in: float, height_in: float, top: float
+) -> None:
+    """A vertical line at each mark and its name beside it.
+
+    Marks that are hardly apart share a label ("commit, end"). A label that would reach into
+    another one moves a row down. The horizontal limits of the axes are final, their size in inches
+    is about the one given, and the labels begin at a fraction ``top`` of the height.
+    """
+    low, high = axes.get_xlim()
+    per_point = (high - low) / (72.0 * width_in)
+    row_height = _LINE * _SIZE / (72.0 * height_in)
+    ends: list[list[tuple[float, float]]] = []  # what is taken, row by row
+    for at, label in _together(marks, _NEAR * per_point).items():
+        axes.axvline(at, ymax=top, color=INK, linewidth=1.1, linestyle=(0, (2, 2)), zorder=4)
+        reach = (_GLYPH * _SIZE * len(label) + _PAD) * per_point
+        left = at + reach > high
+        span = (at - reach, at) if left else (at, at + reach)
+        row = _free_row(ends, span)
+        axes.annotate(
+            label, (at, top - row * row_height), xycoords=("data", "axes fraction"),
+            xytext=(-_PAD if left else _PAD, 0), textcoords="offset points",
+            ha="right" if left else "left", va="top", fontsize=_SIZE, color=INK, zorder=5,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6},
+        )  # fmt: skip
+
+
+def _together(marks: Iterable[tuple[str, float]], nearer_than: float) -> Mapping[float, str]:
+    """Labels by place, from left to right; those of one place are joined."""
+    found: dict[float, str] = {}
+    last = -float("inf")
+    for label, at in sorted(marks, key=lambda mark: mark[1]):
+        if at - last < nearer_than:
+            found[last] += f", {label}"
+        else:
+            found[at] = label
+            last = at
+    return found
+
+
+def _free_row(rows: list[list[tuple[float, float]]], span: tuple[float, float]) -> int:
+    """The first row in which nothing lies in the way, and there the span is taken."""
+    for number, taken in enumerate(rows):
+        if all(span[1] <= low or high <= span[0] for low, high in taken):
+            taken.append(span)
+            return number
+    rows.append([span])
+    return len(rows) - 1

@@ -14,7 +14,7 @@ from matplotlib.ticker import (
 )
 
 from simrep.measure.units import number
-from simrep.show.plot.style import GREY, PALETTE, VERDICTS, Sheet
+from simrep.show.plot.style import GREY, LIMIT, SHADE, VERDICTS, Sheet, row_axis
 from simrep.show.views import plot
 from simrep.whatif.plan.product import Product
 from simrep.whatif.plan.rate import Rate
@@ -24,31 +24,27 @@ __all__ = ["plot_products", "plot_rate", "plot_threshold"]
 
 _LABELS = {"met": "met", "open": "open", "failed": "not met"}
 _ROW = 0.5  # inches
+_ANSWER = SHADE | {"alpha": 0.25, "zorder": 0}
 
 
 @plot.register(Threshold)
 def plot_threshold(answer: Threshold) -> Sheet:
-    """Draw every condition in a panel, with intervals, its limit and the range of the answer.
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with an axes for every condition.
-    """
+    """Draw every condition in a panel, with intervals, its limit and the range of the answer."""
     conditions = answer.objective.conditions
     figure = Sheet(8.0, 1.0 + 3.2 * len(conditions))
     panels = figure.subplots(len(conditions), 1, sharex=True, squeeze=False)[:, 0]
     for position, axes in enumerate(panels):
         _threshold_panel(axes, answer, position)
-    panels[-1].set_xlabel(f"{answer.varied.name} ({answer.unit})")
-    panels[-1].set_xscale("log")
-    panels[-1].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panels[-1].xaxis.set_major_formatter(FuncFormatter(_plain))
-    panels[-1].xaxis.set_minor_formatter(NullFormatter())
+    lowest = panels[-1]
+    lowest.set_xlabel(f"{answer.varied.name} ({answer.unit})")
+    lowest.set_xscale("log")
+    lowest.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    lowest.xaxis.set_minor_formatter(NullFormatter())
     handles, labels = panels[0].get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=5)
-    figure.suptitle(answer.question, x=0.012, ha="left")
+    figure.headline(answer.question)
     return figure
 
 
@@ -63,17 +59,11 @@ def _threshold_panel(axes: Axes, answer: Threshold, position: int) -> None:
                   zorder=3)  # fmt: skip
         axes.plot([one.value], [one.means[position]], "o", color=colour, zorder=4,
                   label=_LABELS[one.verdict])  # fmt: skip
-    axes.axhline(condition.limit, color=PALETTE[1], linewidth=1.2, linestyle=(0, (2, 2)),
-                 label="limit", zorder=1)  # fmt: skip
+    axes.axhline(condition.limit, **LIMIT, label="limit", zorder=1)
     if answer.low is not None and answer.high is not None:
-        axes.axvspan(answer.low, answer.high, color=PALETTE[4], alpha=0.25, linewidth=0,
-                     label="answer lies here", zorder=0)  # fmt: skip
+        axes.axvspan(answer.low, answer.high, **_ANSWER, label="answer lies here")
     axes.set_title(str(condition))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: condition.text(value)))
-
-
-def _plain(value: float, _: object = None) -> str:
-    return number(value)
 
 
 @plot.register(Rate)
@@ -82,17 +72,13 @@ def plot_rate(answer: Rate) -> Sheet:
     figure = Sheet(8.0, 4.4)
     axes = figure.subplots()
     probes = [probe for one in answer.searches for probe in one.probes]
-    for sustained, colour, label in (
-        (True, PALETTE[2], "kept up"),
-        (False, PALETTE[1], "not kept up"),
-    ):
-        own = [probe for probe in probes if probe.sustained == sustained]
+    for verdict, label in (("met", "kept up"), ("failed", "not kept up")):
+        own = [probe for probe in probes if probe.sustained == (verdict == "met")]
         axes.plot([probe.rate_tps for probe in own], [probe.drift for probe in own], "o",
-                  color=colour, label=label, zorder=3)  # fmt: skip
+                  color=VERDICTS[verdict], label=label, zorder=3)  # fmt: skip
     axes.axhline(0.0, color=GREY, linewidth=1.2, zorder=1)
     if answer.low is not None and answer.high is not None:
-        axes.axvspan(answer.low, answer.high, color=PALETTE[4], alpha=0.25, linewidth=0,
-                     label="answer", zorder=0)  # fmt: skip
+        axes.axvspan(answer.low, answer.high, **_ANSWER, label="answer")
     axes.set_xscale("log")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlabel("arrivals (transactions/s)")
@@ -104,22 +90,15 @@ def plot_rate(answer: Rate) -> Sheet:
 
 @plot.register(Product)
 def plot_products(answer: Product) -> Sheet:
-    """Draw a panel for every condition and a row for every candidate, the best on top.
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with an axes for every condition.
-    """
+    """Draw a panel for every condition and a row for every candidate, the best on top."""
     conditions = answer.objective.conditions
     figure = Sheet(5.0 + 3.6 * len(conditions), 1.8 + _ROW * len(answer.ranked))
     panels = figure.subplots(1, len(conditions), sharey=True, squeeze=False)[0]
     for position, axes in enumerate(panels):
         _product_panel(axes, answer, position)
     names = [f"{one.candidate.product}\n{one.candidate.servers}" for one in answer.ranked]
-    panels[0].set_yticks(range(len(names)), labels=names, fontsize=8)
-    panels[0].set_ylim(len(names) - 0.5, -0.5)
-    figure.suptitle(answer.question, x=0.012, ha="left")
+    row_axis(panels[0], names, fontsize=8)
+    figure.headline(answer.question)
     return figure
 
 
@@ -132,7 +111,7 @@ def _product_panel(axes: Axes, answer: Product, position: int) -> None:
         colour = VERDICTS[one.tried.verdict]
         axes.barh(row, mean, height=0.6, color=colour, alpha=0.55, zorder=2)
         axes.plot([interval.low, interval.high], [row, row], color=colour, linewidth=2.0, zorder=3)
-    axes.axvline(condition.limit, color=PALETTE[1], linewidth=1.2, linestyle=(0, (2, 2)), zorder=4)
+    axes.axvline(condition.limit, **LIMIT, zorder=4)
     axes.set_xlim(0)
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: condition.text(value)))

@@ -8,9 +8,8 @@ from matplotlib.ticker import FuncFormatter
 
 from simrep.measure.units import duration, number
 from simrep.runs.result import Result
-from simrep.show.plot.axes import latency_axis
-from simrep.show.plot.marks import draw_marks, marks_of
-from simrep.show.plot.style import GREY, PALETTE, Sheet
+from simrep.show.plot.axes import draw_marks, latency_axis, marks_of, nothing_committed
+from simrep.show.plot.style import GREY, PALETTE, SHADE, Sheet
 from simrep.show.views import plot
 
 __all__ = ["plot_result"]
@@ -21,19 +20,12 @@ _PANEL = (4.3, 3.5)  # inches, about: what the texts around the axes leave of a 
 
 @plot.register(Result)
 def plot_result(result: Result) -> Sheet:
-    """Draw the distribution of the latency and the throughput over time.
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with two axes.
-    """
+    """Draw the distribution of the latency and the throughput over time."""
     figure = Sheet(11.0, 4.6)
     left, right = figure.subplots(1, 2)
     _latency(left, result)
     _throughput(right, result)
-    if name := result.scenario.get("name"):
-        figure.suptitle(str(name), x=0.012, ha="left")
+    figure.headline(str(result.scenario.get("name") or ""))
     return figure
 
 
@@ -44,15 +36,15 @@ def _latency(axes: Axes, result: Result) -> None:
     axes.set_ylim(0, 104)
     seconds, fraction = result.histogram.cdf()
     if len(seconds) == 0:
-        _nothing(axes)
+        nothing_committed(axes)
         return
     axes.plot(seconds, 100 * fraction, color=PALETTE[0], zorder=3)
     axes.fill_between(seconds, 100 * fraction, color=PALETTE[0], alpha=0.10, linewidth=0)
     latency_axis(axes, result.histogram.percentile(0.1), result.histogram.max_s)
-    for name, percent in (("p50", 50), ("p95", 95), ("p99", 99)):
-        value = result.latency_s[name]
+    values = {percent: result.latency_s[f"p{percent}"] for percent in (50, 95, 99)}
+    for percent, value in values.items():
         axes.plot([value], [percent], "o", color=PALETTE[1], markeredgecolor="white", zorder=4)
-    rows = [f"{name} {duration(result.latency_s[name]):>8}" for name in ("p50", "p95", "p99")]
+    rows = [f"p{percent} {duration(value):>8}" for percent, value in values.items()]
     # Percentiles may coincide, so their values stand in one block in the free corner below the
     # curve instead of at the points.
     axes.text(0.97, 0.06, "\n".join(rows), transform=axes.transAxes, ha="right", va="bottom",
@@ -66,7 +58,7 @@ def _throughput(axes: Axes, result: Result) -> None:
     axes.set_ylabel("transactions per second")
     edges, commits, aborts = result.series.rates()
     if len(commits) == 0:
-        _nothing(axes)
+        nothing_committed(axes)
         return
     mean = result.throughput_tps
     top = max(float(commits.max()), mean)
@@ -85,8 +77,8 @@ def _throughput(axes: Axes, result: Result) -> None:
                  label=f"overall {number(mean)}/s", zorder=2)  # fmt: skip
     if result.stall_max_s >= _SHOWN_STALL * result.series.interval_s:
         end = result.stall_began_s + result.stall_max_s
-        axes.axvspan(result.stall_began_s, end, color=PALETTE[4], alpha=0.22, linewidth=0,
-                     label=f"no commit for {duration(result.stall_max_s)}")  # fmt: skip
+        label = f"no commit for {duration(result.stall_max_s)}"
+        axes.axvspan(result.stall_began_s, end, **SHADE, label=label)
     axes.set_xlim(edges[0], edges[-1])
     # Room above the curve, so that neither the legend nor names of marks cover it.
     room = 1.6 if result.scheduled else 1.3
@@ -105,8 +97,3 @@ def _mark(axes: Axes, result: Result) -> None:
         for what, at in marks_of(record).items()
     ]
     draw_marks(axes, marks, width_in=_PANEL[0], height_in=_PANEL[1], top=0.84)
-
-
-def _nothing(axes: Axes) -> None:
-    axes.text(0.5, 0.5, "nothing committed", transform=axes.transAxes, ha="center", color=GREY)
-    axes.set_xticks([])

@@ -7,7 +7,7 @@ close. Settings apply only inside :func:`styled`.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from simrep.measure.units import number
 
-__all__ = [
-    "GREY",
-    "INK",
-    "MARKERS",
-    "PALETTE",
-    "VERDICTS",
-    "Sheet",
-    "colour",
-    "decade_ticks",
-    "save",
-    "styled",
-    "value_ticks",
-]
+__all__ = ["GREY", "INK", "LIMIT", "MARKERS", "PALETTE", "SHADE", "VERDICTS", "Sheet", "colour",
+           "decade_ticks", "dots", "row_axis", "save", "styled", "value_ticks"]  # fmt: skip
 
 # Okabe and Ito's set for all kinds of colour vision (https://jfly.uni-koeln.de/color/), without
 # its yellow, which is too pale for lines on white.
@@ -43,6 +32,9 @@ GREY = "#6B7280"
 INK = "#1F2937"
 VERDICTS = {"met": PALETTE[2], "open": GREY, "failed": PALETTE[1]}
 """Colours of what meets an objective, may meet it, and does not."""
+LIMIT: dict[str, Any] = {"color": PALETTE[1], "linewidth": 1.2, "linestyle": (0, (2, 2))}
+SHADE: dict[str, Any] = {"color": PALETTE[4], "alpha": 0.22, "linewidth": 0}
+"""The line of a limit, and what is shaded between two places of an axis."""
 
 _SETTINGS: dict[str, Any] = {
     "axes.axisbelow": True,
@@ -112,6 +104,11 @@ class Sheet(Figure):
         layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1, wspace=0.05)
         super().__init__(figsize=(width, height), layout=layout)
 
+    def headline(self, words: str) -> None:
+        """Write a title at the left edge, if there are words."""
+        if words:
+            self.suptitle(words, x=0.012, ha="left")
+
     def savefig(self, fname: Any, **kwargs: Any) -> None:
         """Save as matplotlib does, in the style of simrep."""
         with styled():
@@ -123,10 +120,11 @@ class Sheet(Figure):
         return buffer.getvalue()
 
 
-def save(figure: Figure, path: str | Path | None) -> None:
+def save(figure: Sheet, path: str | Path | None) -> Sheet:
     """Write the figure if there is a path; the ending of its name chooses the format."""
     if path is not None:
         figure.savefig(Path(path))
+    return figure
 
 
 def colour(index: int) -> str:
@@ -134,8 +132,17 @@ def colour(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
-def _plain_text(value: float, _: object = None) -> str:
-    return f"{value:g}" if abs(value) < 1000 else number(value)
+def dots(shade: str, *, hollow: bool, marker: str = "o") -> dict[str, Any]:
+    """Points without a line, hollow or full."""
+    inside = "white" if hollow else shade
+    return {"linestyle": "none", "marker": marker, "color": shade, "markerfacecolor": inside}
+
+
+def row_axis(axes: Axes, labels: Collection[str], *, room: float = 0.5, **text: Any) -> None:
+    """Make the y axis one of rows from top to bottom, with so much room around the outer ones."""
+    axes.set_yticks(range(len(labels)), labels=list(labels), **text)
+    axes.set_ylim(len(labels) - room, room - 1.0)
+    axes.grid(visible=False, axis="y")
 
 
 def value_ticks(axis: Axis, values: list[float]) -> None:
@@ -145,9 +152,12 @@ def value_ticks(axis: Axis, values: list[float]) -> None:
     axis.set_major_formatter(FuncFormatter(_plain_text))
 
 
-def decade_ticks(axes: Axes, low: float, high: float) -> None:
-    """Plain numbers on a logarithmic y axis: 0.1, 1, 10, or 1, 2, 5 when it spans little."""
-    steps = (1, 2, 5) if high / low < 3000 else (1,)
-    decades = range(-9, 13)
-    ticks = [step * 10.0**power for power in decades for step in steps]
-    value_ticks(axes.yaxis, [tick for tick in ticks if low <= tick <= high])
+def _plain_text(value: float, _: object = None) -> str:
+    return f"{value:g}" if abs(value) < 1000 else number(value)
+
+
+def decade_ticks(axis: Axis, low: float, high: float, *, sparse_from: float = 3000.0) -> None:
+    """Plain numbers on a logarithmic axis: 0.1, 1, 10, or 1, 2, 5 when it spans little."""
+    steps = (1, 2, 5) if high / low < sparse_from else (1,)
+    ticks = [step * 10.0**power for power in range(-9, 13) for step in steps]
+    value_ticks(axis, [tick for tick in ticks if low <= tick <= high])

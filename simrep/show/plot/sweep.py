@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
+from math import ceil, isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -27,26 +27,8 @@ _DARK = 0.55  # from here on, the colours of a heat map ask for white text
 
 
 @plot.register(Sweep)
-def plot_sweep(
-    sweep: Sweep,
-    *,
-    of: str | None = None,
-    kind: Kind | None = None,
-) -> Sheet:
-    """Draw one figure of all points.
-
-    Parameters
-    ----------
-    sweep : Sweep
-    of : str, optional
-        Which figure of the results; default: the one that the sweep is about.
-    kind : {"lines", "heat"}, optional
-
-    Raises
-    ------
-    ScenarioError
-        If there is nothing to draw, or too many factors for one figure.
-    """
+def plot_sweep(sweep: Sweep, *, of: str | None = None, kind: Kind | None = None) -> Sheet:
+    """Draw one figure of all points, of what the sweep is about if nothing else is asked for."""
     figure = sweep.about if of is None else of
     if figure not in sweep.figures:
         raise ScenarioError("of", f"the points have no {figure!r}", nearest(figure, sweep.figures))
@@ -59,8 +41,7 @@ def plot_sweep(
         sheet = _lines(sweep, points, figure)
     else:
         sheet = _scatter(sweep, points, figure)
-    if sweep.name:
-        sheet.suptitle(sweep.name, x=0.012, ha="left")
+    sheet.headline(sweep.name)
     return sheet
 
 
@@ -80,10 +61,6 @@ def _crossed(sweep: Sweep, points: Sequence[SweepPoint]) -> bool:
     return len(sweep.factors) == 1 or min(counts) * 2 <= len(points)
 
 
-def _numeric(points: Sequence[SweepPoint], factors: Sequence[str]) -> list[str]:
-    return [name for name in factors if all(map(_is_number, _levels(points, name)))]
-
-
 def _label(figure: str) -> str:
     """Of an axis with what is drawn of a figure."""
     if figure.startswith("latency_s."):
@@ -93,12 +70,12 @@ def _label(figure: str) -> str:
 
 def _lines(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
     """The first numeric factor across, the next one as lines, another one as panels."""
-    across = next(iter(_numeric(points, sweep.factors)), sweep.factors[0])
+    numeric = (name for name in sweep.factors if _places(points, name)[1])
+    across = next(numeric, sweep.factors[0])
     others = [name for name in sweep.factors if name != across]
     if len(others) > 2:
-        raise ScenarioError(
-            "plot", f"{len(sweep.factors)} factors do not fit on lines", "draw to_frame() yourself"
-        )
+        problem = f"{len(sweep.factors)} factors do not fit on lines"
+        raise ScenarioError("plot", problem, "draw to_frame() yourself")
     by, facet = [*others, None, None][:2]
     facets = [None] if facet is None else _levels(points, facet)
     if len(facets) > _PANELS:
@@ -128,9 +105,8 @@ def _line(
     axes: Axes, points: Sequence[SweepPoint], across: str, figure: str, index: int, label: Any
 ) -> None:
     levels = _levels(points, across)
-    numeric = all(map(_is_number, levels))
     ordered = sorted(points, key=lambda point: levels.index(point.labels[across]))
-    x = [p.labels[across] if numeric else str(p.labels[across]) for p in ordered]
+    x, numeric = _places(ordered, across)
     axes.plot(
         x, [point.mean(figure) for point in ordered], color=colour(index),
         marker=MARKERS[index % len(MARKERS)], label=None if label is None else str(label),
@@ -138,11 +114,16 @@ def _line(
     )  # fmt: skip
     bounds = [point.interval(figure) for point in ordered]
     if any(bounds):
-        axes.fill_between(
-            x, [nan if b is None else b.low for b in bounds],
-            [nan if b is None else b.high for b in bounds],
-            color=colour(index), alpha=0.18, linewidth=0,
-        )  # fmt: skip
+        ends = [(nan, nan) if b is None else (b.low, b.high) for b in bounds]
+        low, high = zip(*ends, strict=True)
+        axes.fill_between(x, low, high, color=colour(index), alpha=0.18, linewidth=0)
+
+
+def _places(points: Sequence[SweepPoint], factor: str) -> tuple[list[Any], bool]:
+    """Of points on the axis of a factor: numbers, or names; and whether they are numbers."""
+    labels = [point.labels[factor] for point in points]
+    numeric = all(map(_is_number, labels))
+    return labels if numeric else list(map(str, labels)), numeric
 
 
 def _across(axes: Axes, points: Sequence[SweepPoint], factor: str) -> None:
@@ -159,9 +140,8 @@ def _across(axes: Axes, points: Sequence[SweepPoint], factor: str) -> None:
 
 def _heat(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
     if len(sweep.factors) != 2:
-        raise ScenarioError(
-            "plot", f"a heat map has two factors, given {len(sweep.factors)}", "draw lines"
-        )
+        problem = f"a heat map has two factors, given {len(sweep.factors)}"
+        raise ScenarioError("plot", problem, "draw lines")
     across, up = sweep.factors
     columns, rows = _levels(points, across), _levels(points, up)
     grid = np.full((len(rows), len(columns)), nan)
@@ -194,16 +174,14 @@ def _scatter(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
         raise ScenarioError("plot", f"{len(sweep.factors)} factors do not fit on one figure")
     count = len(sweep.factors)
     wide = min(count, _PANELS)
-    high = -(-count // wide)
+    high = ceil(count / wide)
     sheet = Sheet(1.2 + 3.6 * wide, 0.6 + 3.6 * high)
     panels = sheet.subplots(high, wide, sharey=True, squeeze=False).flatten()
     means = [point.mean(figure) for point in points]
     for axes, factor in zip(panels, sweep.factors, strict=False):
-        levels = _levels(points, factor)
-        numeric = all(map(_is_number, levels))
-        x = [p.labels[factor] if numeric else str(p.labels[factor]) for p in points]
+        x, numeric = _places(points, factor)
         axes.plot(x, means, "o", color=colour(0), markeredgecolor="white", alpha=0.8)
-        if numeric and levels[0] > 0 and levels[-1] > _FAR_APART * levels[0]:
+        if numeric and min(x) > 0 and max(x) > _FAR_APART * min(x):
             axes.set_xscale("log")
         axes.set_xlabel(path_label(factor, sweep.factors))
     for axes in panels[count:]:

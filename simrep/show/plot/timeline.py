@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simrep.data.reproduce import DatasetResult
 from simrep.data.timeline import Timeline
 from simrep.measure.units import describe, duration, number
-from simrep.show.plot.marks import draw_marks, marks_of
+from simrep.show.plot.axes import draw_marks, marks_of
 from simrep.show.plot.style import INK, PALETTE, Sheet
 
 __all__ = ["plot_timelines"]
@@ -37,10 +37,7 @@ Floats = NDArray[np.float64]
 def plot_timelines(result: DatasetResult) -> Sheet:
     """Draw commits per second over simulated time, from the begin of the scheduled transaction.
 
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with a panel per cell; time and rate have the same scale in all.
+    There is a panel for each cell; time and rate have the same scale in all of them.
     """
     lines = result.timelines
     rows = ceil(len(lines) / _COLUMNS)
@@ -52,26 +49,19 @@ def plot_timelines(result: DatasetResult) -> Sheet:
     measured = [_measured(result, line) for line in lines]
     step = ceil(max(len(_curve(line)[1]) for line in lines) / _STEPS)
     curves = [_curve(line, step) for line in lines]
-    panels[0].set_xlim(
-        min(float(edges[0]) for edges, _ in curves),
-        max(
-            *(float(edges[-1]) for edges, _ in curves),
-            *(1.02 * one.get("execution", 0.0) for one in measured),
-        ),
-    )
+    ends = [float(edges[-1]) for edges, _ in curves]
+    ends += [1.02 * one.get("execution", 0.0) for one in measured]
+    panels[0].set_xlim(min(float(edges[0]) for edges, _ in curves), max(ends))
     levels = [level for one in measured for level in (one.get("before"), one.get("during"))]
     tops = [float(rates.max(initial=0.0)) for _, rates in curves]
     panels[0].set_ylim(0, _ROOM * _highest(tops, [x for x in levels if x is not None]))
     panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     for axes, line, curve, own in zip(panels, lines, curves, measured, strict=False):
-        _panel(axes, result, line, curve, own)
-        draw_marks(
-            axes,
-            marks_of(line.course.record, line.course.record.begin_s).items(),
-            width_in=0.88 * _WIDTH / columns,
-            height_in=0.62 * height / rows,
-            top=_TOP,
-        )
+        axes.set_title(_title(result, line))
+        _panel(axes, line, curve, own)
+        marks = marks_of(line.course.record, line.course.record.begin_s)
+        size = {"width_in": 0.88 * _WIDTH / columns, "height_in": 0.62 * height / rows}
+        draw_marks(axes, marks.items(), **size, top=_TOP)
     for axes in panels[len(lines) :]:
         axes.set_axis_off()
     for axes in grid[-1]:
@@ -79,7 +69,7 @@ def plot_timelines(result: DatasetResult) -> Sheet:
     for axes in grid[:, 0]:
         axes.set_ylabel("commits per second")
     _legend(figure, measured)
-    figure.suptitle(result.dataset.definition.title, x=0.012, ha="left")
+    figure.headline(result.dataset.definition.title)
     return figure
 
 
@@ -111,14 +101,9 @@ def _curve(line: Timeline, step: int = 1) -> tuple[Floats, Floats]:
 
 
 def _panel(
-    axes: Axes,
-    result: DatasetResult,
-    line: Timeline,
-    curve: tuple[Floats, Floats],
-    measured: Mapping[str, float],
+    axes: Axes, line: Timeline, curve: tuple[Floats, Floats], measured: Mapping[str, float]
 ) -> None:
     record = line.course.record
-    axes.set_title(_title(result, line))
     axes.set_title(_simulated(line), loc="right", fontsize=9.0, fontweight="normal", color=_BLUE)
     edges, rates = curve
     before, during = measured.get("before"), measured.get("during")
@@ -200,12 +185,10 @@ def _legend(figure: Sheet, measured: list[dict[str, float]]) -> None:
         Line2D([], [], color=_BLUE, linewidth=1.6, label="simulated"),
         Line2D([], [], color=INK, linewidth=1.1, linestyle=(0, (2, 2)), label="its marks"),
     ]
-    if "before" in known:
-        kinds.append(Patch(color=_GREEN, alpha=0.35, linewidth=0,
-                           label=f"measured before, {share}"))  # fmt: skip
-    if "during" in known:
-        kinds.append(Patch(color=_ORANGE, alpha=0.35, linewidth=0,
-                           label=f"measured during it, {share}"))  # fmt: skip
+    for band, when, shade in (("before", "before", _GREEN), ("during", "during it", _ORANGE)):
+        if band in known:
+            label = f"measured {when}, {share}"
+            kinds.append(Patch(color=shade, alpha=0.35, linewidth=0, label=label))
     if "execution" in known:
         kinds.append(Line2D([], [], color=INK, linewidth=1.2, marker="|", markersize=7.0,
                             label="measured duration"))  # fmt: skip

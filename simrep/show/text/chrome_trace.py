@@ -23,6 +23,9 @@ _STEPS = 8
 a reader makes slices overlap that follow each other."""
 
 _SENT, _RECEIVED = "sent", "received"
+_FACTS = ("latency_s", "model", "seed", "replication")
+_ABOUT = ("number", "size_bytes", "cause", "own", "critical")
+"""Attributes of an explanation and of a message, shown beside the trace and its slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +45,8 @@ _Thread = tuple[str, list[_Slice]]
 
 @trace.register(Explanation)
 def chrome_trace(explanation: Explanation, path: str | Path | None = None) -> dict[str, Any]:
-    """What happened meanwhile, in the Trace Event Format.
+    """What happened meanwhile, in the Trace Event Format, with simulated times in microseconds.
 
-    Parameters
-    ----------
-    explanation : Explanation
-        Of one transaction.
-    path : str or Path, optional
-        Where to save it, as JSON.
-
-    Returns
-    -------
-    dict
-        ``traceEvents``, and what the trace is of in ``otherData``. Times are simulated time in
-        microseconds.
-
-    Notes
-    -----
     The origin has a thread for the transaction with its stages; every node has one per station,
     several ("applier 2") where it does several things at a time, and two for its network. A
     message that never arrives leaves its node and has no arrow.
@@ -81,17 +69,11 @@ def chrome_trace(explanation: Explanation, path: str | Path | None = None) -> di
             ]
             flows += [_flow(one, one.message) | place for one in content if one.message]
         thread += len(threads)
+    facts = {name: getattr(explanation, name) for name in _FACTS}
     whole = {
         "traceEvents": [*slices, *sorted(flows, key=lambda one: (one["ts"], one["ph"] == "f"))],
         "displayTimeUnit": "ms",
-        "otherData": {
-            "transaction": explanation.title,
-            "latency_s": explanation.latency_s,
-            "model": explanation.model,
-            "seed": explanation.seed,
-            "replication": explanation.replication,
-            **explanation.versions,
-        },
+        "otherData": {"transaction": explanation.title, **facts, **explanation.versions},
     }
     if path is not None:
         text = json.dumps(whole, allow_nan=False, separators=(",", ":"))
@@ -104,14 +86,8 @@ def _metadata(what: str, args: Mapping[str, Any], **place: int) -> dict[str, Any
 
 
 def _complete(one: _Slice) -> dict[str, Any]:
-    return {
-        "ph": "X",
-        "name": one.name,
-        "cat": one.category,
-        "ts": one.began / _STEPS,
-        "dur": (one.ended - one.began) / _STEPS,
-        "args": one.args,
-    }
+    return {"ph": "X", "name": one.name, "cat": one.category, "ts": one.began / _STEPS,
+            "dur": (one.ended - one.began) / _STEPS, "args": one.args}  # fmt: skip
 
 
 def _flow(one: _Slice, message: Transmission) -> dict[str, Any]:
@@ -192,25 +168,14 @@ def _received(message: Transmission, explanation: Explanation) -> _Slice:
 
 
 def _about(message: Transmission) -> dict[str, Any]:
-    return {
-        "number": message.number,
-        "size_bytes": message.size_bytes,
-        "cause": message.cause,
-        "own": message.own,
-        "critical": message.critical,
-    }
+    return {name: getattr(message, name) for name in _ABOUT}
 
 
 def in_lanes(spans: Sequence[tuple[float, float]]) -> list[int]:
-    """The lane of each span, from 0; the fewest that will do.
+    """The lane of each span from a begin to an end: the fewest lanes, numbered from 0.
 
-    Parameters
-    ----------
-    spans : sequence of (float, float)
-        Begin and end, in any order; what ends where another begins does not overlap it.
+    A span that ends where another one begins does not overlap it.
 
-    Examples
-    --------
     >>> in_lanes([(0, 3), (1, 2), (2, 5)])
     [0, 1, 1]
     """

@@ -1,4 +1,4 @@
-"""The cells of a dataset as tables for a terminal."""
+"""Datasets as tables for a terminal: measured and simulated cells, and how far they are apart."""
 
 from __future__ import annotations
 
@@ -10,43 +10,42 @@ from rich.table import Table
 from rich.text import Text
 
 from simrep.data.cells import Cell, Summary
-from simrep.data.dataset import Dataset
 from simrep.data.definition import MetricTable, SeriesTable
 from simrep.data.derived import DerivedRow, DerivedSummary
+from simrep.data.latencies import QUANTILES, Latencies
 from simrep.data.reproduce import DatasetResult, breakdowns
+from simrep.data.scores import NEAR, Scores
+from simrep.data.validation import DatasetValidation, Validation
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import describe, duration, number
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import tables
 
-__all__ = ["cell_tables"]
-
 _FAR = 0.20
 """An error beyond this is shown in red."""
 _FAR_OFF = {"points": 5.0, "ms": 0.3}
 """So is a distance from a stated range beyond this."""
+_SHOWN = tuple(f"p{q}" for q in QUANTILES if q >= 50)
+"""Quantiles of the recorded latencies; all of them are in the result."""
 
 
 @tables.register(DatasetResult)
 def dataset_tables(result: DatasetResult) -> Group:
     """One block per value of the factor that the dataset shows by, and the summary."""
-    parts: list[RenderableType] = [*cell_tables(result), *_derived_tables(result)]
+    parts: list[RenderableType] = [*_cell_tables(result), *_derived_tables(result)]
     if result.dataset.definition.show.breakdown and result.complete:
         parts += [Text(), _breakdown_table(breakdowns(result.dataset, result.seed))]
     missing = "" if result.complete else "cells are missing"
     return Group(*parts, closing(["", *_notes(result)], missing=missing))
 
 
-def cell_tables(result: DatasetResult) -> list[Table | Text]:
+def _cell_tables(result: DatasetResult) -> list[RenderableType]:
     """The blocks alone, with the title of the dataset."""
-    dataset = result.dataset
-    definition = dataset.definition
+    definition = result.dataset.definition
     metrics = definition.metrics
     measured = f"{_heading(metrics[0])}; " if len(metrics) == 1 else ""
-    parts: list[Table | Text] = [
-        title(definition.title),
-        Text(f"{measured}source: {definition.source}"),
-    ]
+    source = Text(f"{measured}source: {definition.source}")
+    parts: list[RenderableType] = [title(definition.title), source]
     for series in definition.series:
         own = [cell for cell in result.cells if cell.series == series.name]
         if own:
@@ -55,10 +54,7 @@ def cell_tables(result: DatasetResult) -> list[Table | Text]:
             of_metric = [cell for cell in own if cell.metric == metric.column]
             for titles, block in _blocks(definition.show.by, of_metric):
                 whole = [_heading(metric), *titles] if len(metrics) > 1 else titles
-                parts += [
-                    Text("\n" + "; ".join(whole)),
-                    _block(dataset, series, block, result.what_if),
-                ]
+                parts += [Text("\n" + "; ".join(whole)), _block(result, series, block)]
     return parts
 
 
@@ -76,18 +72,14 @@ def _blocks(by: str | None, cells: Sequence[Cell]) -> Iterator[tuple[list[str], 
         yield [f"{describe(by)}: {value}"], [cell for cell in cells if cell.factors[by] == value]
 
 
-def _block(
-    dataset: Dataset, series: SeriesTable, cells: Sequence[Cell], what_if: Sequence[Cell]
-) -> Table:
-    shown = dataset.definition.show
-    variants = [
-        variant.name
-        for variant in series.what_if
-        if any(cell.variant == variant.name and cell.series == series.name for cell in what_if)
-    ]
+def _block(result: DatasetResult, series: SeriesTable, cells: Sequence[Cell]) -> Table:
+    definition = result.dataset.definition
+    shown = definition.show
+    tried = {cell.variant for cell in result.what_if if cell.series == series.name}
+    variants = [variant.name for variant in series.what_if if variant.name in tried]
     others = [
         name
-        for name in dataset.definition.factors
+        for name in definition.factors
         if name not in {shown.x, shown.by} and len({cell.factors[name] for cell in cells}) > 1
     ]
     names = (shown.x, *others)
@@ -97,17 +89,11 @@ def _block(
         *(f"what if: {name}" for name in variants),
     )
     rows = (
-        (
-            *(str(cell.factors[name]) for name in names),
-            number(cell.measured, 4),
-            number(cell.predicted, 4),
-            _span(cell),
-            _error(cell),
-            "fit" if cell.used_in_fit else "",
-            *(_variant(cell, name, what_if) for name in variants),
-        )
+        (*(str(cell.factors[name]) for name in names), number(cell.measured, 4),
+         number(cell.predicted, 4), _span(cell), _error(cell), "fit" if cell.used_in_fit else "",
+         *(_variant(cell, name, result.what_if) for name in variants))
         for cell in cells
-    )
+    )  # fmt: skip
     return table(heads, "r" * len(names) + "RRRRlr", rows)
 
 
@@ -143,16 +129,13 @@ def _breakdown_table(found: dict[str, Breakdown]) -> Table:
     """Stages down, systems across."""
     stages = [stage for each in found.values() for stage in each.stages]
     order = sorted(dict.fromkeys(stages), key=lambda stage: _place(stage, found))
-    times = {stage: [each.stages.get(stage) for each in found.values()] for stage in order}
     rows = (
-        (stage, *("" if time is None else duration(time) for time in own))
-        for stage, own in times.items()
+        (stage, *(duration(e.stages[stage]) if stage in e.stages else "" for e in found.values()))
+        for stage in order
     )
+    total = ("latency", *(duration(each.latency_s) for each in found.values()))
     name = "Where the time of a transaction goes"
-    content = table(("stage", *found), rows=rows, name=name)
-    content.add_section()
-    content.add_row("latency", *(duration(each.latency_s) for each in found.values()))
-    return content
+    return table(("stage", *found), rows=rows, total=total, name=name)
 
 
 def _place(stage: str, found: dict[str, Breakdown]) -> int:
@@ -170,16 +153,12 @@ def _derived_tables(result: DatasetResult) -> Iterator[RenderableType]:
         varied = [name for name in values if len(values[name]) > 1]
         heads = ("stated", "simulated", *(["95 % of runs"] * spread), "distance", "")
         rows = (
-            (
-                *(str(row.factors[name]) for name in varied),
-                _range((row.low, row.high), row.unit),
-                _range((min(row.values), max(row.values)), row.unit),
-                *([_range(row.interval, row.unit)] * spread),
-                _distance(row),
-                "fit" if row.used_in_fit else "",
-            )
+            (*(str(row.factors[name]) for name in varied), _range((row.low, row.high), row.unit),
+             _range((min(row.values), max(row.values)), row.unit),
+             *([_range(row.interval, row.unit)] * spread), _distance(row),
+             "fit" if row.used_in_fit else "")
             for row in own
-        )
+        )  # fmt: skip
         yield Text("\n" + "; ".join([describe(quantity), *shared]))
         left = [*map(describe, varied)]
         yield table((*left, *heads), "l" * len(left) + "R" * (3 + spread) + "l", rows)
@@ -233,12 +212,70 @@ def _distances(summary: DerivedSummary) -> str:
 
 def _errors(summary: Summary) -> str:
     errors = (
-        f"median error {_percent(summary.median_abs_error)}, "
-        f"largest {_percent(summary.max_abs_error)}, bias {_percent(summary.bias, '+')}"
+        f"median error {_share(summary.median_abs_error)}, "
+        f"largest {_share(summary.max_abs_error)}, bias {_share(summary.bias, '+')}"
     )
-    inside = _percent(summary.inside_interval, digits=0)
+    inside = _share(summary.inside_interval, digits=0)
     return f"{summary.n} predicted cells: {errors}; {inside} within the interval."
 
 
-def _percent(value: float, sign: str = "", digits: int = 1) -> str:
+def _share(value: float, sign: str = "", digits: int = 1) -> str:
     return f"{100 * value:{sign}.{digits}f} %" if isfinite(value) else "-"
+
+
+@tables.register(Validation)
+def validation_tables(validation: Validation, cells: bool | None = None) -> Group:
+    """Every cell and distribution, if they are asked for, and a row of scores per dataset."""
+    if cells is None:
+        cells = len(validation.parts) == 1
+    parts: list[RenderableType] = []
+    for part in validation.parts if cells else ():
+        parts += [*_cell_tables(part.result), Text()]
+        if part.latencies:
+            parts.append(_latencies(part))
+    missing = "" if validation.complete else "cells are missing"
+    return Group(*parts, _scores(validation), closing((), missing=missing))
+
+
+def _latencies(part: DatasetValidation) -> Table:
+    names = [
+        name
+        for name in part.result.dataset.definition.factors
+        if len({one.factors[name] for one in part.latencies}) > 1
+    ]
+    figures = ("mean", *_SHOWN)
+    rows = (
+        (one.series, *(str(one.factors[name]) for name in names),
+         *(_both(one, name) for name in figures), f"{one.distance:.1%}",
+         "fit" if one.used_in_fit else "")
+        for one in part.latencies
+    )  # fmt: skip
+    heads = ("system", *map(describe, names), *figures, "distance", "")
+    columns = "l" * (1 + len(names)) + "R" * (1 + len(figures)) + "l"
+    return table(heads, columns, rows, name="Recorded latencies, measured | simulated")
+
+
+def _both(one: Latencies, name: str) -> str:
+    return f"{duration(one.measured_s[name])} | {duration(one.simulated_s[name])}"
+
+
+def _scores(validation: Validation) -> Table:
+    heads = (
+        *("dataset", "fitted", "predicted", "median error", "largest", f"within {NEAR:.0%}"),
+        *("in interval", "order right", "tolerated"),
+    )
+    rows = (_score(part.name, part.scores) for part in validation.parts)
+    total = _score("all", validation.scores) if len(validation.parts) > 1 else ()
+    return table(heads, "Lr", rows, total=total)
+
+
+def _score(name: str, scores: Scores) -> Sequence[str]:
+    ordered = f"{_percent(scores.ordered)} of {scores.pairs}" if scores.pairs else "-"
+    tolerated = f"{scores.tolerated} of {scores.with_tolerance}" if scores.with_tolerance else "-"
+    errors = (_percent(one, 1) for one in (scores.median_abs_error, scores.max_abs_error))
+    shares = (_percent(one) for one in (scores.near, scores.inside_interval))
+    return [name, str(scores.fitted), str(scores.n), *errors, *shares, ordered, tolerated]
+
+
+def _percent(value: float, digits: int = 0) -> str:
+    return f"{value:.{digits}%}" if isfinite(value) else "-"

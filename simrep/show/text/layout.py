@@ -18,6 +18,7 @@ def table(
     columns: str = "lr",
     rows: Iterable[Sequence[str | Text]] = (),
     *,
+    total: Sequence[str] = (),
     name: str | None = None,
     edges: bool = False,
 ) -> Table:
@@ -30,6 +31,8 @@ def table(
         A letter for each column, the last one for all that follow: ``l`` and ``r`` are words at
         the left and numbers at the right; in capitals they are never folded.
     rows : iterable of sequence of str or Text
+    total : sequence of str, optional
+        The last row, below another line.
     name : str, optional
         Stands above it, folded to its width.
     edges : bool
@@ -43,6 +46,9 @@ def table(
         )
     for row in rows:
         content.add_row(*row)
+    if total:
+        content.add_section()
+        content.add_row(*total)
     return content
 
 

@@ -37,14 +37,10 @@ def threshold_tables(answer: Threshold) -> Group:
     conditions = answer.objective.conditions
     heads = [answer.varied.name, *(str(one) for one in conditions), "replications", ""]
     rows = (
-        (
-            answer.varied.text(one.value),
-            *map(_cell, conditions, one.means, one.intervals),
-            str(one.replications),
-            _WORDS[one.verdict],
-        )
+        (answer.varied.text(one.value), *map(_cell, conditions, one.means, one.intervals),
+         str(one.replications), _WORDS[one.verdict])
         for one in answer.tried
-    )
+    )  # fmt: skip
     return answer_tables(answer, table(heads, _columns(heads), rows))
 
 
@@ -53,15 +49,10 @@ def rate_tables(answer: Rate) -> Group:
     """A row per search."""
     heads = ("replication", "sustained", "not sustained", "probes", "limited by")
     rows = (
-        (
-            str(place),
-            number(one.low_tps),
-            number(one.high_tps),
-            str(len(one.probes)),
-            one.limited_by,
-        )
+        (str(place), number(one.low_tps), number(one.high_tps), str(len(one.probes)),
+         one.limited_by)
         for place, one in enumerate(answer.searches)
-    )
+    )  # fmt: skip
     return answer_tables(answer, table(heads, _columns(heads), rows))
 
 
@@ -71,15 +62,10 @@ def product_tables(answer: Product) -> Group:
     conditions = answer.objective.conditions
     heads = ["product", "servers", "met", *(condition.name for condition in conditions), "why"]
     rows = (
-        (
-            one.candidate.product,
-            one.candidate.servers,
-            _MEETS[one.tried.verdict],
-            *(c.text(mean) for c, mean in zip(conditions, one.tried.means, strict=True)),
-            one.reason,
-        )
+        (one.candidate.product, one.candidate.servers, _MEETS[one.tried.verdict],
+         *(c.text(mean) for c, mean in zip(conditions, one.tried.means, strict=True)), one.reason)
         for one in answer.ranked
-    )
+    )  # fmt: skip
     return answer_tables(answer, table(heads, _columns(heads, words=3), rows))
 
 

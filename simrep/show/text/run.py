@@ -75,9 +75,8 @@ def _figures(result: Result) -> Table:
     if result.replications > 1:
         spans["95 % interval"] = result.intervals
     if result.prediction is not None:
-        spans[f"{100 * result.prediction.confidence:.0f} % prediction"] = (
-            result.prediction.intervals
-        )
+        share = 100 * result.prediction.confidence
+        spans[f"{share:.0f} % prediction"] = result.prediction.intervals
 
     def row(label: str, value: float, text: Callable[[float], str], key: str = "") -> list[str]:
         between = [
@@ -102,15 +101,10 @@ def _figures(result: Result) -> Table:
 
 def _classes(result: Result) -> Table:
     rows = (
-        (
-            kind or "-",
-            number(count.latency.count),
-            number(count.aborted),
-            duration(count.latency.percentile(50)),
-            duration(count.latency.percentile(95)),
-        )
+        (kind or "-", number(count.latency.count), number(count.aborted),
+         *(duration(count.latency.percentile(percent)) for percent in (50, 95)))
         for kind, count in result.classes.items()
-    )
+    )  # fmt: skip
     return _table(("class", "committed", "aborted", "p50", "p95"), rows=rows)
 
 
@@ -118,16 +112,12 @@ def _scheduled(result: Result) -> Table:
     """How they went, in seconds after their begin."""
     heads = ("name", "node", "rows", "size (MB)", "executed", "committed", "on all nodes")
     rows = (
-        (
-            name,
-            list(result.counters)[one.node] if result.counters else str(one.node),
-            number(one.rows),
-            number(one.size_bytes / 1e6),
-            *(duration(time) for time in (one.execution_s, one.duration_s, one.visible_s)),
-            number(one.fragments),
-        )
+        (name, list(result.counters)[one.node] if result.counters else str(one.node),
+         number(one.rows), number(one.size_bytes / 1e6),
+         *(duration(time) for time in (one.execution_s, one.duration_s, one.visible_s)),
+         number(one.fragments))
         for name, one in result.scheduled.items()
-    )
+    )  # fmt: skip
     return _table((*heads, "fragments"), rows=rows)
 
 
@@ -139,13 +129,10 @@ def _failures(result: Result) -> Table:
 def _others(result: Result) -> Table:
     heads = ("beside", "before (1/s)", "executing (1/s)", "until the end (1/s)", "longest stall")
     rows = (
-        (
-            name,
-            *(number(rate) for rate in (one.before_tps, one.executing_tps, one.during_tps)),
-            duration(one.stall_s),
-        )
+        (name, *map(number, (one.before_tps, one.executing_tps, one.during_tps)),
+         duration(one.stall_s))
         for name, one in result.scheduled.items()
-    )
+    )  # fmt: skip
     return _table(heads, rows=rows)
 
 
@@ -153,16 +140,10 @@ def _stations(result: Result) -> Table:
     used = [station for station in result.stations if station.visits]
     used.sort(key=lambda station: station.utilisation, reverse=True)
     rows = (
-        (
-            station.name,
-            str(station.servers),
-            f"{station.utilisation:.1%}",
-            f"{station.queue_mean:.2f}",
-            duration(station.wait_mean_s),
-            duration(station.wait_max_s),
-        )
-        for station in used[:_SHOWN_STATIONS]
-    )
+        (one.name, str(one.servers), f"{one.utilisation:.1%}", f"{one.queue_mean:.2f}",
+         duration(one.wait_mean_s), duration(one.wait_max_s))
+        for one in used[:_SHOWN_STATIONS]
+    )  # fmt: skip
     heads = ("station", "servers", "busy", "queue", "mean wait", "longest wait")
     return _table(heads, rows=rows)
 

@@ -30,19 +30,16 @@ _MOST_BLOCKAGES = 20
 def explanation_tables(explanation: Explanation) -> Group:
     """The stages as bars, and the messages that the commit waited for."""
     one = explanation
-    origin = one.nodes[one.node]
     rows = "1 row" if one.rows == 1 else f"{one.rows:,} rows"
-    parts: list[Any] = [
-        title(f"{one.title[0].upper()}{one.title[1:]}"),
-        Text(
-            f"client {one.client}, {rows}, {size(one.size_bytes)}, from {one.started_s:.6f} to "
-            f"{one.ended_s:.6f} s, {duration(one.latency_s)}, seed {one.seed}"
-        ),
-        Text(""),
-        _waterfall(one),
-    ]
+    facts = (
+        f"client {one.client}, {rows}, {size(one.size_bytes)}, from {one.started_s:.6f} to "
+        f"{one.ended_s:.6f} s, {duration(one.latency_s)}, seed {one.seed}"
+    )
+    heading = f"{one.title[0].upper()}{one.title[1:]}"
+    parts: list[Any] = [title(heading), Text(facts), Text(""), _waterfall(one)]
     critical = [message for message in one.messages if message.critical]
     if critical:
+        origin = one.nodes[one.node]
         parts += [title(f"What it waited for on the network, from the start on {origin}")]
         parts += [_messages(one, critical)]
     return Group(*parts)
@@ -57,26 +54,16 @@ def tail_tables(explanation: TailExplanation) -> Group:
 
     heads = ("stage", "slowest", "others", "network floor", "above the floor", "share")
     rows = (
-        (
-            one.name,
-            duration(one.slow_s),
-            rest(one.rest_s),
-            duration(one.floor_s) if one.floor_s else "-",
-            duration(one.above_s),
-            f"{one.share:.1%}",
-        )
+        (one.name, duration(one.slow_s), rest(one.rest_s),
+         duration(one.floor_s) if one.floor_s else "-", duration(one.above_s), f"{one.share:.1%}")
         for one in explanation.stages
+    )  # fmt: skip
+    whole = explanation
+    total = (
+        *("latency", duration(whole.latency_s), rest(whole.rest_s)),
+        *(duration(whole.floor_s), duration(whole.above_s), "100.0%"),
     )
-    stages = table(heads, "LR", rows)
-    stages.add_section()
-    stages.add_row(
-        "latency",
-        duration(explanation.latency_s),
-        rest(explanation.rest_s),
-        duration(explanation.floor_s),
-        duration(explanation.above_s),
-        "100.0%",
-    )
+    stages = table(heads, "LR", rows, total=total)
     return Group(sentences(explanation.sentences()), Text(""), stages)
 
 
@@ -91,14 +78,11 @@ def stall_tables(explanation: StallExplanation) -> Group:
             f"{explanation.seed}: the longest {len(shown)} of {amount(len(explanation.blockages))}"
         )
         rows = (
-            (
-                f"{one.began_s:.3f} s",
-                duration(one.seconds),
-                duration(inside_s) if (inside_s := one.within(explanation.stall)) > 0.0 else "-",
-                str(one),
-            )
+            (f"{one.began_s:.3f} s", duration(one.seconds),
+             duration(inside_s) if (inside_s := one.within(explanation.stall)) > 0.0 else "-",
+             str(one))
             for one in shown
-        )
+        )  # fmt: skip
         blockages = table(("began", "lasted", "in stall", "what"), "RRRl", rows)
         parts += [Text(""), title(heading), blockages]
     return Group(*parts)
@@ -138,20 +122,14 @@ def stage_rows(stages: Sequence[CommitStage]) -> list[StageRow]:
 
 def _waterfall(one: Explanation) -> Table:
     rows = (
-        (
-            row.name,
-            duration(row.stages[0].began_s - one.started_s),
-            duration(row.seconds),
-            f"{row.seconds / one.latency_s:.1%}" if one.latency_s > 0.0 else "-",
-            _bar(one, row),
-            row.reason,
-        )
+        (row.name, duration(row.stages[0].began_s - one.started_s), duration(row.seconds),
+         f"{row.seconds / one.latency_s:.1%}" if one.latency_s > 0.0 else "-", _bar(one, row),
+         row.reason)
         for row in stage_rows(one.stages)
-    )
-    content = table(("stage", "began", "lasted", "share", "", "why"), "LRRRLl", rows)
-    content.add_section()
-    content.add_row("latency", "", duration(one.latency_s), "100.0%", "", "")
-    return content
+    )  # fmt: skip
+    heads = ("stage", "began", "lasted", "share", "", "why")
+    total = ("latency", "", duration(one.latency_s), "100.0%", "", "")
+    return table(heads, "LRRRLl", rows, total=total)
 
 
 def _bar(one: Explanation, row: StageRow) -> str:
@@ -171,16 +149,11 @@ def _bar(one: Explanation, row: StageRow) -> str:
 
 def _messages(one: Explanation, critical: list[Transmission]) -> Table:
     rows = [
-        (
-            _since(message.sent_s - one.started_s),
-            _since(message.arrived_s - one.started_s),
-            one.nodes[message.source],
-            one.nodes[message.target],
-            message.label,
-            duration(message.arrived_s - message.sent_s),
-        )
+        (_since(message.sent_s - one.started_s), _since(message.arrived_s - one.started_s),
+         one.nodes[message.source], one.nodes[message.target], message.label,
+         duration(message.arrived_s - message.sent_s))
         for message in critical[:_MOST_MESSAGES]
-    ]
+    ]  # fmt: skip
     left = len(critical) - _MOST_MESSAGES
     if left > 0:
         rows.append(("", "", "", "", f"and {left} more", ""))

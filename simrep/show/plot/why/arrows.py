@@ -13,14 +13,16 @@ from matplotlib.transforms import Bbox
 
 from simrep.show.plot.axes import Since
 from simrep.show.plot.style import INK, PALETTE
-from simrep.show.plot.why.node_lines import HALF
 from simrep.why.commit import Transmission
 
-__all__ = ["CRITICAL", "FOREIGN", "MOST_FOREIGN", "OWN", "draw_arrows", "label_arrows"]
+__all__ = ["CRITICAL", "FOREIGN", "HALF", "MOST_FOREIGN", "OWN", "draw_arrows", "label_arrows"]
 
 OWN, CRITICAL, FOREIGN = PALETTE[0], PALETTE[0], "#C3C8CF"
 MOST_FOREIGN = 60
 """More messages of other transactions are left out: they would be a grey smear."""
+
+HALF = 0.17
+"""Of the height of a bar on the line of a node, in rows."""
 
 _MOST_OWN = 60  # more are drawn thin, and only critical ones are labelled
 _FEW = 12  # of more, what a node sends to several others is labelled once
@@ -50,9 +52,8 @@ def draw_arrows(axes: Axes, messages: Sequence[Transmission], lines: Lines, sinc
         )  # fmt: skip
     if len(foreign) <= MOST_FOREIGN:
         ends = [_ends(one, lines, since) for one in foreign]
-        axes.add_collection(
-            LineCollection(ends, colors=FOREIGN, linewidths=0.8, zorder=2), autolim=False
-        )
+        grey = LineCollection(ends, colors=FOREIGN, linewidths=0.8, zorder=2)
+        axes.add_collection(grey, autolim=False)
     return len(foreign) <= MOST_FOREIGN
 
 
@@ -60,10 +61,7 @@ def _ends(message: Transmission, lines: Lines, since: Since) -> list[tuple[float
     """On the lines of the nodes, but at the edge of what is shaded on that of the origin."""
     return [
         (since(time_s), lines[node] or HALF)
-        for time_s, node in (
-            (message.sent_s, message.source),
-            (message.arrived_s, message.target),
-        )
+        for time_s, node in ((message.sent_s, message.source), (message.arrived_s, message.target))
     ]
 
 
@@ -72,17 +70,8 @@ def label_arrows(
 ) -> None:
     """Name the messages of the transaction and the critical ones; if many, a broadcast once.
 
-    Parameters
-    ----------
-    axes : Axes
-        Its limits and its place in the figure are final.
-    messages : sequence of Transmission
-    lines : mapping of int to float
-        Height of the line of each node.
-    since : Since
-        Places on the time axis.
-    taken : list of Bbox
-        Where no label may stand, in pixels; those of the labels are added.
+    The limits of the axes and their place in the figure are final. Where no label may stand is
+    ``taken``, in pixels; the places of the labels are added to it.
     """
     shown = [m for m in messages if (m.own or m.critical) and isfinite(m.arrived_s)]
     shown = [one for one in shown if one.critical or not _is_upright(axes, one, lines, since)]
@@ -98,9 +87,8 @@ def label_arrows(
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6},
             clip_on=True,
         )  # fmt: skip
-        for x, y in _candidates(
-            axes, _ends(group[0], lines, since), text.get_window_extent().width
-        ):
+        width_px = text.get_window_extent().width
+        for x, y in _candidates(axes, _ends(group[0], lines, since), width_px):
             text.set_position((x, y))
             extent = text.get_window_extent()
             inside = axes.bbox.x0 <= extent.x0 and extent.x1 <= axes.bbox.x1

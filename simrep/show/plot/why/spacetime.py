@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patches import ConnectionPatch, Patch
+from matplotlib.patches import ConnectionPatch, Patch, Rectangle
+from matplotlib.transforms import Bbox
 
 from simrep.measure.units import duration, size
 from simrep.show.plot.axes import Since
-from simrep.show.plot.stages import STAGE_COLOURS, pale
-from simrep.show.plot.style import GREY, INK, PALETTE, Sheet
-from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, OWN, draw_arrows, label_arrows
-from simrep.show.plot.why.node_lines import Bar, bars_of, draw_bars, draw_lines, heights, name_bars
-from simrep.show.plot.why.waterfall import TableRow, draw_row_table, draw_waterfall
+from simrep.show.plot.breakdown import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
+from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet
+from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, HALF, OWN, draw_arrows, label_arrows
+from simrep.show.plot.why.bars import TableRow, draw_row_table, draw_waterfall
+from simrep.show.text.chrome_trace import in_lanes
 from simrep.show.text.why import stage_rows
 from simrep.show.views import plot
 from simrep.why.commit import Explanation
@@ -27,36 +30,34 @@ _NODE_HEIGHT, _ROW_HEIGHT = 0.85, 0.41
 _MOST_HEIGHT = 5.0  # of all nodes together
 _LEGEND = 44  # characters of a line
 _APART = 4.0  # from so many times the latency on, the waterfall has a time axis of its own
+_CLIENT = -1
+"""The key of the line of the client."""
+
+_SEEN_CLIENT = 0.01  # of the time that is shown: less of the client is not worth a line
+_LEAST_PX = 6.0  # wide enough to be named, beside it if need be
 
 
 @plot.register(Explanation)
 def plot_explanation(explanation: Explanation) -> Sheet:
     """Draw the messages between the nodes above the stages of the transaction.
 
-    Returns
-    -------
-    Sheet
-        A matplotlib figure: the space-time diagram and its legend, the waterfall and its table.
-
-    Notes
-    -----
-    Where the time that is shown is much longer than the latency, the waterfall has a time axis of
-    its own.
+    Beside the space-time diagram stands its legend, beside the waterfall its table. Where the time
+    that is shown is much longer than the latency, the waterfall has a time axis of its own.
     """
-    rows, lines = stage_rows(explanation.stages), heights(explanation)
+    rows, lines = stage_rows(explanation.stages), _heights(explanation)
     node_height = min(_NODE_HEIGHT, _MOST_HEIGHT / len(lines))
     inches = [node_height * (len(lines) + 0.2), _ROW_HEIGHT * (len(rows) + 0.6)]
     began_s, ended_s, until_s = explanation.started_s, explanation.ended_s, explanation.until_s
     shared = until_s - began_s <= _APART * explanation.latency_s
     since = Since.fitting(began_s, until_s)
     own = since if shared else Since.fitting(began_s, ended_s)
-    bars = bars_of(explanation, lines, since)
+    bars = _bars_of(explanation, lines, since)
     figure = Sheet(_WIDTH, sum(inches) + 2.0)
     grid = figure.add_gridspec(2, 2, width_ratios=[8.2, 4.1], height_ratios=inches)
     above, below = (figure.add_subplot(grid[row, 0]) for row in (0, 1))
     beside, table = (figure.add_subplot(grid[row, 1]) for row in (0, 1))
-    draw_lines(above, explanation, lines)
-    draw_bars(above, bars)
+    _draw_lines(above, explanation, lines)
+    _draw_bars(above, bars)
     all_drawn = draw_arrows(above, explanation.messages, lines, since)
     draw_waterfall(below, rows, own)
     table.sharey(below)
@@ -70,15 +71,11 @@ def plot_explanation(explanation: Explanation) -> Sheet:
     _limits(below, own, until_s if shared else ended_s)
     _mark_answer(above, below, explanation, since, own)
     _draw_legend(beside, explanation, bars, all_drawn=all_drawn)
-    figure.suptitle(_title(explanation), x=0.012, ha="left")
-    figure.draw_without_rendering()  # from here on it is known where everything is
-    label_arrows(above, explanation.messages, lines, since, name_bars(above, bars))
-    return figure
-
-
-def _title(explanation: Explanation) -> str:
     name = explanation.scenario.get("name")
-    return f"{name}: {explanation.title}" if name else explanation.title
+    figure.headline(f"{name}: {explanation.title}" if name else explanation.title)
+    figure.draw_without_rendering()  # from here on it is known where everything is
+    label_arrows(above, explanation.messages, lines, since, _name_bars(above, bars))
+    return figure
 
 
 def _limits(axes: Axes, since: Since, until_s: float) -> None:
@@ -103,7 +100,7 @@ def _mark_answer(
         fontweight="bold", zorder=8,
     )  # fmt: skip
     if own is not since:
-        above.axvspan(0.0, end, color=PALETTE[4], alpha=0.22, linewidth=0, zorder=0)
+        above.axvspan(0.0, end, **SHADE, zorder=0)
         for here, there in ((0.0, 0.0), (end, own(explanation.ended_s))):
             below.figure.add_artist(
                 ConnectionPatch(
@@ -114,15 +111,17 @@ def _mark_answer(
             )  # fmt: skip
 
 
-def _draw_legend(axes: Axes, explanation: Explanation, bars: list[Bar], *, all_drawn: bool) -> None:
+def _draw_legend(
+    axes: Axes, explanation: Explanation, bars: list[_Bar], *, all_drawn: bool
+) -> None:
     """Kinds of messages, stations of other nodes, and the transaction itself in words."""
     axes.set_axis_off()
     own = [one for one in explanation.messages if one.own or one.critical]
     foreign = len(explanation.messages) - len(own)
     entries: list[Line2D | Patch] = []
     if any(one.critical for one in own):
-        entries.append(Line2D([], [], color=CRITICAL, linewidth=2.8,
-                              label="message that the commit waited for"))  # fmt: skip
+        label = "message that the commit waited for"
+        entries.append(Line2D([], [], color=CRITICAL, linewidth=2.8, label=label))
     if not all(one.critical for one in own):
         label = "other message of the transaction" if entries else "message of the transaction"
         entries.append(Line2D([], [], color=OWN, linewidth=1.3, label=label))
@@ -144,3 +143,121 @@ def _draw_legend(axes: Axes, explanation: Explanation, bars: list[Bar], *, all_d
         said.append(f"{foreign:,} messages of others are not drawn")
     axes.text(0.0, 0.0, "\n".join(said), transform=axes.transAxes, va="bottom", color=GREY,
               fontsize=9, in_layout=False)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """A stage of the transaction, or what another node did for it."""
+
+    label: str
+    stage: str  # whose colour it has
+    elsewhere: bool  # on another node than that of the transaction
+    waits: bool  # it is one of those, and a wait
+    began: float
+    ended: float
+    middle: float  # its height, and half of what it is high, in rows
+    half: float = HALF
+
+    @property
+    def hatch(self) -> str | None:
+        """As in the waterfall."""
+        return None if self.elsewhere else stage_hatch(self.stage)
+
+
+def _heights(explanation: Explanation) -> dict[int, float]:
+    """Of the lines, from the top: the client if its time is seen, the origin, the other nodes."""
+    others = [node for node in range(len(explanation.nodes)) if node != explanation.node]
+    client_s = sum(one.seconds for one in explanation.stages if one.name == "client")
+    seen = client_s > _SEEN_CLIENT * (explanation.until_s - explanation.started_s)
+    return ({_CLIENT: -1.0} if seen else {}) | {
+        node: float(row) for row, node in enumerate([explanation.node, *others])
+    }
+
+
+def _bars_of(explanation: Explanation, lines: Mapping[int, float], since: Since) -> list[_Bar]:
+    """Stages at the origin and at the client, the transaction's own activities elsewhere."""
+    bars = []
+    for one in explanation.stages:
+        line = lines.get(_CLIENT) if one.name == "client" else lines[explanation.node]
+        if line is not None and one.seconds > 0.0:
+            span = since(one.began_s), since(one.ended_s)
+            bars.append(_Bar(one.name, one.name, False, False, *span, line))
+    for node in range(len(explanation.nodes)):
+        if node == explanation.node:
+            continue
+        own = [one for one in explanation.activities if one.own and one.node == node]
+        lanes = in_lanes([(one.began_s, one.ended_s) for one in own])
+        half = HALF / (1 + max(lanes, default=0))
+        for activity, lane in zip(own, lanes, strict=True):
+            bars.append(
+                _Bar(
+                    activity.station, activity_stage(activity.station), True, activity.waits,
+                    since(activity.began_s), since(activity.ended_s),
+                    lines[node] - HALF + (2 * lane + 1) * half, half,
+                )
+            )  # fmt: skip
+    return bars
+
+
+def _draw_lines(axes: Axes, explanation: Explanation, lines: Mapping[int, float]) -> None:
+    """A line per node, named at the axis."""
+    names = {
+        node: f"client {explanation.client}" if node == _CLIENT else explanation.nodes[node]
+        for node in lines
+    }
+    for line in lines.values():
+        axes.axhline(line, color=GREY, linewidth=1.0, zorder=1)
+    axes.set_yticks(list(lines.values()), labels=list(names.values()))
+    for label, node in zip(axes.get_yticklabels(), lines, strict=True):
+        label.set_fontweight("bold" if node == explanation.node else "normal")
+    axes.tick_params(axis="y", length=0, labelsize=11, labelcolor=INK)
+    axes.set_ylim(max(lines.values()) + 0.45, min(lines.values()) - 0.55)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False, axis="y")
+
+
+def _draw_bars(axes: Axes, bars: Sequence[_Bar]) -> None:
+    """Shade what happens; as wide as a pen at least, so that the shortest is found."""
+    for bar in bars:
+        colour = pale(STAGE_COLOURS[bar.stage]) if bar.waits else STAGE_COLOURS[bar.stage]
+        axes.add_patch(
+            Rectangle(
+                (bar.began, bar.middle - bar.half), bar.ended - bar.began, 2 * bar.half,
+                facecolor=colour, edgecolor="white", linewidth=0.0, hatch=bar.hatch, zorder=3,
+            )
+        )  # fmt: skip
+        axes.vlines(bar.began, bar.middle - bar.half, bar.middle + bar.half, colors=colour,
+                    linewidth=1.2, zorder=3)  # fmt: skip
+
+
+def _name_bars(axes: Axes, bars: Sequence[_Bar]) -> list[Bbox]:
+    """Write names into the bars, above those that are too narrow; where all of that stands.
+
+    The limits of the axes and their place in the figure are final; places are in pixels.
+    """
+    taken = []
+    for bar in bars:
+        corners = [(bar.began, bar.middle + bar.half), (bar.ended, bar.middle - bar.half)]
+        taken.append(Bbox(axes.transData.transform(corners)))
+    for bar, box in sorted(zip(bars, list(taken), strict=True), key=lambda pair: -pair[1].width):
+        if box.width < _LEAST_PX:
+            continue
+        middle = 0.5 * (bar.began + bar.ended)
+        text = axes.text(
+            middle, bar.middle, bar.label, ha="center", va="center", fontsize=8.5, zorder=6,
+            color=INK if bar.waits else ink_on(bar.stage), fontweight="bold", in_layout=False,
+            bbox={"facecolor": STAGE_COLOURS[bar.stage], "edgecolor": "none", "pad": 0.4}
+            if bar.hatch else None,
+        )  # fmt: skip
+        extent = text.get_window_extent()
+        if extent.width < box.width and extent.height < 1.3 * box.height:
+            continue
+        beside = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.4}
+        text.set(color=INK, bbox=beside, position=(middle, bar.middle - bar.half - 0.14))
+        extent = text.get_window_extent()
+        inside = axes.bbox.x0 <= extent.x0 and extent.x1 <= axes.bbox.x1
+        if inside and not any(extent.overlaps(one) for one in taken):
+            taken.append(extent)
+        else:
+            text.remove()
+    return taken

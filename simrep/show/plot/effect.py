@@ -1,20 +1,61 @@
-"""The tornado plot of a sensitivity analysis."""
+"""Figures of effects: one scenario beside another, and what moves a figure (a tornado plot)."""
 
 from __future__ import annotations
 
-from matplotlib.axes import Axes
+from math import inf
 
-from simrep.measure.units import unit_of
-from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, value_ticks
-from simrep.show.text.sensitivity import range_text, short
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from simrep.measure.units import number, unit_of
+from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, decade_ticks, dots, row_axis
+from simrep.show.text.effect import range_text, short
 from simrep.show.views import plot
+from simrep.whatif.comparison import Comparison, name_of
 from simrep.whatif.sensitivity.result import Sensitivity
 
-__all__ = ["plot_tornado"]
+__all__ = ["plot_comparison", "plot_tornado"]
 
+_ROW = 0.5  # inches
 _LOW, _HIGH, _EFFECT = PALETTE[5], PALETTE[1], PALETTE[0]
 _SHOWN = 15
 _FAR_APART = 8.0  # figures whose range is wider are on a logarithmic axis
+
+
+@plot.register(Comparison)
+def plot_comparison(comparison: Comparison) -> Sheet:
+    """Draw the ratio of each figure with its interval; hollow where no difference is seen."""
+    known = [(one, one.ratio) for one in comparison.figures.values() if one.ratio is not None]
+    if not known:
+        raise ValueError("no ratio to draw")
+    a, b = comparison.labels
+    figure = Sheet(8.0, 1.6 + _ROW * len(known))
+    axes = figure.subplots()
+    axes.axvline(1.0, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
+    for row, (one, ratio) in enumerate(known):
+        colour = PALETTE[0] if one.different else GREY
+        axes.plot([ratio.low, ratio.high], [row, row], color=colour, linewidth=2.4, zorder=2)
+        axes.plot([ratio.mean], [row], zorder=3, **dots(colour, hollow=not one.different))
+    row_axis(axes, [name_of(one.figure) for one, _ in known])
+    low = min(1.0, *(ratio.low for _, ratio in known))
+    high = max(1.0, *(ratio.high for _, ratio in known))
+    _ratio_axis(axes, low, high)
+    axes.set_xlabel(f"{b} / {a}, with {100.0 * comparison.confidence:.3g} % intervals")
+    axes.set_title(f"{b} beside {a}")
+    return figure
+
+
+def _ratio_axis(axes: Axes, low: float, high: float) -> None:
+    """Factors on a logarithmic axis where they are large."""
+    if high < 2.0 * low:
+        room = 0.08 * (high - low) or 0.05
+        axes.set_xlim(low - room, high + room)
+    else:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlim(low / 1.15, high * 1.15)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
 @plot.register(Sensitivity)
@@ -23,16 +64,6 @@ def plot_tornado(found: Sensitivity) -> Sheet:
 
     Left the figure at both ends of the range, everything else as in the scenario; right the
     effect over the ranges of all others, with the part that may be chance shaded.
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with two axes.
-
-    Raises
-    ------
-    ValueError
-        When there is nothing to draw.
     """
     if not found.effects:
         raise ValueError("no effects to draw")
@@ -41,13 +72,12 @@ def plot_tornado(found: Sensitivity) -> Sheet:
     bars, effects = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     _bars(bars, found)
     _effects(effects, found)
-    bars.set_yticks(range(len(shown)), [f"{short(one.path)}\n{range_text(one)}" for one in shown])
-    bars.set_ylim(len(shown) - 0.4, -0.6)
+    row_axis(bars, [f"{short(one.path)}\n{range_text(one)}" for one in shown], room=0.4)
     bars.tick_params(axis="y", labelsize=9.0, length=0)
     handles, labels = bars.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     title = f"{found.title}: " if found.title else ""
-    figure.suptitle(f"{title}what moves {found.of}", x=0.012, ha="left")
+    figure.headline(f"{title}what moves {found.of}")
     return figure
 
 
@@ -70,18 +100,18 @@ def _bars(axes: Axes, found: Sensitivity) -> None:
     if low > 0.0 and high > _FAR_APART * low:
         axes.set_xscale("log")
         axes.set_xlim(low / 1.15, high * 1.15)
-        _plain_ticks(axes)
+        decade_ticks(axes.xaxis, *axes.get_xlim(), sparse_from=inf)
     unit = {"s": "ms", "1/s": "1/s"}.get(unit_of(found.of) or "", "")
     axes.set_xlabel(f"{found.of} ({unit})" if unit else found.of)
     axes.set_title("One at a time")
-    axes.grid(axis="y", visible=False)
 
 
 def _effects(axes: Axes, found: Sensitivity) -> None:
     """Effects with their intervals; what may be chance is shaded."""
     shown = found.effects[:_SHOWN]
     nothing = 1.0 if found.method == "morris" and found.scale == "factor" else 0.0
-    scale = 1e3 if _in_seconds(found) else 1.0
+    difference = found.method == "morris" and found.scale == "difference"
+    scale = 1e3 if difference and unit_of(found.of) == "s" else 1.0
     effects = [scale * one.effect for one in shown]
     spans = [
         [scale * (one.effect - one.interval[0]) for one in shown],
@@ -92,15 +122,15 @@ def _effects(axes: Axes, found: Sensitivity) -> None:
         effects, range(len(shown)), xerr=spans, fmt="o", color=_EFFECT, ecolor=_EFFECT,
         elinewidth=1.6, capsize=3.0, zorder=3,
     )  # fmt: skip
-    for number, one in enumerate(shown):
+    for row, one in enumerate(shown):
         if not one.above_chance:
-            axes.plot([scale * one.effect], [number], "o", color=_EFFECT, markerfacecolor="white",
+            axes.plot([scale * one.effect], [row], "o", color=_EFFECT, markerfacecolor="white",
                       zorder=4)  # fmt: skip
     furthest = max(scale * one.interval[1] for one in shown)
     if nothing and furthest > _FAR_APART:
         axes.set_xscale("log")
         axes.set_xlim(0.95, 1.1 * furthest)
-        _plain_ticks(axes)
+        decade_ticks(axes.xaxis, *axes.get_xlim(), sparse_from=inf)
     else:
         axes.set_xlim(left=nothing)
     if found.method == "sobol":
@@ -113,14 +143,3 @@ def _effects(axes: Axes, found: Sensitivity) -> None:
     axes.set_title("All together")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-
-
-def _plain_ticks(axes: Axes) -> None:
-    """Plain numbers on a logarithmic axis."""
-    low, high = axes.get_xlim()
-    ticks = [step * 10.0**power for power in range(-9, 13) for step in (1, 2, 5)]
-    value_ticks(axes.xaxis, [tick for tick in ticks if low <= tick <= high])
-
-
-def _in_seconds(found: Sensitivity) -> bool:
-    return found.method == "morris" and found.scale == "difference" and unit_of(found.of) == "s"

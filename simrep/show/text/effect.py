@@ -1,4 +1,4 @@
-"""Sensitivity as a table for a terminal, and what follows from it in words."""
+"""Effects as tables for a terminal: one scenario beside another, and what moves a figure."""
 
 from __future__ import annotations
 
@@ -7,39 +7,88 @@ from math import isfinite
 
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
+from simrep.measure.confidence import Interval
 from simrep.measure.units import duration, number, unit_of
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import tables
+from simrep.whatif.comparison import Compared, Comparison, name_of, value_text
 from simrep.whatif.sensitivity.result import Effect, Sensitivity
 
 __all__ = ["range_text", "short"]
 
+_NOTHING = 1.3  # a gain below it is hardly one
 _SMALL = 1.1  # factors below are told by a digit more
 _MOSTLY = 0.8  # of a direction: what is above is called so
+
+
+@tables.register(Comparison)
+def comparison_tables(comparison: Comparison) -> Group:
+    """The verdict, a row per figure, and what the intervals rest on."""
+    a, b = comparison.labels
+    level = f"{100.0 * comparison.confidence:.3g} % interval"
+    heads = ("figure", a, b, f"{b} - {a}", level, f"{b} / {a}", level, "")
+    return Group(
+        title(f"{a} and {b}, seed {comparison.seed}, {comparison.pairs} pairs"),
+        table(heads, rows=map(_cells, comparison.figures.values())),
+        Text(comparison.verdict),
+        closing(_precision(comparison), missing="" if comparison.complete else "pairs are missing"),
+    )
+
+
+def _cells(one: Compared) -> list[str]:
+    def text(value: float) -> str:
+        return value_text(one.figure, value)
+
+    apart = one.difference
+    cells = [name_of(one.figure), text(one.a.mean), text(one.b.mean), text(apart.mean)]
+    cells.append(f"{text(apart.low)} .. {text(apart.high)}")
+    cells += ["", ""] if one.ratio is None else [number(one.ratio.mean), _ends(one.ratio)]
+    cells.append("" if one.different else "none seen")
+    return cells
+
+
+def _ends(ratio: Interval) -> str:
+    return f"{number(ratio.low)} .. {number(ratio.high)}"
+
+
+def _precision(comparison: Comparison) -> Iterator[str]:
+    yield ""
+    yield "Both have the same random numbers, pair by pair."
+    first = next(iter(comparison.figures.values()), None)
+    if first is not None and first.gain is not None:
+        alone = first.gain * comparison.pairs
+        saved = f"as precise as about {number(alone, 2)} independent replications of each"
+        if first.gain < _NOTHING:
+            saved = "that saves next to nothing here: the two soon go ways of their own"
+        yield f"For the {name_of(first.figure)}, {saved}."
 
 
 @tables.register(Sensitivity)
 def sensitivity_tables(found: Sensitivity) -> Group:
     """A row per number, and the verdict."""
     name = f"{found.title}: " if found.title else ""
-    heading = f"{name}what moves {found.of} ({figure_text(found, found.base)})"
+    heading = f"{name}what moves {found.of} ({_figure_text(found, found.base)})"
     missing = "" if found.complete else "fewer points than asked for"
     notes = closing([*_verdict(found), "", *_notes(found)], missing=missing)
     return Group(title(heading), _effects(found), notes)
 
 
 def _effects(found: Sensitivity) -> Table:
+    def text(effect: float) -> str:
+        return _effect_text(found, effect)
+
     heads = ("number", "range", "at its low end", "at its high end", "effect", "95 %", "alone", "")
     effects = table(heads, "lrrrrrrl")
     for one in found.effects:
         effects.add_row(
             short(one.path),
             range_text(one),
-            figure_text(found, one.at_low),
-            figure_text(found, one.at_high),
-            _effect_text(found, one.effect),
-            f"{_effect_text(found, one.interval[0])} .. {_effect_text(found, one.interval[1])}",
+            _figure_text(found, one.at_low),
+            _figure_text(found, one.at_high),
+            text(one.effect),
+            f"{text(one.interval[0])} .. {text(one.interval[1])}",
             f"{one.alone:.0%}",
             _remark(one),
             style=None if one.above_chance else "dim",
@@ -57,7 +106,7 @@ def range_text(one: Effect) -> str:
     return f"{number(one.low, 2)} .. {number(one.high, 2)}"
 
 
-def figure_text(found: Sensitivity, value: float) -> str:
+def _figure_text(found: Sensitivity, value: float) -> str:
     """A value of the figure, with its unit."""
     unit = unit_of(found.of)
     if unit == "s":
@@ -69,7 +118,7 @@ def _effect_text(found: Sensitivity, effect: float) -> str:
     if found.method == "sobol":
         return f"{100.0 * effect:.0f} %"
     if found.scale == "difference":
-        return figure_text(found, effect)
+        return _figure_text(found, effect)
     return f"x {number(effect, 4 if effect < _SMALL else 3)}"
 
 
@@ -104,18 +153,13 @@ def _verdict(found: Sensitivity) -> Iterator[str]:
 
 def _amount(found: Sensitivity, one: Effect) -> str:
     low, high = (_effect_text(found, bound) for bound in one.interval)
-    size = _effect_text(found, one.effect)
-    if found.method == "sobol":
-        return f"{size} of the variance ({low} to {high})"
-    return f"{size} over its range ({low} to {high})"
+    of = "of the variance" if found.method == "sobol" else "over its range"
+    return f"{_effect_text(found, one.effect)} {of} ({low} to {high})"
 
 
 def _notes(found: Sensitivity) -> Iterator[str]:
-    chance = (
-        f"{100.0 * found.noise:.2g} %"
-        if found.scale == "factor"
-        else figure_text(found, found.noise)
-    )
+    relative = f"{100.0 * found.noise:.2g} %"
+    chance = relative if found.scale == "factor" else _figure_text(found, found.noise)
     yield (
         f"By chance a point varies by {chance} ({found.repeats} repetitions); effects up to "
         f"{_effect_text(found, found.floor)} may be chance."
