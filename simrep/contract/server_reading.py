@@ -68,16 +68,9 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class ClientRow:
-    """A row of a table.
+    """A row of a table."""
 
-    Attributes
-    ----------
-    cells : mapping of str to str
-        By name of the column in small letters.
-    place : Place
-    """
-
-    cells: Mapping[str, str]
+    cells: Mapping[str, str]  # by name of the column in small letters
     place: Place
 
 
@@ -85,24 +78,16 @@ class ClientRow:
 class StatusFigures:
     """Counters since the start of the server, or between two moments.
 
-    Parameters
-    ----------
-    after : mapping of str to FileEntry
-        ``SHOW GLOBAL STATUS``, by name in small letters; empty if there is none.
-    before : mapping of str to FileEntry, optional
-        The same, earlier.
-    lasting : tuple of str
-        How counters begin that ``FLUSH STATUS`` does not reset.
-
     Raises
     ------
     ScenarioError
         If the two are not of one server, in this order.
     """
 
+    # ``SHOW GLOBAL STATUS``, by name in small letters; empty if there is none.
     after: Mapping[str, FileEntry] = field(default_factory=dict)
-    before: Mapping[str, FileEntry] | None = None
-    lasting: tuple[str, ...] = ()
+    before: Mapping[str, FileEntry] | None = None  # the same, earlier
+    lasting: tuple[str, ...] = ()  # how counters begin that ``FLUSH STATUS`` does not reset
 
     def __post_init__(self) -> None:
         if self.before is None:

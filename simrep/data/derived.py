@@ -35,19 +35,13 @@ _POINTS = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The figures of a system along a factor, of one replication.
+    """The figures of a system along a factor, of one replication."""
 
-    Attributes
-    ----------
-    throughput_tps, latency_s : mapping of float to float
-        Committed transactions per second and the mean latency, by the value of the factor.
-    sustained_tps : float
-        The rate that the system keeps up; NaN if it was not sought.
-    """
-
+    # throughput_tps, latency_s: committed transactions per second and the mean latency, by the
+    # value of the factor.
     throughput_tps: Mapping[float, float]
     latency_s: Mapping[float, float]
-    sustained_tps: float = nan
+    sustained_tps: float = nan  # the rate that the system keeps up; NaN if it was not sought
 
     @property
     def maximum_tps(self) -> float:
@@ -57,78 +51,42 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCell:
-    """A cell that derived metrics are computed from; medians over the replications.
-
-    Attributes
-    ----------
-    series : str
-    factors : mapping of str to value
-    throughput_tps : float
-    latency_s : float
-        Mean latency of committed transactions in seconds.
-    """
+    """A cell that derived metrics are computed from; medians over the replications."""
 
     series: str
     factors: Mapping[str, Value]
     throughput_tps: float
-    latency_s: float
+    latency_s: float  # mean latency of committed transactions in seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemRate:
-    """The rate that a system keeps up in the long run; the median over the replications.
-
-    Attributes
-    ----------
-    series : str
-    factors : mapping of str to value
-    rate_tps : float
-        NaN when there is no such rate.
-    limited_by : str
-        Who falls behind above it, or why there is none.
-    """
+    """The rate that a system keeps up in the long run; the median over the replications."""
 
     series: str
     factors: Mapping[str, Value]
-    rate_tps: float
-    limited_by: str
+    rate_tps: float  # NaN when there is no such rate
+    limited_by: str  # who falls behind above it, or why there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedRow:
-    """A stated figure and the simulated one.
+    """A stated figure and the simulated one."""
 
-    Attributes
-    ----------
-    factors : mapping of str to value
-        As stated.
-    quantity : str
-    low, high : float
-        The range that was stated.
-    predicted : float
-        Median over the replications; of a row about several values, the one furthest from the
-        range.
-    values : tuple of float
-        For each of the values that the row is about.
-    distance : float
-        From the range: 0 inside it, negative below. In percentage points for a ratio, else in
-        ``unit``.
-    interval : (float, float) or None
-        Where 95 % of single replications lie; None for one replication.
-    unit : str
-        Of what was stated.
-    used_in_fit : bool
-    """
-
-    factors: Mapping[str, Value]
+    factors: Mapping[str, Value]  # as stated
     quantity: str
+    # low, high: the range that was stated.
     low: float
     high: float
+    # Median over the replications; of a row about several values, the one furthest from the range.
     predicted: float
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # for each of the values that the row is about
+    # From the range: 0 inside it, negative below. In percentage points for a ratio, else in
+    # ``unit``.
     distance: float
+    # Where 95 % of single replications lie; None for one replication.
     interval: tuple[float, float] | None
-    unit: str
+    unit: str  # of what was stated
     used_in_fit: bool
 
     @property
@@ -139,20 +97,11 @@ class DerivedRow:
 
 @dataclass(frozen=True, slots=True)
 class DerivedSummary:
-    """Distances of the rows that no fit has seen.
+    """Distances of the rows that no fit has seen."""
 
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    inside : int
-        How many of them lie in the stated range.
-    median_distance, max_distance : mapping of unit to float
-        Of the absolute distances.
-    """
-
-    n: int
-    inside: int
+    n: int  # number of rows
+    inside: int  # how many of them lie in the stated range
+    # median_distance, max_distance: of the absolute distances.
     median_distance: Mapping[str, float]
     max_distance: Mapping[str, float]
 

@@ -36,18 +36,11 @@ _RUN = ("run", "attempt")
 
 @dataclass(frozen=True, slots=True)
 class DatasetCell:
-    """What a series is simulated with.
+    """What a series is simulated with."""
 
-    Attributes
-    ----------
-    factors : mapping
-        What tells the cell from others: the columns that select the series, and the factors.
-    settings : mapping of scenario path to value
-        What the scenario of the series is changed to.
-    """
-
+    # What tells the cell from others: the columns that select the series, and the factors.
     factors: Mapping[str, Value]
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any]  # what the scenario of the series is changed to
 
 
 @dataclass(frozen=True, slots=True)

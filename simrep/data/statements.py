@@ -21,50 +21,28 @@ SystemKey = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A row of the data that states a derived metric.
+    """A row of the data that states a derived metric."""
 
-    Attributes
-    ----------
-    factors : mapping of str to value
-        As in the file; the row holds for each value of ``a-b``, and for the mean over ``a+b``.
-    quantity : str
-        Name of the metric.
-    low, high : float
-    unit : str
-        ``ratio`` or ``ms``.
-    groups : tuple of tuple of SystemKey
-        Systems to average: a group for each value that the row holds for.
-    used_in_fit : bool
-    """
-
+    # As in the file; the row holds for each value of ``a-b``, and for the mean over ``a+b``.
     factors: Mapping[str, Value]
-    quantity: str
+    quantity: str  # name of the metric
     low: float
     high: float
-    unit: str
+    unit: str  # ``ratio`` or ``ms``
+    # Systems to average: a group for each value that the row holds for.
     groups: tuple[tuple[SystemKey, ...], ...]
     used_in_fit: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """The simulated systems of a dataset: what rows may be about.
-
-    Attributes
-    ----------
-    definition : Definition
-    derived : DerivedTable
-        That of the definition.
-    places : mapping of SystemKey to list of float
-        Values of ``along`` that a system is simulated at.
-    sustained : collection of SystemKey
-        Those whose sustained rate is sought.
-    """
+    """The simulated systems of a dataset: what rows may be about."""
 
     definition: Definition
-    derived: DerivedTable
+    derived: DerivedTable  # that of the definition
+    # Values of ``along`` that a system is simulated at.
     places: Mapping[SystemKey, Collection[float]]
-    sustained: Collection[SystemKey]
+    sustained: Collection[SystemKey]  # those whose sustained rate is sought
 
     @classmethod
     def of(

@@ -19,38 +19,20 @@ __all__ = ["Course", "Timeline", "figures_and_course"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """What happened in one replication.
+    """What happened in one replication."""
 
-    Attributes
-    ----------
-    record : ScheduledRecord
-        The scheduled transaction.
-    edges_s : numpy.ndarray
-        Bounds of the intervals in simulated seconds, shape (intervals + 1,).
-    rate_tps : numpy.ndarray
-        Commits of all others per second in each, shape (intervals,).
-    """
-
-    record: ScheduledRecord
+    record: ScheduledRecord  # the scheduled transaction
+    # Bounds of the intervals in simulated seconds, shape (intervals + 1,).
     edges_s: NDArray[np.float64]
-    rate_tps: NDArray[np.float64]
+    rate_tps: NDArray[np.float64]  # commits of all others per second in each, shape (intervals,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """The course of one replication of a cell.
+    """The course of one replication of a cell."""
 
-    Attributes
-    ----------
-    factors : mapping
-        What tells the cell from others.
-    series : str
-        Name of the measured system.
-    course : Course
-    """
-
-    factors: Mapping[str, Value]
-    series: str
+    factors: Mapping[str, Value]  # what tells the cell from others
+    series: str  # name of the measured system
     course: Course
 
     def to_dict(self) -> dict[str, Any]:

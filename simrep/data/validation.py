@@ -41,17 +41,10 @@ __all__ = ["DatasetValidation", "Validation", "validate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetValidation:
-    """The predictions for one dataset.
+    """The predictions for one dataset."""
 
-    Attributes
-    ----------
-    result : DatasetResult
-        Every cell with what was measured and predicted.
-    latencies : tuple of Latencies
-        Whole distributions, of the cells whose transactions were recorded.
-    """
-
-    result: DatasetResult
+    result: DatasetResult  # every cell with what was measured and predicted
+    # Whole distributions, of the cells whose transactions were recorded.
     latencies: tuple[Latencies, ...]
 
     @property

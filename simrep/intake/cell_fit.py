@@ -37,29 +37,17 @@ _MET = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CellFit:
-    """A cost that was fitted to a benchmark.
-
-    Attributes
-    ----------
-    cost : str
-    prior, value : float
-    standard_error : float
-        Of its logarithm.
-    measured_s, fitted_s : float
-        Mean latency.
-    percentile : int or None
-        Which one sysbench printed.
-    percentile_measured_s, percentile_simulated_s : float or None
-        Its latency: the fit has not seen it.
-    """
+    """A cost that was fitted to a benchmark."""
 
     cost: str
     prior: float
     value: float
-    standard_error: float
+    standard_error: float  # of its logarithm
+    # measured_s, fitted_s: mean latency.
     measured_s: float
     fitted_s: float
-    percentile: int | None
+    percentile: int | None  # which one sysbench printed
+    # percentile_measured_s, percentile_simulated_s: its latency: the fit has not seen it.
     percentile_measured_s: float | None
     percentile_simulated_s: float | None
 

@@ -40,22 +40,15 @@ _FSYNC = "fsync_us"
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Values that are known better than the files tell them.
+    """Values that are known better than the files tell them."""
 
-    Parameters
-    ----------
-    model, server_version : str, optional
-        The model's name; what ``SELECT VERSION()`` prints.
-    nodes, cores : int, optional
-        Of the cluster; of each machine.
-    rtt_ms, fsync_us : float, optional
-        Round trip between nodes; one flush of a log.
-    """
-
+    # model, server_version: the model's name; what ``SELECT VERSION()`` prints.
     model: str | None = None
     server_version: str | None = None
+    # nodes, cores: of the cluster; of each machine.
     nodes: int | None = None
     cores: int | None = None
+    # rtt_ms, fsync_us: round trip between nodes; one flush of a log.
     rtt_ms: float | None = None
     fsync_us: float | None = None
 

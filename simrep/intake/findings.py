@@ -21,23 +21,12 @@ _MOST_LINES = 4
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A setting of the scenario or the pack.
+    """A setting of the scenario or the pack."""
 
-    Attributes
-    ----------
-    setting : str
-        Its path: ``cluster.version``, ``workload.rate_tps``, ``pack.costs.fsync_us``.
-    value : object
-    origin : str
-        Files and lines; empty for a default.
-    note : str
-        The formula, or why the default was taken.
-    """
-
-    setting: str
+    setting: str  # its path: ``cluster.version``, ``workload.rate_tps``, ``pack.costs.fsync_us``
     value: Any
-    origin: str
-    note: str
+    origin: str  # files and lines; empty for a default
+    note: str  # the formula, or why the default was taken
 
     @property
     def default(self) -> bool:
@@ -47,19 +36,12 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """All settings in the order in which they were found out, and what has no use.
-
-    Attributes
-    ----------
-    settings : list of Finding
-    not_simulated : list of Finding
-        Options that were read and that the model does not have, or not with such a value.
-    remarks : list of str
-        What the counters say besides, for people to judge by.
-    """
+    """All settings in the order in which they were found out, and what has no use."""
 
     settings: list[Finding] = field(default_factory=list)
+    # Options that were read and that the model does not have, or not with such a value.
     not_simulated: list[Finding] = field(default_factory=list)
+    # What the counters say besides, for people to judge by.
     remarks: list[str] = field(default_factory=list)
 
     def read(self, setting: str, value: Any, places: Iterable[Place], note: str = "") -> Any:

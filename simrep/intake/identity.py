@@ -22,22 +22,12 @@ _MOST_NODES = 64
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The product that is simulated.
-
-    Attributes
-    ----------
-    model : str
-    version : str or None
-        Of those that the model knows; None where it is to be the newest.
-    nodes : int
-    recognition : Recognition
-        What the model knows of the server's files.
-    """
+    """The product that is simulated."""
 
     model: str
-    version: str | None
+    version: str | None  # of those that the model knows; None where it is to be the newest
     nodes: int
-    recognition: Recognition
+    recognition: Recognition  # what the model knows of the server's files
 
 
 def recognitions() -> Mapping[str, Recognition]:

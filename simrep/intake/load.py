@@ -33,20 +33,11 @@ Classes = tuple[list[dict[str, Any]], Quantity]
 
 @dataclass(frozen=True, slots=True)
 class LoadReading:
-    """The load that clients submit.
+    """The load that clients submit."""
 
-    Attributes
-    ----------
-    classes : list of dict
-        For ``[[workload.class]]``, without sizes.
-    table : dict
-        The other keys of ``[workload]``.
-    per_s : Quantity or None
-        Transactions that write on this node, per second; None if there are none.
-    """
-
-    classes: list[dict[str, Any]]
-    table: dict[str, Any]
+    classes: list[dict[str, Any]]  # for ``[[workload.class]]``, without sizes
+    table: dict[str, Any]  # the other keys of ``[workload]``
+    # Transactions that write on this node, per second; None if there are none.
     per_s: Quantity | None
 
 

@@ -32,25 +32,12 @@ _NO = {"off", "0", "false", "no"}
 
 @dataclass(frozen=True, slots=True)
 class OptionLine:
-    """An option as a file gives it.
+    """An option as a file gives it."""
 
-    Attributes
-    ----------
-    group : str
-        Without its brackets and its release.
-    release : tuple of int
-        That the group is for, as ``[mysqld-8.4]``; empty: for all.
-    spelling : str
-        Its name as written.
-    value : str or None
-        Without quotes; None where there is no ``=``.
-    place : Place
-    """
-
-    group: str
-    release: tuple[int, ...]
-    spelling: str
-    value: str | None
+    group: str  # without its brackets and its release
+    release: tuple[int, ...]  # that the group is for, as ``[mysqld-8.4]``; empty: for all
+    spelling: str  # its name as written
+    value: str | None  # without quotes; None where there is no ``=``
     place: Place
 
 

@@ -20,24 +20,12 @@ _MOST_STATUS = 2
 
 @dataclass(frozen=True, slots=True)
 class ServerFiles:
-    """Where to read.
+    """Where to read."""
 
-    Parameters
-    ----------
-    option_file : Path, optional
-        ``my.cnf``.
-    status : sequence of Path
-        ``SHOW GLOBAL STATUS``, once or twice; the earlier one first.
-    variables : Path, optional
-        ``SHOW GLOBAL VARIABLES``.
-    sysbench : Path, optional
-        The output of a run of sysbench.
-    """
-
-    option_file: Path | None = None
-    status: Sequence[Path] = ()
-    variables: Path | None = None
-    sysbench: Path | None = None
+    option_file: Path | None = None  # ``my.cnf``
+    status: Sequence[Path] = ()  # ``SHOW GLOBAL STATUS``, once or twice; the earlier one first
+    variables: Path | None = None  # ``SHOW GLOBAL VARIABLES``
+    sysbench: Path | None = None  # the output of a run of sysbench
 
 
 def read_server(

@@ -40,34 +40,21 @@ _COVERED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Sysbench:
-    """Figures of a run.
-
-    Attributes
-    ----------
-    file : str
-    threads, transactions : int
-    seconds, mean_s : float
-    reads, writes, others : int
-        Statements of a transaction, each; ``others`` are BEGIN and COMMIT.
-    target_tps : float or None
-        Rate that was asked for (``--rate``).
-    percentile : (int, float) or None
-        Which one, and its latency in seconds; None if it was not asked for.
-    places : tuple of Place
-        Lines of the required figures.
-    """
+    """Figures of a run."""
 
     file: str
     threads: int
     transactions: int
     seconds: float
     mean_s: float
+    # reads, writes, others: statements of a transaction, each; ``others`` are BEGIN and COMMIT.
     reads: int
     writes: int
     others: int
-    target_tps: float | None
+    target_tps: float | None  # rate that was asked for (``--rate``)
+    # Which one, and its latency in seconds; None if it was not asked for.
     percentile: tuple[int, float] | None
-    places: tuple[Place, ...]
+    places: tuple[Place, ...]  # lines of the required figures
 
     @property
     def throughput_tps(self) -> float:

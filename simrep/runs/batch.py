@@ -23,20 +23,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One replication of a setup, to be simulated.
-
-    Attributes
-    ----------
-    setup : Setup
-    number : int
-        Of the replication whose random numbers it has.
-    drawn : bool
-        Its costs are drawn from what the pack of the setup says of them.
-    """
+    """One replication of a setup, to be simulated."""
 
     setup: Setup
-    number: int
-    drawn: bool = False
+    number: int  # of the replication whose random numbers it has
+    drawn: bool = False  # its costs are drawn from what the pack of the setup says of them
 
 
 def simulate_cells(

@@ -41,50 +41,28 @@ _ROUNDING = 1e-6  # of the ends of a range
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Prediction intervals of a run.
+    """Prediction intervals of a run."""
 
-    Attributes
-    ----------
-    intervals : mapping of str to (float, float)
-        Where the figure of one measurement lies, by the path of the figure.
-    confidence : float
-        How often it does.
-    draws : int
-        Simulated runs with costs drawn from the pack; with 0 the intervals cover the error of the
-        model alone.
-    costs : tuple of str
-        The costs that were drawn.
-    discrepancy : float
-        The error of the model: standard deviation of the logarithm.
-    """
-
+    # Where the figure of one measurement lies, by the path of the figure.
     intervals: Mapping[str, tuple[float, float]]
-    confidence: float
+    confidence: float  # how often it does
+    # Simulated runs with costs drawn from the pack; with 0 the intervals cover the error of the
+    # model alone.
     draws: int
-    costs: tuple[str, ...]
-    discrepancy: float
+    costs: tuple[str, ...]  # the costs that were drawn
+    discrepancy: float  # the error of the model: standard deviation of the logarithm
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
-    """How sure the costs of a run are.
+    """How sure the costs of a run are."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Costs, and traits of the machine as ``machine.TRAIT``, that the run takes from fits.
-    covariance : array of shape (names, names)
-        Of their logarithms.
-    discrepancy : float
-        Relative error of the model beyond the costs, as standard deviation of the logarithm.
-    freedom : float
-        On how many cells that rests.
-    """
-
+    # Costs, and traits of the machine as ``machine.TRAIT``, that the run takes from fits.
     names: tuple[str, ...]
-    covariance: NDArray[np.float64]
+    covariance: NDArray[np.float64]  # of their logarithms, shape (names, names)
+    # Relative error of the model beyond the costs, as standard deviation of the logarithm.
     discrepancy: float
-    freedom: float
+    freedom: float  # on how many cells that rests
 
     def factors(self, seed: int, number: int) -> dict[str, float]:
         """What the costs are multiplied with in a draw; the same for all runs of a pack."""

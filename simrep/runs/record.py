@@ -17,25 +17,13 @@ Counters = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunRecord:
-    """One replication, as the process that ran it hands it over.
+    """One replication, as the process that ran it hands it over."""
 
-    Attributes
-    ----------
-    seed : int
-        Root entropy of the run, shared by its replications.
-    replication : int
-        Number of the replication, from 0.
-    measurement : Measurement
-    counters : mapping of node name to mapping of status variable to value
-        Counted from the start of the simulation, warm-up included.
-    stations : tuple of StationUse
-    scheduled : tuple of ScheduledRecord
-        What became of the scheduled transactions, in the order of the scenario.
-    """
-
-    seed: int
-    replication: int
+    seed: int  # root entropy of the run, shared by its replications
+    replication: int  # number of the replication, from 0
     measurement: Measurement
+    # Counted from the start of the simulation, warm-up included.
     counters: Counters = field(default_factory=dict)
     stations: tuple[StationUse, ...] = ()
+    # What became of the scheduled transactions, in the order of the scenario.
     scheduled: tuple[ScheduledRecord, ...] = ()

@@ -53,25 +53,13 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Replication(RunRecord):
-    """A replication that was simulated here: its record, and what only tests and tools need.
-
-    Attributes
-    ----------
-    traffic : Traffic
-    trace : tuple of TraceEvent or None
-        Only when it was asked for.
-    trace_digest : str or None
-        Equal only if the traces are equal bit for bit.
-    waited : tuple of Waited or None
-        What was blocked; only when it was asked for.
-    story : Story or None
-        What happened to transactions and messages; only when it was asked for.
-    """
+    """A replication that was simulated here: its record, and what only tests and tools need."""
 
     traffic: Traffic
-    trace: tuple[TraceEvent, ...] | None = None
-    trace_digest: str | None = None
-    waited: tuple[Waited, ...] | None = None
+    trace: tuple[TraceEvent, ...] | None = None  # only when it was asked for
+    trace_digest: str | None = None  # equal only if the traces are equal bit for bit
+    waited: tuple[Waited, ...] | None = None  # what was blocked; only when it was asked for
+    # What happened to transactions and messages; only when it was asked for.
     story: Story | None = None
 
 

@@ -32,32 +32,18 @@ MOST = 1000
 
 @dataclass(slots=True, kw_only=True)
 class Sampler(Generic[T]):
-    """Replications one by one; iterating over it simulates them.
+    """Replications one by one; iterating over it simulates them."""
 
-    Attributes
-    ----------
-    simulate : callable
-        Gives the replications of a range of numbers, in their order.
-    figure : callable
-        The figure of each replication so far, on which the precision decides.
-    replications : int
-        How many there are to be, without a precision.
-    precision : float or None
-        Half width of the 95 % interval that is wanted, as a share of the figure.
-    most : int
-        With a precision, the replications at which to give up.
-    progress : callable, optional
-    wanted : int
-        Replications that are known to be needed so far.
-    """
-
+    # Gives the replications of a range of numbers, in their order.
     simulate: Callable[[range], Iterable[T]]
+    # The figure of each replication so far, on which the precision decides.
     figure: Callable[[Sequence[T]], Sequence[float]]
-    replications: int
+    replications: int  # how many there are to be, without a precision
+    # Half width of the 95 % interval that is wanted, as a share of the figure.
     precision: float | None = None
-    most: int = MOST
+    most: int = MOST  # with a precision, the replications at which to give up
     progress: Progress | None = None
-    wanted: int = field(default=0, init=False)
+    wanted: int = field(default=0, init=False)  # replications that are known to be needed so far
 
     def __iter__(self) -> Iterator[T]:
         samples: list[T] = []

@@ -24,37 +24,19 @@ def belongs(who: object, transaction: Transaction) -> bool:
 
 
 class Leg(NamedTuple):
-    """A stage of a transaction, from one mark to the next.
+    """A stage of a transaction, from one mark to the next."""
 
-    Parameters
-    ----------
-    lap : int
-        See ``Lap``.
-    seconds : float
-    cause : Sent or None
-        The message that its node was handling when the stage ended.
-    """
-
-    lap: int
+    lap: int  # see ``Lap``
     seconds: float
-    cause: Sent | None
+    cause: Sent | None  # the message that its node was handling when the stage ended
 
 
 class Journey(NamedTuple):
-    """A transaction that has committed.
-
-    Parameters
-    ----------
-    transaction : Transaction
-    ended_s : float
-        When its client was told, in simulated seconds.
-    legs : list of Leg
-        In the order of time, from the start of the transaction.
-    """
+    """A transaction that has committed."""
 
     transaction: Transaction
-    ended_s: float
-    legs: list[Leg]
+    ended_s: float  # when its client was told, in simulated seconds
+    legs: list[Leg]  # in the order of time, from the start of the transaction
 
     @property
     def latency_s(self) -> float:
@@ -81,21 +63,14 @@ class _Stopwatch(list[float]):
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """What of a run is kept.
+    """What of a run is kept."""
 
-    Parameters
-    ----------
-    since_s, until_s : float
-        Waits and messages outside of this are not, in simulated seconds.
-    details : bool
-        Whether messages and every wait and service are, besides what stations waited for.
-    transactions : frozenset of (int, float), optional
-        By client and start: what stations waited for is kept only where one of them waited.
-    """
-
+    # since_s, until_s: waits and messages outside of this are not, in simulated seconds.
     since_s: float = 0.0
     until_s: float = inf
+    # Whether messages and every wait and service are, besides what stations waited for.
     details: bool = True
+    # By client and start: what stations waited for is kept only where one of them waited.
     transactions: frozenset[tuple[int, float]] | None = None
 
     @classmethod

@@ -18,15 +18,9 @@ __all__ = ["LargestFragment", "largest_fragment"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LargestFragment(Answer):
-    """The largest fragment size that meets all criteria; ``high`` is the next that does not.
+    """The largest fragment size that meets all criteria; ``high`` is the next that does not."""
 
-    Attributes
-    ----------
-    sizes : FragmentSizes
-        All that was simulated.
-    """
-
-    sizes: FragmentSizes
+    sizes: FragmentSizes  # all that was simulated
 
     @property
     def drawable(self) -> bool:

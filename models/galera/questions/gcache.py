@@ -46,17 +46,10 @@ _POINTS = 60  # of the figure
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Gcache(Answer):
-    """The size of a gcache, in bytes.
-
-    Attributes
-    ----------
-    outage_s : float
-    rates : tuple of (float, float)
-        Writesets and bytes per second of each replication.
-    """
+    """The size of a gcache, in bytes."""
 
     outage_s: float
-    rates: tuple[tuple[float, float], ...]
+    rates: tuple[tuple[float, float], ...]  # writesets and bytes per second of each replication
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per replication."""
