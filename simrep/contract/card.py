@@ -39,14 +39,7 @@ def model_cards() -> dict[str, dict[str, Any]]:
 
 
 def model_card(model: type[Model]) -> dict[str, Any]:
-    """A description of a model that JSON can hold.
-
-    Returns
-    -------
-    dict
-        ``name``, ``summary``, ``versions``, ``packs``, ``options`` and ``costs``; options under
-        the product's own spelling.
-    """
+    """A description of a model that JSON can hold; options are under the product's own spelling."""
     package = package_of(model)
     known = versions(package, model.name)
     by_version = {

@@ -78,10 +78,7 @@ class ClientRow:
 class StatusFigures:
     """Counters since the start of the server, or between two moments.
 
-    Raises
-    ------
-    ScenarioError
-        If the two are not of one server, in this order.
+    Two that are not of one server, in this order, are refused.
     """
 
     # ``SHOW GLOBAL STATUS``, by name in small letters; empty if there is none.

@@ -287,15 +287,7 @@ class Twin:
 
 
 class HeardMesh(Mesh):
-    """A mesh that knows from which other member nothing was heard for how long.
-
-    Parameters
-    ----------
-    watch : Watch
-    network : Network
-    *how
-        Of ``Mesh``.
-    """
+    """A mesh that knows from which other member nothing was heard for how long."""
 
     def __init__(self, watch: Watch, network: Network, *how: Any) -> None:
         super().__init__(watch.clock, network, *how)

@@ -77,17 +77,7 @@ def cells_of(
     measured: MeasuredCell,
     samples: Sequence[Sequence[float]],
 ) -> list[Cell]:
-    """A cell for every metric that was measured there.
-
-    Parameters
-    ----------
-    metrics : sequence of MetricTable
-    series : SeriesTable
-    variant : str
-    measured : MeasuredCell
-    samples : sequence of sequence of float
-        For each replication a figure per metric.
-    """
+    """A cell for every metric that was measured there; ``samples`` are figures of replications."""
     return [
         _cell(metric, series, variant, measured, [sample[position] for sample in samples])
         for position, metric in enumerate(metrics)
@@ -134,13 +124,8 @@ def single_run_interval(
 ) -> tuple[float, float] | None:
     """Student's prediction interval for one further value; None for fewer than two.
 
-    Parameters
-    ----------
-    values : sequence of float
-        One per replication.
-    positive : bool
-        On a logarithmic scale: durations and rates are positive and vary by factors, and the
-        logarithm keeps bounds positive. There is then no interval if a value is not positive.
+    Durations and rates are positive and vary by factors: the logarithm keeps their bounds positive.
+    There is then no interval if a value is not positive.
     """
     count = len(values)
     if count < 2 or not all(isfinite(value) for value in values):

@@ -34,28 +34,11 @@ _EXAMPLE = "for example: threads <= 16 and layout in ('lan', 'wan')"
 
 
 def cells_expression(text: str, factors: Collection[str], option: str = "--cells") -> CellCondition:
-    """What an expression says of the factors of a cell.
+    """From an expression over factors, the function that tells which cells are meant.
 
-    Parameters
-    ----------
-    text : str
-        Comparisons of factors with numbers or texts (``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``,
-        ``in``, ``not in``), joined by ``and``, ``or``, ``not`` and parentheses.
-    factors : collection of str
-        Names that it may use.
-    option : str
-        Where it stands, for messages.
-
-    Returns
-    -------
-    callable
-        From the factors of a cell to whether it is meant.
-
-    Raises
-    ------
-    ScenarioError
-        When it is not such an expression, or, by the function, when it compares a text with a
-        number.
+    Factors are compared with numbers or texts (``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``,
+    ``in``, ``not in``); ``and``, ``or``, ``not`` and parentheses join comparisons. ``option`` is
+    where the text stands, for messages; the function refuses to compare a text with a number.
 
     Examples
     --------

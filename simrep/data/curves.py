@@ -50,13 +50,7 @@ class _Curves(BaseModel):
 
 
 def new_tables(content: dict[str, Any], where: str) -> Mapping[str, Any]:
-    """The content of ``dataset.toml``; tables of curves become derived metrics.
-
-    Warns
-    -----
-    DatasetWarning
-        If the file has tables of curves.
-    """
+    """The content of ``dataset.toml``; tables of curves become derived metrics, with a warning."""
     if "curve" not in content:
         return content
     warnings.warn(

@@ -121,12 +121,7 @@ class DerivedSummary:
 
 
 class DerivedFigures:
-    """What is simulated for derived metrics, and the rows that follow from it.
-
-    Parameters
-    ----------
-    systems : Systems
-    """
+    """What is simulated for derived metrics, and the rows that follow from it."""
 
     def __init__(self, systems: Systems) -> None:
         self.systems = systems

@@ -47,16 +47,7 @@ class Latencies:
 def recorded(folder: Path, cell: MeasuredCell) -> NDArray[np.float64]:
     """Latencies in seconds of all transactions that were recorded for a cell, unsorted.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the dataset; the rig keeps a file for every run in ``transactions/``.
-    cell : MeasuredCell
-
-    Raises
-    ------
-    ScenarioError
-        When a file is there and cannot be read.
+    The rig keeps a file for every run in ``transactions/`` of the dataset's folder.
     """
     paths = [folder / FOLDER / f"{run}.csv.gz" for run in cell.runs]
     found = [_read(path) for path in paths if path.is_file()]
@@ -91,17 +82,7 @@ def compared(
     measured_s: NDArray[np.float64],
     simulated: Iterable[LatencyHistogram],
 ) -> Latencies | None:
-    """The recorded latencies of a cell beside the simulated ones; None if either are missing.
-
-    Parameters
-    ----------
-    series : str
-    cell : MeasuredCell
-    measured_s : numpy.ndarray
-        Recorded latencies in seconds, shape (transactions,).
-    simulated : iterable of LatencyHistogram
-        One for each replication.
-    """
+    """The recorded latencies of a cell beside the simulated ones; None if either are missing."""
     histogram = LatencyHistogram.merged(simulated)
     if not len(measured_s) or not histogram.count:
         return None

@@ -45,27 +45,15 @@ class DatasetCell:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCell(DatasetCell):
-    """One measured cell.
+    """One measured cell."""
 
-    Attributes
-    ----------
-    factors, settings
-        See ``DatasetCell``.
-    values : mapping of column to float
-        Medians over the repetitions; what is empty or not a number is left out.
-    repetitions : int
-    used_in_fit : bool
-    standard_errors : mapping of column to float
-        Of the values of metrics: from their column of standard errors, or from the spread of
-        the repetitions; without those that only one measurement tells.
-    runs : tuple of str
-        Names of the files that may hold the recorded transactions of the repetitions.
-    """
-
-    values: Mapping[str, float]
+    values: Mapping[str, float]  # by column, medians over the repetitions; gaps are left out
     repetitions: int
     used_in_fit: bool
+    # Of the values of metrics: from their column of standard errors, or from the spread of the
+    # repetitions; without those that only one measurement tells.
     standard_errors: Mapping[str, float]
+    # Names of the files that may hold the recorded transactions of the repetitions.
     runs: tuple[str, ...]
 
 
@@ -75,13 +63,7 @@ def written(factors: Mapping[str, object]) -> str:
 
 
 def read_rows(path: Path, where: str) -> list[dict[str, Value]]:
-    """The rows of a CSV file; texts that are numbers become numbers.
-
-    Raises
-    ------
-    ScenarioError
-        If there is no such file, it has no rows, or a row does not fit the header.
-    """
+    """The rows of a CSV file; texts that are numbers become numbers."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             header, *lines = list(csv.reader(file)) or [[]]
@@ -115,17 +97,8 @@ def measured_cells(
     """The cells of a series, in the order of the factors' values.
 
     Rows whose column ``passed`` is 0 are left out, if there is one, and so are rows that state a
-    derived metric; an empty optional factor sets nothing.
-
-    Raises
-    ------
-    ScenarioError
-        If all rows of the series are missing, a factor is empty, or a figure cannot be compared.
-
-    Warns
-    -----
-    DatasetWarning
-        If figures are missing that the definition does not call optional.
+    derived metric; an empty optional factor sets nothing. A warning names figures that are missing
+    and that the definition does not call optional.
     """
     columns = list(definition.factors)
     groups: dict[tuple[Value, ...], list[CsvRow]] = {}
@@ -152,21 +125,9 @@ def measured_cells(
 def grid_cells(
     definition: Definition, series: SeriesTable, kind: Literal["simulate", "sustained"], where: str
 ) -> tuple[DatasetCell, ...]:
-    """The cells that a series is simulated with besides those measured.
+    """The cells, or the systems whose sustained rate is sought, to simulate besides those measured.
 
-    Parameters
-    ----------
-    definition : Definition
-    series : SeriesTable
-    kind : {"simulate", "sustained"}
-        Cells, or systems whose sustained rate is sought: without the factor ``along``.
-    where : str
-        The definition's file, for messages.
-
-    Raises
-    ------
-    ScenarioError
-        If a factor has no value, or there is no derived metric to simulate them for.
+    Systems have no factor ``along``. ``where`` is the definition's file, for messages.
     """
     grids: Sequence[Mapping[str, tuple[Value, ...]]] = getattr(series, kind)
     where = f"{where}: series.{series.name}.{kind}"

@@ -343,18 +343,7 @@ def series_versions(setups: Mapping[str, Setup]) -> dict[str, str]:
 
 
 def breakdowns(dataset: Dataset, seed: int) -> dict[str, Breakdown]:
-    """The mean latency by stage, of one replication of the last cell of every series.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    seed : int
-
-    Returns
-    -------
-    dict
-        By the name of the series, and of the variant if it is one.
-    """
+    """The mean latency by stage, of one replication of the last cell of every series or variant."""
     found: dict[str, Breakdown] = {}
     for series in dataset.definition.series:
         base = load(dataset.scenario_path(series))

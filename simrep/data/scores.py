@@ -98,13 +98,6 @@ def agreement(cells: Sequence[Cell], factors: Iterable[str]) -> Agreement:
     no difference. They count if their measured figures are apart by more than two standard errors
     of the difference, and no cost was fitted to either. A figure has a standard error of 1 % at
     least, and of 5 % if it was measured once. Metrics with a tolerance are left out.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-        Of one dataset.
-    factors : iterable of str
-        Names of its factors.
     """
     names = tuple(factors)
     pairs = [pair for pair in _alternatives(cells, names) if _apart(*pair)]

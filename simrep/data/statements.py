@@ -52,13 +52,7 @@ class Systems:
         cells: Iterable[DatasetCell],
         sustained: Iterable[DatasetCell],
     ) -> Systems:
-        """The systems of all cells, and of those whose sustained rate is sought.
-
-        Raises
-        ------
-        ScenarioError
-            If two series have a cell with equal factors.
-        """
+        """The systems of all cells, and of those whose sustained rate is sought; each only once."""
         places: dict[SystemKey, list[float]] = {}
         for cell in cells:
             place = cell.factors[derived.along]
@@ -72,13 +66,7 @@ class Systems:
         return cls(definition, derived, places, [definition.system(c.factors) for c in sustained])
 
     def statement(self, row: CsvRow, where: str) -> Statement:
-        """A row that states a derived metric, with the systems that it is about.
-
-        Raises
-        ------
-        ScenarioError
-            If it states what cannot be computed from the simulated cells.
-        """
+        """A row that states a derived metric, with the simulated systems that it is about."""
         definition, places = self.definition, self.places
         name, low, high = str(row["quantity"]), row["low"], row["high"]
         if name not in self.derived.metric:

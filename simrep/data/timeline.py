@@ -49,16 +49,7 @@ class Timeline:
 def figures_and_course(
     result: Result, paths: Sequence[str], name: str
 ) -> tuple[tuple[float, ...], Course | None]:
-    """Figures of a replication and, of the first one, also its course.
-
-    Parameters
-    ----------
-    result : Result
-        Of one replication.
-    paths : sequence of str
-    name : str
-        Of the scheduled transaction.
-    """
+    """Figures of a replication and, of the first one, also its course around a transaction."""
     figures = figures_of(result, paths)
     if result.runs[0].replication > 0 or name not in result.scheduled:
         return figures, None

@@ -83,17 +83,8 @@ def fit_cell(
 ) -> CellFit:
     """Fit the CPU per statement so that the scenario has the mean latency of the benchmark.
 
-    In a closed loop the mean latency and the throughput say the same (Little's law).
-
-    Parameters
-    ----------
-    scenario, pack : mapping
-        As they will be written.
-    bench : Sysbench
-    executor : concurrent.futures.Executor, optional
-        Where replications run.
-    progress : callable, optional
-        As of ``simrep.fit``.
+    In a closed loop the mean latency and the throughput say the same (Little's law). Scenario and
+    pack are those that will be written.
     """
     model = scenario["cluster"]["model"]
     prior = default_cost(model, COST)

@@ -30,14 +30,7 @@ def read_rows(path: Path, option: str) -> list[ClientRow]:
 
 
 def rows_of(text: str, file: str) -> list[ClientRow]:
-    """All rows of all tables in a text.
-
-    Parameters
-    ----------
-    text : str
-    file : str
-        Its name, for the places of the rows.
-    """
+    """All rows of all tables in the text of a file."""
     return [
         ClientRow(cells, Place(file, number))
         for number, cells in _cells(text.splitlines())

@@ -50,22 +50,9 @@ def identity_of(
     model: str | None = None,
     nodes: int | None = None,
 ) -> Identity:
-    """Find out model, version and number of nodes.
+    """Find out model, version and number of nodes, unless they are told.
 
-    Parameters
-    ----------
-    server : ServerReading
-    known : mapping of str to Recognition
-        By model, in the order in which they are asked.
-    findings : Findings
-        Told what was read and what was not.
-    model, nodes : optional
-        Instead of what the files say.
-
-    Raises
-    ------
-    ScenarioError
-        If there is no such model, or none knows the server.
+    Models are asked in the order of ``known``; findings are told what was read and what was not.
     """
     if model is None:
         model = _model(server, known, findings)

@@ -64,14 +64,8 @@ def load_of(server: ServerReading, identity: Identity, findings: Findings) -> Lo
 class _Counters:
     """Rates of a server's counters, and the workload that follows from them.
 
-    Attributes
-    ----------
-    writes, selects : Quantity or None
-        Statements; None where there are none, or they are not counted.
-    commits : Quantity or None
-        Transactions of this node that write.
-    local : float
-        Their share of all that it executes.
+    ``writes`` and ``selects`` are statements, None where there are none or they are not counted;
+    ``commits`` the writing transactions of this node, ``local`` their share of all it executes.
     """
 
     def __init__(self, server: ServerReading, identity: Identity, findings: Findings) -> None:

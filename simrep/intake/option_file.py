@@ -42,17 +42,7 @@ class OptionLine:
 
 
 def read_option_file(path: Path) -> list[OptionLine]:
-    """All options of a file and of those that it includes, in the order in which they count.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    ScenarioError
-        If a file cannot be read, or is no option file.
-    """
+    """All options of a file and of those that it includes, in the order in which they count."""
     return list(_read(path, 0))
 
 
@@ -118,18 +108,9 @@ def options_of(
 ) -> dict[str, FileEntry]:
     """Options that a server reads, by name with underscores; the last line of each.
 
-    Parameters
-    ----------
-    lines : iterable of OptionLine
-    groups : collection of str
-        That it reads.
-    release : tuple of int or None
-        Its version, which groups such as ``[mysqld-8.4]`` ask for; None: not known.
-
-    Notes
-    -----
-    An option without a value is ``ON``. ``loose_`` is cut off; ``skip_`` and ``disable_`` before
-    a name mean ``OFF``, ``enable_`` means ``ON``.
+    Groups such as ``[mysqld-8.4]`` ask for its release, if that is known. An option without a value
+    is ``ON``. ``loose_`` is cut off; ``skip_`` and ``disable_`` before a name mean ``OFF``,
+    ``enable_`` means ``ON``.
     """
     options: dict[str, FileEntry] = {}
     for line in lines:

@@ -33,16 +33,8 @@ def with_sizes(
 ) -> list[dict[str, Any]]:
     """The classes with ``row_bytes``, and ``statement_bytes`` where they are known.
 
-    Parameters
-    ----------
-    server : ServerReading
-    counters : sequence of (str, str)
-        Bytes and transactions: see ``Recognition.sizes``.
-    cluster : mapping
-        The ``[cluster]`` table.
-    classes : sequence of mapping
-        Entries of ``[[workload.class]]``.
-    findings : Findings
+    Counters are pairs, of bytes and of transactions: see ``Recognition.sizes``. ``cluster`` is that
+    table of the scenario.
     """
     sized = [dict(one) for one in classes]
     writing = {

@@ -33,18 +33,7 @@ def read_server(
 ) -> ServerReading:
     """Read all files of the server itself.
 
-    Parameters
-    ----------
-    files : ServerFiles
-    recognitions : iterable of Recognition
-        Of the models that the server may be one of.
-    version : str, optional
-        What ``SELECT VERSION()`` prints; above what the files say.
-
-    Raises
-    ------
-    ScenarioError
-        If there is nothing to read, or a file is not what it should be.
+    A version that ``SELECT VERSION()`` printed counts above what the files say.
     """
     if files.option_file is None and files.variables is None and not files.status:
         raise ScenarioError(

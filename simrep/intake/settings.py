@@ -89,13 +89,8 @@ def _contradiction(entry: FileEntry, configured: Iterable[FileEntry]) -> str:
 def value_of(text: str, annotation: Any, *, path_switch: bool = False) -> Any:
     """A value as the type of an option wants it; the text itself where it does not fit.
 
-    Parameters
-    ----------
-    text : str
-        As a server or an option file writes it: ``ON``, ``1``, ``128M``, ``PT1S``.
-    annotation : type
-    path_switch : bool
-        Whether a file name turns it on.
+    The text is as a server or an option file writes it: ``ON``, ``1``, ``128M``, ``PT1S``. A path
+    switch is turned on by a file name.
     """
     text = text.strip()
     lower = text.lower()

@@ -68,19 +68,7 @@ def read_sysbench(path: Path) -> Sysbench:
 
 
 def sysbench_of(text: str, file: str) -> Sysbench:
-    """The figures in a text.
-
-    Parameters
-    ----------
-    text : str
-    file : str
-        Its name, for the places of the figures.
-
-    Raises
-    ------
-    ScenarioError
-        If one is missing, or nothing was committed.
-    """
+    """The figures in the text of a file; none of them may be missing, and something committed."""
     found: dict[str, Quantity] = {}
     percentile = None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -126,14 +114,7 @@ def sysbench_of(text: str, file: str) -> Sysbench:
 
 
 def load_of_sysbench(server: ServerReading, bench: Sysbench, findings: Findings) -> LoadReading:
-    """Threads, or a rate, and what a transaction does: by its numbers of statements.
-
-    Parameters
-    ----------
-    server : ServerReading
-    bench : Sysbench
-    findings : Findings
-    """
+    """Threads, or a rate, and what a transaction does: by its numbers of statements."""
     one, note = _class(server, bench, findings)
     path = "workload.class.0"
     for key in ("statements", "reads", "range_reads"):

@@ -41,17 +41,9 @@ def simulate_cells(
 ) -> Iterator[list[tuple[float, ...]]]:
     """Figures of every replication of every setup, setup by setup.
 
-    Parameters
-    ----------
-    setups : sequence of Setup
-    figures : sequence of str
-        Figures of a result, e.g. ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
-        ``scheduled.large.execution_s``.
-    replications, seed : int
-    executor : concurrent.futures.Executor, optional
-    drawn : bool
-        Every replication has costs of its own, drawn from what the pack of its setup says of them;
-        those of ``run`` with as many draws.
+    Figures are paths in a result: ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
+    ``scheduled.large.execution_s``. With ``drawn``, every replication has costs of its own, drawn
+    from what the pack of its setup says of them: those of ``run`` with as many draws.
     """
     reduce = partial(figures_of, paths=tuple(figures))
     return simulate_each(setups, reduce, replications, seed, executor, drawn=drawn)
@@ -66,14 +58,10 @@ def simulate_each(
     *,
     drawn: bool = False,
 ) -> Iterator[list[T]]:
-    """What ``reduce`` makes of every replication of every setup, setup by setup.
+    """The outcome of ``reduce`` for every replication of every setup, setup by setup.
 
-    Parameters
-    ----------
-    setups : sequence of Setup
-    reduce : callable
-        Called where the replication ran, since records are large to send around; a function of
-        a module, for processes to find it.
+    Records are large to send around, so it is called where the replication ran: a function of a
+    module, for processes to find it.
     """
     groups = [[Task(setup, number, drawn) for number in range(replications)] for setup in setups]
     return simulate_groups(groups, reduce, seed, executor)
@@ -98,13 +86,7 @@ def _simulated(task: Task, seed: int, reduce: Callable[[Result], T]) -> T:
 
 
 def figures_of(result: Result, paths: Sequence[str]) -> tuple[float, ...]:
-    """Figures of a result by their paths.
-
-    Raises
-    ------
-    ScenarioError
-        If a path leads to no number.
-    """
+    """Figures of a result by their paths; a path that leads to no number is refused."""
     return tuple(_figure(result, path) for path in paths)
 
 

@@ -148,11 +148,6 @@ def process_pool(jobs: int) -> Iterator[Executor]:
 
     An interrupt from the keyboard reaches this process alone: what is under way is finished. A
     second one ends them at once.
-
-    Parameters
-    ----------
-    jobs : int
-        At least 1.
     """
     # Only a run that asks for processes waits until these are loaded.
     from concurrent.futures import ProcessPoolExecutor

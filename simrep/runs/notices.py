@@ -27,18 +27,8 @@ def notices(
 ) -> Iterator[str]:
     """All that a run falls short of.
 
-    Parameters
-    ----------
-    setup : Setup
-    records : sequence of RunRecord
-        Of all replications.
-    interrupted : str
-        How far the run had come when it was interrupted; empty if it was not.
-    figure : str
-        The figure that was asked for with a precision.
-    values : sequence of float
-        That figure in each replication.
-    precision : float or None
+    ``interrupted`` says how far it had come, if it was; ``values`` are those of ``figure`` in each
+    replication.
     """
     if interrupted:
         yield f"interrupted: {interrupted}"
@@ -68,14 +58,7 @@ def _never_happened(setup: Setup, records: Sequence[RunRecord]) -> Iterator[str]
 
 
 def percentile_notice(path: str, committed: float) -> str:
-    """What to say of a percentile that rests on too few transactions; empty if it does not.
-
-    Parameters
-    ----------
-    path : str
-        Figure of a result, such as ``latency_s.p99``; of others there is nothing to say.
-    committed : float
-        Transactions that it is taken of.
+    """The warning of a percentile that rests on too few transactions; empty if there is none.
 
     Examples
     --------
@@ -98,17 +81,7 @@ def percentile_notice(path: str, committed: float) -> str:
 
 
 def precision_notice(path: str, values: Sequence[float], precision: float) -> str:
-    """What to say of a figure whose interval is still too wide; empty if it is not.
-
-    Parameters
-    ----------
-    path : str
-        The figure.
-    values : sequence of float
-        One per replication.
-    precision : float
-        Half width that was asked for, as a share of the figure.
-    """
+    """The warning of a figure whose interval is still too wide; empty if it is not."""
     if len(values) < 2:
         return ""
     found = mean_interval(values).relative

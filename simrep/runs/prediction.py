@@ -119,16 +119,7 @@ def _holds(setup: Setup, pack: Pack, name: str) -> bool:
 
 
 def with_drawn_costs(setup: Setup, uncertainty: Uncertainty, seed: int, number: int) -> Setup:
-    """The setup with costs that may as well be true.
-
-    Parameters
-    ----------
-    setup : Setup
-    uncertainty : Uncertainty
-        Of this setup.
-    seed, number : int
-        Of the run and the draw; equal ones give equal costs.
-    """
+    """The setup with costs that may as well be true; equal seeds and numbers give equal costs."""
     pack = setup.pack
     assert pack is not None
     costs: dict[str, float] = {}
@@ -167,21 +158,8 @@ def prediction_interval(
     """Where a measurement lies, given runs with drawn costs and the error of the model.
 
     On a logarithmic scale, Student's interval for one further value, with the variance of the
-    model's error added and the degrees of freedom after Welch and Satterthwaite.
-
-    Parameters
-    ----------
-    values : sequence of float
-        One per draw; of a single one only the error of the model is known.
-    discrepancy, freedom : float
-        See ``Uncertainty``.
-    confidence : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    (float, float) or None
-        None if a value is not positive.
+    model's error added and the degrees of freedom after Welch and Satterthwaite. Of a single value
+    only the error of the model is known; there is no interval if a value is not positive.
 
     References
     ----------

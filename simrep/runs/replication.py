@@ -170,18 +170,8 @@ def with_warmup(setup: Setup, seed: int) -> Setup:
 
     A replication that no figure counts is measured from the beginning, as long as the run is to
     measure; the rule MSER-5, applied to its latencies, tells what of it is warm-up. All
-    replications then leave out the same time, so that their figures stay independent.
-
-    Parameters
-    ----------
-    setup : Setup
-    seed : int
-        Of the run.
-
-    Warns
-    -----
-    ShortRunWarning
-        If too little commits, or the warm-up takes half of the run or more.
+    replications then leave out the same time, so that their figures stay independent. A warning
+    says that too little commits.
     """
     settings = setup.scenario.run
     if settings.warmup is None:

@@ -72,23 +72,8 @@ def replications_wanted(
     """How many replications there must be before their interval is looked at (again).
 
     Every look may stop too early by luck, so looks are few: after the first replications, then
-    at as many as their spread asks for, at least a tenth more and at most twice as many.
-
-    Parameters
-    ----------
-    values : sequence of float
-        The figure of every replication so far.
-    precision : float
-        Half width of the interval that is wanted, as a share of the mean.
-    most : int
-        Replications at which the search ends whatever the interval is.
-    confidence : float
-        Of the interval.
-
-    Returns
-    -------
-    int
-        As many as there are if that is enough.
+    at as many as their spread asks for, at least a tenth more and at most twice as many. As many
+    as there are, are enough.
 
     References
     ----------
@@ -110,13 +95,7 @@ def replications_wanted(
 
 
 def check_precision(precision: float) -> None:
-    """Refuse a precision that is no share of a figure.
-
-    Raises
-    ------
-    ScenarioError
-        If it does not lie between 0 and 1.
-    """
+    """Refuse a precision that is no share of a figure: it lies between 0 and 1."""
     if not 0.0 < precision < 1.0:
         raise ScenarioError(
             "precision", f"must lie between 0 and 1, given {precision:g}", "0.02 is 2 %"
@@ -124,13 +103,7 @@ def check_precision(precision: float) -> None:
 
 
 def at_least(name: str, value: object, least: int) -> int:
-    """A whole number that is not too small.
-
-    Raises
-    ------
-    ScenarioError
-        If it is anything else; it names the argument.
-    """
+    """A whole number that is not too small; the error names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ScenarioError(name, f"must be a whole number of at least {least}, given {value!r}")
     return value

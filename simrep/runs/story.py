@@ -82,34 +82,20 @@ class Follow:
 class Story:
     """What happens in a run: collected while it runs, to be read when it has ended.
 
-    Parameters
-    ----------
-    clock : LapClock
-        Of a run that is about to begin; it tells of the stages of transactions.
-    names : sequence of str
-        Of the nodes.
-    follow : Follow
-    meter : Meter
-        Whom the clock tells otherwise; it is told as well.
+    The clock of a run that is about to begin tells of the stages of transactions; ``meter``, whom
+    it tells otherwise, is told as well.
 
     Attributes
     ----------
     watch : Watch or None
         For the cluster; None if only the stages of transactions are kept.
-    journeys : list of Journey
-        Of all transactions that committed while it was measured, in that order.
-    all_journeys : list of Journey
-        The same with those of the warm-up, for which others may have waited.
+    journeys, all_journeys : list of Journey
+        Of all transactions that committed while it was measured, in that order; the same with
+        those of the warm-up, for which others may have waited.
     spans : list of Span
         Waits and services at the stations of all nodes.
-    waited : list of Waited
-        What stations waited for.
-    sent : list of Sent
-        Messages.
     describe : callable
         ``describe(message)``: what it is.
-    names : tuple of str
-        Of the nodes, by position.
     """
 
     def __init__(self, clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter) -> None:
