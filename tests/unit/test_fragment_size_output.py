@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from simrep.cli import app
 from simrep.measure.grammar import quantities
-from simrep.models.galera.questions.fragment_size_result import (
+from simrep.models.galera.questions.fragment import (
     Criteria,
     FragmentSize,
     FragmentSizes,

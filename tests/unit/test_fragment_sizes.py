@@ -9,7 +9,7 @@ import pytest
 
 import simrep
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
-from simrep.models.galera.questions.fragment_size_result import FragmentSizes, size_text
+from simrep.models.galera.questions.fragment import FragmentSizes, size_text
 from simrep.models.galera.questions.fragment_sizes import _Sample, fragment_sizes
 
 ROWS, ROW_BYTES, RATE = 20_000, 100, 400

@@ -9,7 +9,7 @@ __all__ = ["QUESTIONS"]
 QUESTIONS = (
     Question(
         "fragment",
-        f"{__name__}.fragment:largest_fragment",
+        f"{__name__}.fragment_sizes:largest_fragment",
         "The largest fragment of streaming replication that is safe.\n\n"
         "Example: simrep plan cluster.toml fragment --longest-stall 500ms",
         (

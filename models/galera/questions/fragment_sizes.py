@@ -11,12 +11,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from simrep.modelling import ScenarioError, Setup, ShortRunWarning, SimrepError
+from simrep.modelling import ScenarioError, Setup, ShortRunWarning, SimrepError, nearest
 from simrep.modelling.questions import (
     Scenario,
     ScheduledTable,
@@ -30,28 +30,63 @@ from simrep.modelling.questions import (
     until_it_has_ended,
     with_values,
 )
-from simrep.models.galera.questions.fragment_size_result import (
+from simrep.models.galera.questions.fragment import (
     Criteria,
     FragmentSize,
     FragmentSizes,
-)
-from simrep.models.galera.questions.fragment_size_scenario import (
-    FRAGMENT_SIZE,
-    FRAGMENT_UNIT,
-    checked,
-    criteria_of,
-    grid_of,
-    unit_of,
-    whole_of,
+    LargestFragment,
+    size_text,
 )
 
-__all__ = ["fragment_sizes"]
+__all__ = ["fragment_sizes", "largest_fragment"]
 
 Progress = Callable[[int, int], None]
 
+_FRAGMENT_UNIT = "wsrep_trx_fragment_unit"
+_FRAGMENT_SIZE = "wsrep_trx_fragment_size"
+_UNITS = ("bytes", "rows", "statements")
+_LARGEST = 2**31 - 1  # of wsrep_trx_fragment_size
 _FEWEST = 10  # commits of the payload in that time, so that silence tells a stall from chance
 _HOPELESS = 2.0  # times the largest slowdown: what is slower than that is not looked at closely
 _CHEAP = 10_000  # sizes with so many fragments are simulated at once where there are processes
+
+
+def largest_fragment(scenario: Scenario, **options: Any) -> LargestFragment:
+    """The largest fragment that is safe; options are those of :func:`fragment_sizes`."""
+    found = fragment_sizes(scenario, **options)
+    chosen = found.recommended
+    largest = chosen[-1].size if chosen else None
+    above = [one.size for one in found.sizes if largest is not None and one.size > largest]
+    beyond = min(above, default=None)
+    return LargestFragment(
+        question=f"The largest fragment of {found.transaction!r} that is safe",
+        sentence=_sentence(found, largest, beyond),
+        value=largest,
+        low=largest,
+        high=beyond,
+        unit=found.unit,
+        confidence=None,
+        notes=(_basis(found.replications),),
+        seed=found.seed,
+        complete=found.complete,
+        scenario=found.scenario,
+        versions=found.versions,
+        sizes=found,
+    )
+
+
+def _sentence(found: FragmentSizes, largest: int | None, beyond: int | None) -> str:
+    if largest is None:
+        return "No size meets everything."
+    text = f"Fragments of up to {size_text(largest)} {found.unit} meet everything"
+    if beyond is None:
+        return f"{text}; larger ones were not simulated."
+    return f"{text}, {size_text(beyond)} do not."
+
+
+def _basis(replications: int) -> str:
+    runs = "1 replication" if replications == 1 else f"the means of {replications} replications"
+    return f"Sizes are judged by {runs}, without a margin for chance."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +117,13 @@ def fragment_sizes(
 
     All sizes use the same random numbers, so that slowdowns are not blurred by different ones.
 
+    A run ends ``run.settle_s`` after the transaction has ended (or five times ``longest_stall_s``),
+    whatever ``run.duration_s`` is, and its series has five intervals per ``longest_stall_s``,
+    whatever ``run.interval_s`` is. An interrupt (Ctrl-C) leaves the finished sizes. A payload that
+    commits so seldom that a silence may be chance gives a ``ShortRunWarning``.
+
     Parameters
     ----------
-    scenario : str, Path, mapping or Scenario
-        What :func:`simrep.run` takes, with a ``[[workload.scheduled]]`` transaction. A run ends
-        ``run.settle_s`` after that has ended (or five times ``longest_stall_s``), whatever
-        ``run.duration_s`` is, and its series has five intervals per ``longest_stall_s``, whatever
-        ``run.interval_s`` is.
     sizes : sequence of int, optional
         Fragment sizes. Default: powers of the root of ten from one row to all of the
         transaction, begun with the largest. It ends when the time has risen twice in a row, from
@@ -103,33 +138,13 @@ def fragment_sizes(
         Time that the transaction may take, relative to the one without streaming; at least 1.
     least_payload : float
         Throughput that the payload has to keep while it runs, relative to that before; 0 to 1.
-    seed, replications : int, optional
-        Instead of those of the scenario.
-    executor : concurrent.futures.Executor, optional
-        Where replications run; in this process when None.
+    scenario, seed, replications, executor
+        See :func:`simrep.run`.
     progress : callable, optional
         Called with the number of finished sizes and of all sizes.
-
-    Returns
-    -------
-    FragmentSizes
-        Holds the finished sizes when it was interrupted (Ctrl-C).
-
-    Raises
-    ------
-    ScenarioError
-        If there is no scheduled transaction, the model has no streaming replication, or an
-        argument is not valid.
-    SimrepError
-        If nothing can be compared: no payload, or a transaction that fails while it executes.
-
-    Warns
-    -----
-    ShortRunWarning
-        If the payload commits so seldom that a silence may be chance.
     """
     loaded = load(scenario)
-    criteria = criteria_of(longest_stall_s, largest_slowdown, least_payload)
+    criteria = _criteria_of(longest_stall_s, largest_slowdown, least_payload)
     position = scheduled_position(loaded, transaction)
     table = loaded.workload.scheduled[position]
     seed = loaded.run.seed if seed is None else seed
@@ -137,13 +152,13 @@ def fragment_sizes(
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
     base = until_it_has_ended(loaded, position, longest_stall_s)
-    unit = unit_of(setup_of(base), table, unit)
-    whole = whole_of(table, unit)
+    unit = _unit_of(setup_of(base), table, unit)
+    whole = _whole_of(table, unit)
     least = max(1, table.row_bytes) if unit == "bytes" else 1
-    grid = grid_of(least, whole) if sizes is None else checked(sizes, least, whole, unit)
+    grid = _grid_of(least, whole) if sizes is None else _checked(sizes, least, whole, unit)
 
     def streamed(size: int) -> Setup:
-        session = {**table.session, FRAGMENT_UNIT: unit, FRAGMENT_SIZE: size}
+        session = {**table.session, _FRAGMENT_UNIT: unit, _FRAGMENT_SIZE: size}
         return setup_of(with_values(base, {f"workload.scheduled.{position}.session": session}))
 
     setups = [streamed(size) for size in (0, *grid)]
@@ -194,6 +209,60 @@ def fragment_sizes(
 
 
 # -- what is simulated ---------------------------------------------------------------------------
+
+
+def _criteria_of(longest_stall_s: float, largest_slowdown: float, least_payload: float) -> Criteria:
+    """The criteria, if they can be met."""
+    if not 1.0 <= largest_slowdown < inf:
+        raise ScenarioError(
+            "largest_slowdown", f"must be at least 1 and finite, given {largest_slowdown}"
+        )
+    if not 0.0 <= least_payload <= 1.0:
+        raise ScenarioError("least_payload", f"must be from 0 to 1, given {least_payload}")
+    return Criteria(longest_stall_s, largest_slowdown, least_payload)
+
+
+def _unit_of(setup: Setup, table: ScheduledTable, unit: str | None) -> str:
+    """The unit: as asked for, as the scenario sets it, or bytes."""
+    options = setup.scenario.cluster.options
+    chosen = str(
+        unit or table.session.get(_FRAGMENT_UNIT) or options.get(_FRAGMENT_UNIT) or _UNITS[0]
+    )
+    if chosen not in _UNITS:
+        raise ScenarioError("unit", f"no unit {chosen!r}", nearest(chosen, _UNITS))
+    return chosen
+
+
+def _whole_of(table: ScheduledTable, unit: str) -> int:
+    """All of the transaction in that unit."""
+    rows = table.statements * table.rows
+    return {"bytes": rows * table.row_bytes, "rows": rows, "statements": table.statements}[unit]
+
+
+def _grid_of(least: int, whole: int) -> list[int]:
+    """Powers of the root of ten, with two digits, from the largest to the smallest."""
+    most = min(whole, _LARGEST)
+    powers = [round(float(f"{10 ** (half / 2):.1e}")) for half in range(20)]
+    return [size for size in reversed(powers) if least <= size <= most] or [most]
+
+
+def _checked(sizes: Sequence[int], least: int, whole: int, unit: str) -> list[int]:
+    """Sizes that were asked for, the largest first, if all of them can be reached."""
+    if not sizes:
+        raise ScenarioError("sizes", "needs at least one size")
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise ScenarioError("sizes", f"must be whole numbers, given {size!r}")
+        if size < least:
+            row = f"a row has {least} bytes" if unit == "bytes" else "at least 1"
+            raise ScenarioError("sizes", f"{size} {unit} are less than one row", row)
+        if size > min(whole, _LARGEST):
+            raise ScenarioError(
+                "sizes",
+                f"{size_text(size)} {unit} would never be reached",
+                f"all of it are {size_text(whole)}, and {_FRAGMENT_SIZE} is at most {_LARGEST}",
+            )
+    return sorted(set(sizes), reverse=True)
 
 
 def _simulate(setup: Setup, seed: int, replication: int, position: int) -> _Sample:

@@ -10,11 +10,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from simrep.modelling.figure import GREY, PALETTE, Sheet, decade_ticks
 from simrep.modelling.questions import plot
-from simrep.models.galera.questions.fragment_size_result import (
-    FragmentSize,
-    FragmentSizes,
-    size_text,
-)
+from simrep.models.galera.questions.fragment import FragmentSize, FragmentSizes, size_text
 
 __all__ = ["plot_fragment_sizes"]
 
@@ -25,18 +21,7 @@ _MARGIN = 1.6  # of the size axis beyond the outermost sizes, as a factor
 
 @plot.register(FragmentSizes)
 def plot_fragment_sizes(found: FragmentSizes) -> Sheet:
-    """Draw time, payload and stall over the fragment size, with the recommended range shaded.
-
-    Returns
-    -------
-    Sheet
-        A matplotlib figure with three axes.
-
-    Raises
-    ------
-    ValueError
-        When there is no size to draw.
-    """
+    """Draw time, payload and stall over the fragment size, with the recommended range shaded."""
     if not found.sizes:
         raise ValueError("no sizes to draw")
     figure = Sheet(9.0, 9.6)
