@@ -11,8 +11,7 @@ from typing import Any
 from simrep.deprecated import MovedModules, moved_name
 
 _HOMES = {
-    "simrep.calibrate.fit": ("fit",),
-    "simrep.calibrate.fit_result": ("FitResult",),
+    "simrep.calibrate.fit": ("FitResult", "fit"),
     "simrep.calibrate.measured_figures": ("CalibrationError",),
     "simrep.contract.card": ("model_cards",),
     "simrep.data.dataset": ("Dataset", "datasets", "load_dataset"),

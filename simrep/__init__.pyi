@@ -1,5 +1,5 @@
+from simrep.calibrate.fit import FitResult as FitResult
 from simrep.calibrate.fit import fit as fit
-from simrep.calibrate.fit_result import FitResult as FitResult
 from simrep.calibrate.measured_figures import CalibrationError as CalibrationError
 from simrep.contract.card import model_cards as model_cards
 from simrep.data.dataset import Dataset as Dataset

@@ -12,19 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simrep.calibrate.discrepancy import covariance_of, discrepancy_of
-from simrep.calibrate.fit_result import FitResult
-from simrep.calibrate.identify import Estimate, informed, knowledge
-from simrep.calibrate.measured_figures import CalibrationError, MeasuredFigures
-from simrep.calibrate.misfit import Misfit, Progress, Trials
-from simrep.calibrate.parameters import chosen_parameters
+from simrep.calibrate.identify import (
+    Discrepancy,
+    Estimate,
+    covariance_of,
+    discrepancy_of,
+    in_words,
+    informed,
+    knowledge,
+)
+from simrep.calibrate.measured_figures import CalibrationError, Floats, MeasuredFigures, Residual
+from simrep.calibrate.misfit import MACHINE, Misfit, Progress, Trials, chosen_parameters
 from simrep.contract.card import unit_of
 from simrep.contract.registry import find_model
 from simrep.contract.setup import setup_of
@@ -33,20 +37,96 @@ from simrep.data.dataset import Dataset, load_dataset
 from simrep.data.definition import Fit, Parameter, SeriesTable
 from simrep.data.measurements import MeasuredCell
 from simrep.errors import ScenarioError, nearest
+from simrep.runs.report import Report
 from simrep.scenario import load
 
 if TYPE_CHECKING:
     from simrep.calibrate.posterior import Posterior
 
-__all__ = ["fit"]
+__all__ = ["FitResult", "fit"]
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitResult(Report):
+    """Fitted costs and how well they explain the cells.
+
+    Attributes
+    ----------
+    dataset, series, model : str
+        What was fitted to which model.
+    estimates : tuple of Estimate
+    correlation : tuple of tuple of float
+        Of the logarithms of the costs, in the order of the estimates.
+    informed : int
+        How many combinations of the costs the cells know better than the priors do: singular
+        values above one.
+    residuals : tuple of Residual
+    discrepancy : Discrepancy
+    method : str
+        How the standard errors were found.
+    emulator_error : float or None
+        With a posterior: how far the emulator it rests on is off where it was not made, in units
+        of the noise.
+    noise : float
+        Relative standard deviation of a measurement, as assumed.
+    seed, replications : int
+    cost : float
+        Half the sum of squared residuals, prior included.
+    evaluations : int
+        Sets of costs that were simulated.
+    converged : bool
+    """
+
+    width = 120
+
+    dataset: str
+    series: str
+    model: str
+    estimates: tuple[Estimate, ...]
+    correlation: tuple[tuple[float, ...], ...]
+    informed: int
+    residuals: tuple[Residual, ...]
+    discrepancy: Discrepancy
+    method: str
+    emulator_error: float | None
+    noise: float
+    seed: int
+    replications: int
+    cost: float
+    evaluations: int
+    converged: bool
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Fitted values by name."""
+        return {estimate.name: estimate.value for estimate in self.estimates}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the fitted costs."""
+        return tuple(estimate.name for estimate in self.estimates)
+
+    def remarks(self) -> list[str]:
+        """What the cells do not tell, in words."""
+        return in_words(self.estimates, self.correlation)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per cost."""
+        return [asdict(estimate) for estimate in self.estimates]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; what is not a number becomes None."""
+        content: dict[str, Any] = asdict(self)
+        for row, residual in zip(content["residuals"], self.residuals, strict=True):
+            row["relative_error"] = residual.relative_error if residual.measured else None
+        content["remarks"] = self.remarks()
+        return content
+
 
 _COARSE = 4
 """The search begins with one in so many of the replications."""
 _COARSE_TOLERANCE = 1e-2
 _TOLERANCE = 1e-3
-_MACHINE = "machine."
 
 
 def fit(
@@ -190,8 +270,8 @@ def _present(dataset: Dataset, series: SeriesTable, wanted: Sequence[Parameter])
     traits = setup.scenario.cluster.machine
     values = []
     for parameter in wanted:
-        table = traits if parameter.name.startswith(_MACHINE) else setup.costs
-        value = getattr(table, parameter.name.removeprefix(_MACHINE))
+        table = traits if parameter.name.startswith(MACHINE) else setup.costs
+        value = getattr(table, parameter.name.removeprefix(MACHINE))
         if not value:
             raise ScenarioError(parameter.path, "has no positive value to keep", "fit it")
         values.append(float(value))

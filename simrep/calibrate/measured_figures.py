@@ -10,14 +10,13 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from simrep.calibrate.fit_result import Residual, labelled
 from simrep.data.dataset import Dataset
 from simrep.data.definition import Fit, SeriesTable
-from simrep.data.measurements import MeasuredCell
+from simrep.data.measurements import MeasuredCell, written
 from simrep.errors import SimrepError
 from simrep.scenario import Scenario, load, with_values
 
-__all__ = ["CalibrationError", "MeasuredFigures", "Observation"]
+__all__ = ["CalibrationError", "Floats", "MeasuredFigures", "Observation", "Residual"]
 
 Floats = NDArray[np.float64]
 
@@ -78,6 +77,27 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class Residual:
+    """A figure the costs were fitted to.
+
+    Attributes
+    ----------
+    label : str
+        Column and factors.
+    measured, fitted : float
+    """
+
+    label: str
+    measured: float
+    fitted: float
+
+    @property
+    def relative_error(self) -> float:
+        """Fitted relative to measured, minus one; NaN if 0 was measured."""
+        return self.fitted / self.measured - 1.0 if self.measured else nan
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredFigures:
     """What a fit has to explain.
 
@@ -110,7 +130,7 @@ class MeasuredFigures:
                 Observation(
                     row,
                     figure,
-                    labelled(column, cell.factors),
+                    f"{column} at {written(cell.factors)}",
                     cell.values[column],
                     _noise(cell, column) if noise is None else noise,
                     absolute,

@@ -12,7 +12,8 @@ from typing import Any
 import tomlkit
 from tomlkit.items import Array
 
-from simrep.calibrate.fit_result import FitResult
+from simrep.calibrate.fit import FitResult
+from simrep.calibrate.misfit import MACHINE
 from simrep.contract.card import package_of
 from simrep.contract.registry import find_model
 from simrep.contract.setup import setup_of
@@ -25,8 +26,6 @@ from simrep.scenario.options import in_product_spelling
 from simrep.scenario.pack import load_pack
 
 __all__ = ["calibrated", "data_digest", "new_pack", "pack_path", "with_costs", "with_range"]
-
-_MACHINE = "machine."
 
 
 def pack_path(dataset: Dataset, series: str) -> Path:
@@ -138,7 +137,7 @@ def with_costs(text: str, costs: Mapping[str, float]) -> str:
     """
     document = tomlkit.parse(text)
     for full_name, value in costs.items():
-        name = full_name.removeprefix(_MACHINE)
+        name = full_name.removeprefix(MACHINE)
         table: Any = document.setdefault("costs" if name == full_name else "machine", {})
         table[name] = _rounded(value, 4)
     return tomlkit.dumps(document)

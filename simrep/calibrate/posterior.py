@@ -15,15 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simrep.calibrate.discrepancy import covariance_of, discrepancy_of
+from simrep.calibrate.identify import covariance_of, discrepancy_of
+from simrep.calibrate.measured_figures import Floats
 from simrep.calibrate.misfit import Misfit
 from simrep.errors import ScenarioError
 
 __all__ = ["Emulator", "Posterior", "sample"]
-
-Floats = NDArray[np.float64]
 
 _POINTS = 2
 """Simulated sets of costs for each number of the emulator."""

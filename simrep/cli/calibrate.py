@@ -20,7 +20,7 @@ from simrep.cli.output import (
 from simrep.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from simrep.calibrate.fit_result import FitResult
+    from simrep.calibrate.fit import FitResult
     from simrep.data.dataset import Dataset
 
 __all__ = ["calibrate"]

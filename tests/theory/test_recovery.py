@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from simrep.calibrate.fit import fit
-from simrep.calibrate.fit_result import FitResult
+from simrep.calibrate.fit import FitResult, fit
 from simrep.runs.run import run
 from simrep.scenario import load, with_values
 from tests.small_dataset import change, write_dataset, write_rows

@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from simrep.calibrate.discrepancy import (
+from simrep.calibrate.identify import (
     EXPECTED,
     WEIGHT,
+    Estimate,
     covariance_of,
     discrepancy_of,
+    in_words,
+    informed,
+    knowledge,
     leverages,
 )
-from simrep.calibrate.identify import Estimate, in_words, informed, knowledge
 
 NAMES = ("send_us", "receive_us", "statement_us", "rollback_us")
 SIGMAS = np.full(4, 0.5)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from simrep.calibrate.discrepancy import covariance_of
+from simrep.calibrate.identify import covariance_of
 from simrep.calibrate.posterior import Emulator, sample
 from simrep.errors import ScenarioError
 
