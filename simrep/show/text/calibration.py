@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from simrep.calibrate.fit_result import FitResult
+from simrep.calibrate.fit import FitResult
 from simrep.calibrate.identify import Estimate
 from simrep.intake.description import ServerDescription
 from simrep.intake.findings import Finding
