@@ -217,9 +217,9 @@ def test_the_tail_and_a_stall_are_explained():
 
 
 def test_a_tail_without_told_messages_claims_no_floor(monkeypatch):
-    from simrep.network.network import RecordedNetwork
+    from simrep.network.network import WatchedNetwork
 
-    monkeypatch.setattr(RecordedNetwork, "handler", lambda _self, _node, handle: handle)
+    monkeypatch.setattr(WatchedNetwork, "handler", lambda _self, _node, handle: handle)
     tail = simrep.explain_tail(scenario())
     assert tail.to_dict()["floor_s"] is None
     assert "does not tell which message" in " ".join(tail.sentences())
