@@ -11,8 +11,8 @@ from simrep.models.galera.options import GaleraCosts
 from simrep.models.group_replication.options import GroupReplicationCosts
 from simrep.models.mysql.options import ServerCosts
 from simrep.models.semisync.options import SemisyncCosts
+from simrep.runs.record import ScheduledRecord
 from simrep.runs.result import Result
-from simrep.runs.schedule import ScheduledRecord
 from simrep.testing import free
 
 __all__ = [

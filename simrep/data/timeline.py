@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from simrep.data.definition import Value
 from simrep.runs.batch import figures_of
+from simrep.runs.record import ScheduledRecord
 from simrep.runs.result import Result
-from simrep.runs.schedule import ScheduledRecord
 
 __all__ = ["Course", "Timeline", "figures_and_course"]
 

@@ -12,9 +12,9 @@ from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, nearest
 from simrep.runs.executor import in_groups
 from simrep.runs.prediction import uncertainty_of, with_drawn_costs
+from simrep.runs.record import ScheduledRecord
 from simrep.runs.replication import simulate
 from simrep.runs.result import Result
-from simrep.runs.schedule import ScheduledRecord
 
 __all__ = ["Task", "figures_of", "simulate_cells", "simulate_each", "simulate_groups"]
 

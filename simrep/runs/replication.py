@@ -17,8 +17,7 @@ from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_cluster
-from simrep.runs.record import RunRecord
-from simrep.runs.schedule import ScheduledRecord
+from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.story import Follow, Story
 from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Clients

@@ -19,9 +19,8 @@ from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
 from simrep.measure.units import duration, number, plain
 from simrep.runs.prediction import Prediction
-from simrep.runs.record import Counters, RunRecord
+from simrep.runs.record import Counters, RunRecord, ScheduledRecord
 from simrep.runs.report import Report
-from simrep.runs.schedule import ScheduledRecord
 from simrep.workload.laps import LAPS
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from simrep.data.reproduce import simulate_cells
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.measure.series import Series
+from simrep.runs.record import ScheduledRecord
 from simrep.runs.run import run
-from simrep.runs.schedule import ScheduledRecord
 from simrep.scenario import load, with_values
 from simrep.show.plot.axes import draw_marks
 from simrep.show.plot.style import Sheet, styled

@@ -116,32 +116,14 @@ def fragment_sizes(
     """Simulate a scheduled transaction without streaming replication and with several sizes.
 
     All sizes use the same random numbers, so that slowdowns are not blurred by different ones.
+    The default is a grid, powers of the root of ten from one row to all of the transaction, begun
+    with the largest. It ends when the time has risen twice in a row, from one size to the next
+    smaller, to more than twice what is allowed.
 
     A run ends ``run.settle_s`` after the transaction has ended (or five times ``longest_stall_s``),
     whatever ``run.duration_s`` is, and its series has five intervals per ``longest_stall_s``,
     whatever ``run.interval_s`` is. An interrupt (Ctrl-C) leaves the finished sizes. A payload that
     commits so seldom that a silence may be chance gives a ``ShortRunWarning``.
-
-    Parameters
-    ----------
-    sizes : sequence of int, optional
-        Fragment sizes. Default: powers of the root of ten from one row to all of the
-        transaction, begun with the largest. It ends when the time has risen twice in a row, from
-        one size to the next smaller, to more than twice what is allowed.
-    unit : {"bytes", "rows", "statements"}, optional
-        What sizes count; default: what the scenario sets, else bytes.
-    transaction : str, optional
-        Name of the scheduled transaction; needed if there are several.
-    longest_stall_s : float
-        How long the payload may stand still, in seconds.
-    largest_slowdown : float
-        Time that the transaction may take, relative to the one without streaming; at least 1.
-    least_payload : float
-        Throughput that the payload has to keep while it runs, relative to that before; 0 to 1.
-    scenario, seed, replications, executor
-        See :func:`simrep.run`.
-    progress : callable, optional
-        Called with the number of finished sizes and of all sizes.
     """
     loaded = load(scenario)
     criteria = _criteria_of(longest_stall_s, largest_slowdown, least_payload)

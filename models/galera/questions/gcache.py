@@ -89,16 +89,7 @@ def gcache_size(
 ) -> Gcache:
     """The gcache that a node needs to catch up by an incremental transfer after an outage.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Of Galera; its load is taken to last for all of the outage.
-    outage_s : float
-        How long the node was away, in seconds.
-    replications : int
-        At least 2.
-    confidence, seed, executor, progress
-        See :func:`simrep.plan`.
+    The load is taken to last for all of the outage; other options are those of :func:`simrep.plan`.
     """
     if not 0.0 < outage_s < float("inf"):
         raise ScenarioError("outage_s", f"must be above 0 and finite, given {outage_s:g}")

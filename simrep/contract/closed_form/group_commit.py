@@ -37,21 +37,11 @@ class GroupStage:
 
 @dataclass(frozen=True, slots=True)
 class GroupTime:
-    """Mean time in a group commit.
+    """Mean time in a group commit."""
 
-    Attributes
-    ----------
-    seconds : float
-        From coming to the first stage to leaving the last.
-    company : float
-        How many go with one.
-    unsure : float
-        How far that may be off, either way.
-    """
-
-    seconds: float
-    company: float
-    unsure: float = 0.0
+    seconds: float  # from coming to the first stage to leaving the last
+    company: float  # how many go with one
+    unsure: float = 0.0  # how far that may be off, either way
 
 
 def open_group_commit_s(stages: Sequence[GroupStage], rate: float) -> GroupTime:
@@ -74,24 +64,11 @@ def closed_group_commit_s(
     others_rate: float = 0.0,
     in_step: bool = True,
 ) -> GroupTime:
-    """Of customers that are away between two visits.
+    """Of customers that are away between two visits, for ``away_s`` on average.
 
-    Parameters
-    ----------
-    stages : sequence of GroupStage
-        In the order in which a group passes them.
-    customers : int
-    away_s : float
-        Mean time from leaving the last stage to coming back to the first, in seconds.
-    each_away_s : float
-        How far apart those come back who have left together.
-    others_rate : float
-        What comes per second beside them.
-    in_step : bool
-        Whether nothing keeps those apart who have left together, as a random pause does.
+    Those who have left together come back ``each_away_s`` apart; ``in_step`` is whether nothing
+    else keeps them apart, as a random pause does. ``others_rate`` comes per second beside them.
 
-    Notes
-    -----
     As long as every customer could have a group of its own, they meet by chance. With more of them
     a group begins whenever one leaves the longest stage; coming back, a customer waits for the rest
     of whatever group is in service then. Groups are between what comes in that time and all

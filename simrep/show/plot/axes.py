@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from simrep.measure.units import describe
-from simrep.runs.schedule import ScheduledRecord
+from simrep.runs.record import ScheduledRecord
 from simrep.show.plot.style import GREY, INK
 
 __all__ = ["Since", "draw_marks", "latency_axis", "marks_of", "nothing_committed", "path_label"]
