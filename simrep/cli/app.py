@@ -11,18 +11,16 @@ from typer.core import TyperGroup
 
 from simrep.cli.calibrate import calibrate
 from simrep.cli.compare import compare
+from simrep.cli.datasets import reproduce, validate
 from simrep.cli.explain import explain
 from simrep.cli.from_server import from_server, with_new_names
 from simrep.cli.models import models
-from simrep.cli.output import INTERRUPTED
+from simrep.cli.output import INTERRUPTED, print_json
 from simrep.cli.plan import plan, with_questions
-from simrep.cli.reproduce import reproduce
 from simrep.cli.rig import rig
 from simrep.cli.run import run
-from simrep.cli.schema import schema
 from simrep.cli.sensitivity import sensitivity
 from simrep.cli.sweep import sweep
-from simrep.cli.validate import validate
 from simrep.errors import ScenarioError, SimrepError
 
 __all__ = ["app", "main"]
@@ -89,6 +87,18 @@ def simrep(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
     """Simulate database replication: what a cluster does at a latency and a load."""
+
+
+def schema() -> None:
+    """Print the JSON schema of scenario files, for editors that complete and check them.
+
+    [bold]Example[/bold]
+
+      simrep schema > scenario.schema.json
+    """
+    from simrep.scenario import json_schema
+
+    print_json(json_schema())
 
 
 app.command()(run)

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import written_value
+
+if TYPE_CHECKING:
+    from simrep.scenario import Scenario as Loaded
 
 __all__ = [
     "Jobs",
@@ -21,11 +24,25 @@ __all__ = [
     "Plot",
     "Precision",
     "Replications",
+    "Scenario",
     "Seed",
+    "Set",
     "assignments",
+    "changed",
     "workers",
 ]
 
+Scenario = Annotated[
+    Path, typer.Argument(metavar="SCENARIO.toml", help="What to simulate.", show_default=False)
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change a value of the scenario, by its path; may be repeated.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Save a figure (png, svg, pdf).")
@@ -63,6 +80,13 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
             raise ScenarioError("--set", f"{text!r} is not of the form path=value")
         found[path.strip()] = written_value(value)
     return found
+
+
+def changed(scenario: Path, texts: Sequence[str] | None) -> Loaded:
+    """The scenario of a file, with the values of ``path=value`` arguments."""
+    from simrep.scenario import load, with_values
+
+    return with_values(load(scenario), assignments(texts or ()))
 
 
 @contextmanager

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simrep.cli.arguments import Jobs, Json, Replications, Seed, workers
-from simrep.cli.output import (
-    INTERRUPTED,
-    check_writable,
-    print_json,
-    progress_bar,
-    show,
-    write_whole,
-)
+from simrep.cli.output import INTERRUPTED, check_writable, progress_bar, tell, write_text
 from simrep.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -55,8 +48,7 @@ WithPosterior = Annotated[
     bool, typer.Option("--posterior", help="Sample the posterior (emcee) for the standard errors.")
 ]
 Out = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="PACK.toml", help="Write a pack of its own."),
+    Path | None, typer.Option("--out", metavar="PACK.toml", help="Write a pack of its own.")
 ]
 Write = Annotated[
     bool, typer.Option("--write", help="Write into the pack that the scenario names.")
@@ -118,10 +110,7 @@ def calibrate(
                 print(f"Error: {error}; best so far: {values}", file=sys.stderr)
                 raise typer.Exit(INTERRUPTED) from None
             raise
-    if json:
-        print_json(result.to_dict())
-    else:
-        show(result.tables())
+    tell(result, json=json)
     _write(dataset, result, out=out, write=write)
 
 
@@ -135,9 +124,5 @@ def _write(dataset: Dataset, result: FitResult, *, out: Path | None, write: bool
         path = pack_path(dataset, result.series)
         texts[path] = calibrated(path.read_text(encoding="utf-8"), dataset, result)
     for path, text in texts.items():
-        _write_text(path, text)
+        write_text(path, text)
         print(f"Pack written: {path}", file=sys.stderr)
-
-
-def _write_text(path: Path, text: str) -> None:
-    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Plot, Precision, Seed, assignments, workers
+from simrep.cli.arguments import Jobs, Json, Plot, Precision, Seed, Set, assignments, workers
 from simrep.cli.output import check_writable, present, progress_bar
-from simrep.cli.run import Set
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import share
 

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from simrep.cli.arguments import Json, Plot, Seed, assignments
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
-from simrep.cli.run import Scenario, Set
+from simrep.cli.arguments import Json, Plot, Scenario, Seed, Set, changed
+from simrep.cli.output import check_writable, progress_bar, tell, write_whole
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, share
 
@@ -74,9 +73,7 @@ def explain(
     if plot is not None and plot == trace:
         raise ScenarioError("--trace", f"{str(trace)!r} is the file of --plot, too")
 
-    from simrep.scenario import load, with_values
-
-    chosen = with_values(load(scenario), assignments(set_ or []))
+    chosen = changed(scenario, set_)
     found: Any
     with progress_bar(scenario.name, quiet=json):
         if stall:
@@ -95,10 +92,7 @@ def explain(
         write_whole(plot, found.plot)
     if trace is not None:
         write_whole(trace, found.trace)
-    if json:
-        print_json(found.to_dict())
-    else:
-        show(found.tables())
+    tell(found, json=json)
 
 
 def _check_together(

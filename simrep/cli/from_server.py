@@ -10,7 +10,14 @@ from typing import Annotated
 import typer
 
 from simrep.cli.arguments import Jobs, Json, workers
-from simrep.cli.output import check_writable, print_json, progress_bar, show, write_whole
+from simrep.cli.output import (
+    check_writable,
+    print_json,
+    progress_bar,
+    show,
+    write_text,
+    write_whole,
+)
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration
 
@@ -130,8 +137,7 @@ def from_server(
 
     def write_both(part: Path) -> None:
         part.write_text(described.scenario_text(), encoding="utf-8")
-        text = described.pack_text()
-        write_whole(pack, lambda own: own.write_text(text, encoding="utf-8"))
+        write_text(pack, described.pack_text())
 
     write_whole(scenario, write_both)
     written = [str(scenario), str(pack)]

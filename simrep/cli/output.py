@@ -23,6 +23,8 @@ __all__ = [
     "print_json",
     "progress_bar",
     "show",
+    "tell",
+    "write_text",
     "write_whole",
 ]
 
@@ -67,6 +69,11 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         part.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file of text."""
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -84,6 +91,14 @@ def show(renderable: Any, *, width: int = 120) -> None:
 
     columns = None if sys.stdout.isatty() else width
     Console(width=columns, highlight=False).print(renderable)
+
+
+def tell(found: Any, *, json: bool) -> None:
+    """Print a result: one JSON object, or its tables."""
+    if json:
+        print_json(found.to_dict())
+    else:
+        show(found.tables())
 
 
 def present(

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from simrep.cli.arguments import Jobs, Json, Plot, Seed, assignments, workers
+from simrep.cli.arguments import Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
 from simrep.cli.output import check_writable, present, progress_bar
-from simrep.cli.run import Scenario, Set
 from simrep.contract.question import Option, Question
 from simrep.measure.grammar import duration, quantities, range_of, share
 from simrep.whatif.plan.catalogue import QUESTIONS
@@ -161,10 +160,9 @@ def _answer(
 ) -> None:
     check_writable("--plot", plot, plot=True)
 
-    from simrep.scenario import load, with_values
     from simrep.whatif.plan.ask import plan as ask
 
-    chosen = with_values(load(scenario), assignments(set_ or []))
+    chosen = changed(scenario, set_)
     with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
         found = ask(chosen, question, **own, seed=seed, executor=executor, progress=progress)
     present(found, json=json, plot=plot, width=found.width, drawable=found.drawable)

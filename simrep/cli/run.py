@@ -18,7 +18,9 @@ from simrep.cli.arguments import (
     Plot,
     Precision,
     Replications,
+    Scenario,
     Seed,
+    Set,
     assignments,
     workers,
 )
@@ -37,20 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-Scenario = Annotated[
-    Path, typer.Argument(metavar="SCENARIO.toml", help="What to simulate.", show_default=False)
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        help="Change a value of the scenario, by its path; may be repeated.",
-    ),
-]
 Log = Annotated[
-    Path | None,
-    typer.Option("--log", metavar="FILE.csv", help="Save a row for every transaction."),
+    Path | None, typer.Option("--log", metavar="FILE.csv", help="Save a row for every transaction.")
 ]
 Draws = Annotated[
     int | None,

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Plot, Seed, assignments, workers
+from simrep.cli.arguments import Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
 from simrep.cli.output import check_writable, present, progress_bar
-from simrep.cli.run import Scenario, Set
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import range_in
 
@@ -65,13 +64,12 @@ def sensitivity(
     check_writable("--plot", plot, plot=True)
     chosen_ranges = ranges(over) if over else None
 
-    from simrep.scenario import load, with_values
     from simrep.whatif.sensitivity.ask import METHODS
     from simrep.whatif.sensitivity.ask import sensitivity as find
 
     if method not in METHODS:
         raise ScenarioError("--method", f"no method {method!r}", f"valid: {', '.join(METHODS)}")
-    chosen = with_values(load(scenario), assignments(set_ or []))
+    chosen = changed(scenario, set_)
     with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
         found = find(
             chosen,

@@ -18,19 +18,13 @@ from simrep.cli.arguments import (
     Plot,
     Precision,
     Replications,
+    Scenario,
     Seed,
-    assignments,
+    Set,
+    changed,
     workers,
 )
-from simrep.cli.output import (
-    INTERRUPTED,
-    check_writable,
-    print_json,
-    progress_bar,
-    show,
-    write_whole,
-)
-from simrep.cli.run import Scenario, Set
+from simrep.cli.output import INTERRUPTED, check_writable, progress_bar, tell, write_whole
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import share
 
@@ -120,14 +114,13 @@ def sweep(
     if scheduler is not None and jobs is not None:
         raise ScenarioError("--jobs", "is for this machine", "leave it out beside --scheduler")
 
-    from simrep.scenario import load, with_values
     from simrep.whatif.design import parse
     from simrep.whatif.sweep import check_ending
     from simrep.whatif.sweep import sweep as simulate
 
     if out is not None:
         check_ending(out)
-    chosen = with_values(load(scenario), assignments(set_ or []))
+    chosen = changed(scenario, set_)
     with _executor(jobs, scheduler) as executor, progress_bar(scenario.name, quiet=json) as update:
         found = simulate(
             chosen,
@@ -142,10 +135,7 @@ def sweep(
             cache=not no_cache if cache is None else cache,
             progress=update,
         )
-    if json:
-        print_json(found.to_dict())
-    else:
-        show(found.tables())
+    tell(found, json=json)
     print(
         f"{found.computed} points simulated, {len(found.points) - found.computed} known already",
         file=sys.stderr,

@@ -322,12 +322,7 @@ def _pick(txn: str | int) -> Any:
 
 
 def _explanation(
-    replay: Replay,
-    story: Story,
-    journey: Journey,
-    number: int,
-    rank: str,
-    latest_s: float,
+    replay: Replay, story: Story, journey: Journey, number: int, rank: str, latest_s: float
 ) -> Explanation:
     setup = replay.setup
     transaction, nodes = journey.transaction, tuple(setup.scenario.node_names)

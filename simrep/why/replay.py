@@ -32,10 +32,7 @@ class Replay:
 
     @classmethod
     def of(
-        cls,
-        scenario: str | Path | Mapping[str, Any] | Scenario,
-        seed: int | None,
-        replication: int,
+        cls, scenario: str | Path | Mapping[str, Any] | Scenario, seed: int | None, replication: int
     ) -> Replay:
         """From what a user has given; without a seed it is that of the scenario.
 
