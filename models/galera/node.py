@@ -19,7 +19,7 @@ from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
 from .stream_appliers import StreamAppliers
 from .views import NodeViews
-from .writeset import Kind, Ordered, ViewChange, Writeset, is_rollback, is_whole
+from .writeset import Kind, Ordered, ViewChange, Writeset, is_whole
 
 __all__ = ["GaleraNode"]
 
@@ -171,7 +171,7 @@ class GaleraNode:
         kind = message.kind
         if kind == Kind.WRITESET:
             ordered = self.certifier.number(message)
-            if message.origin == self.index and not is_rollback(message):
+            if message.origin == self.index and message.awaited:
                 self.repl_latency.add(self.clock._now - message.sent_s)
                 message.local.mark(_ORDER)
                 self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
@@ -317,7 +317,7 @@ class GaleraNode:
             return
         if writeset.journal is not None and is_whole(writeset):
             writeset.journal.committed(self.index)
-        if writeset.origin == self.index and not is_rollback(writeset):
+        if writeset.origin == self.index and writeset.awaited:
             self.local_commits += 1
             if self._redo is not None:
                 local.mark(Lap.FLUSH)

@@ -215,6 +215,7 @@ class Stream:
             self._local,
         )
         writeset.part = StreamPart(self._identity, Part.ROLLBACK, self.fragments)
+        writeset.awaited = False
         self._streams.node.rollback(writeset)
 
     def _order(self, writeset: Writeset) -> Generator[Event, Any, bool]:

@@ -20,7 +20,6 @@ __all__ = [
     "ViewChange",
     "Writeset",
     "is_prepare",
-    "is_rollback",
     "is_whole",
     "writeset_bytes",
 ]
@@ -134,6 +133,8 @@ class Writeset:
         The same for neighbouring rows, too many to list.
     ranges : tuple of range
         Certification keys of neighbouring rows.
+    awaited : bool
+        Whether its local transaction waits for it, as it does not for a rollback.
     sent_s : float
         When it was handed to the group communication; negative until then.
     journal : Journal or None
@@ -143,7 +144,7 @@ class Writeset:
     """
 
     __slots__ = (
-        "journal", "key_count", "keys", "last_seen", "local", "locks", "origin",
+        "awaited", "journal", "key_count", "keys", "last_seen", "local", "locks", "origin",
         "part", "ranges", "rows", "scans", "sent_s", "shared_keys", "size_bytes",
     )  # fmt: skip
     kind = Kind.WRITESET
@@ -171,6 +172,7 @@ class Writeset:
         self.size_bytes = writeset_bytes(transaction.size_bytes, text_bytes, self.key_count)
         self.last_seen = 0
         self.sent_s = -1.0
+        self.awaited = True
         self.journal: Journal | None = transaction.journal
         self.part: StreamPart | None = None
 
@@ -204,11 +206,6 @@ class Ordered(Decided):
     def transaction(self) -> Transaction:
         """See ``Writeset.transaction``."""
         return self.writeset.local.transaction
-
-
-def is_rollback(writeset: Writeset) -> bool:
-    """Whether it ends a streaming transaction that was rolled back."""
-    return writeset.part is not None and writeset.part.what == Part.ROLLBACK
 
 
 def is_prepare(writeset: Writeset) -> bool:
