@@ -246,6 +246,19 @@ def test_holders_that_committed_during_the_warm_up_are_known() -> None:
     }  # fmt: skip
 
 
+def test_messages_that_hold_a_station_are_one_blocker() -> None:
+    options = {
+        "group_replication_single_primary_mode": False,
+        "group_replication_consistency": "BEFORE_AND_AFTER",
+    }
+    content = busy("group_replication", nodes=["n1", "n2"])
+    content["cluster"]["options"] = options
+    found = simrep.explain_tail(content, share=1.0)
+    names = {one.who for stage in found.stages for one in stage.blockers}
+    assert "a message of the group" in names
+    assert not [name for name in names if "(" in name]
+
+
 def test_every_class_has_a_floor_of_its_own() -> None:
     reads = {"name": "r", "statements": 0, "reads": 1, "weight": 6.0}
     found = simrep.explain_tail(
