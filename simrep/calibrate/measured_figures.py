@@ -42,25 +42,15 @@ _UNSTATED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A measured figure, and with which simulated one it is compared.
+    """A measured figure, and with which simulated one it is compared."""
 
-    Attributes
-    ----------
-    scenario, figure : int
-        By position.
-    label : str
-    measured : float
-    noise : float
-        Relative standard deviation.
-    absolute : float or None
-        Standard deviation in the unit of the figure, where differences are compared.
-    """
-
+    # By position.
     scenario: int
     figure: int
     label: str
     measured: float
-    noise: float
+    noise: float  # relative standard deviation
+    # Standard deviation in the unit of the figure, where differences are compared.
     absolute: float | None
 
     def error(self, value: float) -> float:
@@ -78,16 +68,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """A figure the costs were fitted to.
+    """A figure the costs were fitted to."""
 
-    Attributes
-    ----------
-    label : str
-        Column and factors.
-    measured, fitted : float
-    """
-
-    label: str
+    label: str  # column and factors
     measured: float
     fitted: float
 
@@ -99,19 +82,10 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFigures:
-    """What a fit has to explain.
+    """What a fit has to explain."""
 
-    Attributes
-    ----------
-    scenarios : tuple of Scenario
-        One per cell.
-    figures : tuple of str
-        Figures of a result that are looked at, by their paths.
-    observations : tuple of Observation
-    """
-
-    scenarios: tuple[Scenario, ...]
-    figures: tuple[str, ...]
+    scenarios: tuple[Scenario, ...]  # one per cell
+    figures: tuple[str, ...]  # figures of a result that are looked at, by their paths
     observations: tuple[Observation, ...]
 
     @classmethod

@@ -32,22 +32,12 @@ _BURN_IN, _STEPS = 500, 1500
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What the samples say.
+    """What the samples say."""
 
-    Attributes
-    ----------
-    covariance : array of shape (costs, costs)
-        Of the logarithms of the costs.
-    samples : array of shape (samples, costs)
-        The logarithms themselves.
-    emulator_error : float
-        Root of the mean square error of the emulator for sets of costs that it was not fitted
-        to, in units of the noise.
-    method : str
-    """
-
-    covariance: Floats
-    samples: Floats
+    covariance: Floats  # of the logarithms of the costs
+    samples: Floats  # the logarithms themselves
+    # Root of the mean square error of the emulator for sets of costs that it was not fitted to, in
+    # units of the noise.
     emulator_error: float
     method: str
 

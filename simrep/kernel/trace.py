@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from hashlib import sha256
 from math import nan
 from typing import Any, NamedTuple
@@ -75,48 +76,22 @@ class MessageText(NamedTuple):
     position: Hashable = None
 
 
+@dataclass(slots=True, eq=False)
 class Sent:
-    """A message between two nodes.
+    """A message between two nodes."""
 
-    Attributes
-    ----------
-    number : int
-        Its own, from 0.
-    source, target : int
-        Positions of the nodes.
-    size_bytes : int
-    message : object
-        As the network was given it.
-    sent_s, arrived_s, handled_s : float
-        It begins to leave its node, has arrived, and has been handled, in simulated seconds; NaN
-        for what has not happened or is not known.
-    cause : Sent or None
-        What its sender was handling when it sent it.
-    """
-
-    __slots__ = (
-        "arrived_s", "cause", "handled_s", "message", "number", "sent_s", "size_bytes", "source",
-        "target",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        number: int,
-        source: int,
-        target: int,
-        size_bytes: int,
-        message: Any,
-        sent_s: float,
-        cause: Sent | None,
-    ) -> None:
-        self.number = number
-        self.source = source
-        self.target = target
-        self.size_bytes = size_bytes
-        self.message = message
-        self.sent_s = sent_s
-        self.arrived_s = self.handled_s = nan
-        self.cause = cause
+    number: int  # its own, from 0
+    # Positions of the nodes.
+    source: int
+    target: int
+    size_bytes: int
+    message: Any  # as the network was given it
+    # It begins to leave its node, has arrived, and has been handled, in simulated seconds; NaN for
+    # what has not happened or is not known.
+    sent_s: float
+    cause: Sent | None  # what its sender was handling when it sent it
+    arrived_s: float = nan
+    handled_s: float = nan
 
 
 def together(texts: Iterable[MessageText]) -> MessageText:

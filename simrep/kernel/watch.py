@@ -49,64 +49,36 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """A blockage, as it was recorded.
+    """A blockage, as it was recorded."""
 
-    Attributes
-    ----------
-    node, station, detail : str
-        Where; the detail tells stations of one name apart.
-    began_s, ended_s : float
-        In simulated seconds; a blockage that has not ended is recorded up to the end of the run.
-    holder : Holder
-        What was waited for.
-    doing : str
-        What the holder was doing most of the time; empty if nobody has said.
-    waiters : frozenset of Key
-        Who waited when it ended, and whom that holds up in turn.
-    waiting : int
-        How many they are.
-    ended : bool
-    lap : int
-        Which stage of a latency it is to wait there.
-    """
-
+    # Where; the detail tells stations of one name apart.
     node: str
     station: str
     detail: str
+    # In simulated seconds; a blockage that has not ended is recorded up to the end of the run.
     began_s: float
     ended_s: float
-    holder: Holder
-    doing: str
-    waiters: frozenset[Key]
-    waiting: int
+    holder: Holder  # what was waited for
+    doing: str  # what the holder was doing most of the time; empty if nobody has said
+    waiters: frozenset[Key]  # who waited when it ended, and whom that holds up in turn
+    waiting: int  # how many they are
     ended: bool
-    lap: int = NO_LAP
+    lap: int = NO_LAP  # which stage of a latency it is to wait there
 
 
 class Span(NamedTuple):
-    """Somebody waited at a station of a node, or was served there.
+    """Somebody waited at a station of a node, or was served there."""
 
-    Parameters
-    ----------
-    node, station, detail : str
-        See ``Waited``; ``detail`` tells stations of one name apart.
-    who : hashable
-    what : str
-        What was done; empty if it waited.
-    began_s, ended_s : float
-        In simulated seconds.
-    cause : Sent or None
-        The message that ended it: which the node was handling then.
-    """
-
+    # See ``Waited``; ``detail`` tells stations of one name apart.
     node: str
     station: str
     detail: str
     who: Hashable
-    what: str
+    what: str  # what was done; empty if it waited
+    # In simulated seconds.
     began_s: float
     ended_s: float
-    cause: Sent | None
+    cause: Sent | None  # the message that ended it: which the node was handling then
 
 
 @dataclass(slots=True)

@@ -15,37 +15,20 @@ __all__ = ["Blockage", "Cause", "blockages", "causes"]
 
 @dataclass(frozen=True, slots=True)
 class Blockage:
-    """A station in front of which somebody waited, for one thing.
-
-    Attributes
-    ----------
-    node, station : str
-    began_s, ended_s : float
-        In simulated seconds.
-    waited_for : str
-        Who or what it waited for.
-    doing : str
-        What that did most of the time; empty where it is not known.
-    waiting : int
-        How many waited when it ended.
-    ended : bool
-        False: it went on when the run ended.
-    because : tuple of int
-        Positions of the blockages that explain this one: what it waited for, waited there.
-    verb : str
-        How it waited; ``{}`` stands for the duration.
-    """
+    """A station in front of which somebody waited, for one thing."""
 
     node: str
     station: str
+    # In simulated seconds.
     began_s: float
     ended_s: float
-    waited_for: str
-    doing: str
-    waiting: int
-    ended: bool
+    waited_for: str  # who or what it waited for
+    doing: str  # what that did most of the time; empty where it is not known
+    waiting: int  # how many waited when it ended
+    ended: bool  # False: it went on when the run ended
+    # Positions of the blockages that explain this one: what it waited for, waited there.
     because: tuple[int, ...]
-    verb: str
+    verb: str  # how it waited; ``{}`` stands for the duration
 
     @property
     def seconds(self) -> float:
@@ -67,20 +50,11 @@ class Blockage:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A blockage that nobody else explains, and what follows from it.
+    """A blockage that nobody else explains, and what follows from it."""
 
-    Attributes
-    ----------
-    blockage : int
-        Its position.
-    seconds : float
-        How long within the stall nothing else explained it.
-    follows : tuple of (int, int)
-        Positions of the blockages that it explains, and how far down the chain they are (from 1).
-    """
-
-    blockage: int
-    seconds: float
+    blockage: int  # its position
+    seconds: float  # how long within the stall nothing else explained it
+    # Positions of the blockages that it explains, and how far down the chain they are (from 1).
     follows: tuple[tuple[int, int], ...]
 
 
@@ -144,9 +118,7 @@ def blockages(waited: Iterable[Waited]) -> tuple[Blockage, ...]:
         else:
             same.append(_Merged.of(one))
     merged = [one for same in groups.values() for one in same]
-    merged.sort(
-        key=lambda one: (one.began_s - one.ended_s, one.began_s, one.first.node, one.station)
-    )
+    merged.sort(key=_place)
     return tuple(
         Blockage(
             node=one.first.node,
@@ -165,6 +137,7 @@ def blockages(waited: Iterable[Waited]) -> tuple[Blockage, ...]:
 
 
 def _place(one: _Merged) -> tuple[float, float, str, str]:
+    """For sorting, the longest first."""
     return (one.began_s - one.ended_s, one.began_s, one.first.node, one.station)
 
 

@@ -241,21 +241,12 @@ _ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All numbers between two.
-
-    Attributes
-    ----------
-    low, high : float
-    geometric : bool
-        Equal ratios count as equally far.
-    whole : bool
-        Only whole numbers.
-    """
+    """All numbers between two."""
 
     low: float
     high: float
-    geometric: bool = False
-    whole: bool = False
+    geometric: bool = False  # equal ratios count as equally far
+    whole: bool = False  # only whole numbers
 
     def at(self, share: float) -> float:
         """The number at this share of the way from one end to the other.

@@ -13,39 +13,20 @@ __all__ = ["CommitSeries", "Series", "Stall"]
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """The longest time without a commit although work was in flight.
+    """The longest time without a commit although work was in flight."""
 
-    Attributes
-    ----------
-    seconds : float
-        How long it lasted; 0 when nothing was measured.
-    began_s : float
-        When it began, in simulated seconds; NaN when nothing was measured.
-    """
-
-    seconds: float = 0.0
-    began_s: float = nan
+    seconds: float = 0.0  # how long it lasted; 0 when nothing was measured
+    began_s: float = nan  # when it began, in simulated seconds; NaN when nothing was measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """What was finished in each interval of a run.
+    """What was finished in each interval of a run."""
 
-    Attributes
-    ----------
-    start_s : float
-        Simulated time at which the first interval begins.
-    interval_s : float
-        Length of an interval in seconds.
-    end_s : float
-        When measuring ended: the last interval is cut there.
-    commits, aborts : numpy.ndarray
-        Number per interval, shape (intervals,); means when replications were combined.
-    """
-
-    start_s: float
-    interval_s: float
-    end_s: float
+    start_s: float  # simulated time at which the first interval begins
+    interval_s: float  # length of an interval in seconds
+    end_s: float  # when measuring ended: the last interval is cut there
+    # Number per interval, shape (intervals,); means when replications were combined.
     commits: NDArray[np.float64]
     aborts: NDArray[np.float64]
 
@@ -112,17 +93,9 @@ class CommitSeries:
     """
 
     __slots__ = (
-        "_aborts",
-        "_commits",
-        "_committed_s",
-        "_edge_s",
-        "_known_to_s",
-        "_silent_from_s",
-        "_stall_from_s",
-        "_stall_s",
-        "interval_s",
-        "start_s",
-    )
+        "_aborts", "_commits", "_committed_s", "_edge_s", "_known_to_s", "_silent_from_s",
+        "_stall_from_s", "_stall_s", "interval_s", "start_s",
+    )  # fmt: skip
 
     def __init__(self, start_s: float = 0.0, interval_s: float = 1.0) -> None:
         if not 0.0 < interval_s < inf:

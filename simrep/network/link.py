@@ -22,27 +22,17 @@ JitterKind = Literal["normal", "uniform", "lognormal", "gamma", "exponential", "
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
-    """What varies on top of the base delay of a path.
+    """What varies on top of the base delay of a path."""
 
-    Parameters
-    ----------
-    kind : {"normal", "uniform", "lognormal", "gamma", "exponential", "empirical"}
-        Shape. ``uniform`` is what ``tc netem delay D J`` adds, ``normal`` what it adds with
-        ``distribution normal``; they may shorten the delay, but never below zero. ``empirical``
-        draws from ``samples_s``.
-    mean_s : float
-        Mean in seconds (``normal``, ``uniform``: usually 0).
-    sd_s : float
-        Standard deviation in seconds; of ``uniform`` the half width, from ``mean_s - sd_s`` to
-        ``mean_s + sd_s``: with both shapes the J of netem.
-    samples_s : tuple of float
-        Measured extra delays in seconds, for ``empirical``.
-    """
-
+    # Shape. ``uniform`` is what ``tc netem delay D J`` adds, ``normal`` what it adds with
+    # ``distribution normal``; they may shorten the delay, but never below zero. ``empirical`` draws
+    # from ``samples_s``.
     kind: JitterKind
-    mean_s: float = 0.0
+    mean_s: float = 0.0  # mean in seconds (``normal``, ``uniform``: usually 0)
+    # Standard deviation in seconds; of ``uniform`` the half width, from ``mean_s - sd_s`` to
+    # ``mean_s + sd_s``: with both shapes the J of netem.
     sd_s: float = 0.0
-    samples_s: tuple[float, ...] = ()
+    samples_s: tuple[float, ...] = ()  # measured extra delays in seconds, for ``empirical``
 
     def draw(self) -> Draw:
         """The block-drawing function of this distribution."""
@@ -66,17 +56,10 @@ class Jitter:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """One-way latency of an ordered pair of nodes.
+    """One-way latency of an ordered pair of nodes."""
 
-    Parameters
-    ----------
-    base_s : float
-        Constant part in seconds.
-    jitter : tuple of Jitter
-        Independent variable parts (the path's own, and one per emulated egress delay).
-    """
-
-    base_s: float
+    base_s: float  # constant part in seconds
+    # Independent variable parts (the path's own, and one per emulated egress delay).
     jitter: tuple[Jitter, ...] = ()
 
     def sampler(self, streams: Streams, path: str) -> Sampler | None:
@@ -100,21 +83,6 @@ _BURST_SEGMENTS = 44  # what is acknowledged together: 64 KB, as Linux hands it 
 class Tcp:
     """What a TCP sender adds to the latency of large or lost messages.
 
-    Parameters
-    ----------
-    segment_bytes : int
-        Maximum segment size; a message of several segments can lose any of them.
-    initial_window_segments : int
-        Segments that may be sent before the first acknowledgement (RFC 6928: 10). The window
-        grows by what is acknowledged (slow start) and returns to its initial value when the
-        connection was idle for longer than the retransmission timeout (RFC 5681 section 4.1).
-    window_limit_bytes : int
-        Largest window (socket buffers). Linux tunes it up to 4-6 MB.
-    minimum_timeout_s : float
-        What the retransmission timeout is above the round trip. Linux takes the smoothed round
-        trip and a term for its variance, as RFC 6298 does, which is not less than 0.2 s; on a
-        path whose delay varies little it is that.
-
     Notes
     -----
     Simplified: a lost segment of a message with at least three segments behind it is repaired
@@ -122,9 +90,17 @@ class Tcp:
     the congestion window does not shrink on loss.
     """
 
+    # Maximum segment size; a message of several segments can lose any of them.
     segment_bytes: int = 1448
+    # Segments that may be sent before the first acknowledgement (RFC 6928: 10). The window grows by
+    # what is acknowledged (slow start) and returns to its initial value when the connection was
+    # idle for longer than the retransmission timeout (RFC 5681 section 4.1).
     initial_window_segments: int = 10
+    # Largest window (socket buffers). Linux tunes it up to 4-6 MB.
     window_limit_bytes: int = 4 << 20
+    # What the retransmission timeout is above the round trip. Linux takes the smoothed round trip
+    # and a term for its variance, as RFC 6298 does, which is not less than 0.2 s; on a path whose
+    # delay varies little it is that.
     minimum_timeout_s: float = 0.2
 
 
@@ -150,24 +126,9 @@ class Link:
     """
 
     __slots__ = (
-        "_arrival",
-        "_back",
-        "_base",
-        "_clock",
-        "_coin",
-        "_free",
-        "_in_flight",
-        "_limit",
-        "_loss",
-        "_per_byte",
-        "_sampler",
-        "_sent_at",
-        "_tcp",
-        "_unacked",
-        "_window",
-        "bytes",
-        "messages",
-    )
+        "_arrival", "_back", "_base", "_clock", "_coin", "_free", "_in_flight", "_limit", "_loss",
+        "_per_byte", "_sampler", "_sent_at", "_tcp", "_unacked", "_window", "bytes", "messages",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -22,30 +22,14 @@ Relay = Callable[[Receive, Any], object]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Properties of one direction between two nodes.
+    """Properties of one direction between two nodes."""
 
-    Parameters
-    ----------
-    latency : Latency
-        One-way delay.
-    bytes_per_s : float
-        Bandwidth.
-    loss : float
-        Probability that a segment is lost, 0 to below 1.
-    tcp : Tcp
-        What the sender's TCP does with large and lost messages.
-    relayed : bool
-        Whether a delay relay, a program in user space, hands the messages on.
-    outages : tuple of Outage
-        When nothing gets through, in the order of time.
-    """
-
-    latency: Latency
-    bytes_per_s: float = float("inf")
-    loss: float = 0.0
-    tcp: Tcp = field(default_factory=Tcp)
-    relayed: bool = False
-    outages: tuple[Outage, ...] = ()
+    latency: Latency  # one-way delay
+    bytes_per_s: float = float("inf")  # bandwidth
+    loss: float = 0.0  # probability that a segment is lost, 0 to below 1
+    tcp: Tcp = field(default_factory=Tcp)  # what the sender's TCP does with large and lost messages
+    relayed: bool = False  # whether a delay relay, a program in user space, hands the messages on
+    outages: tuple[Outage, ...] = ()  # when nothing gets through, in the order of time
 
 
 class Network:

@@ -17,15 +17,10 @@ __all__ = ["PRESETS", "Regions"]
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Round trips between sites; not every pair has been published.
+    """Round trips between sites; not every pair has been published."""
 
-    Parameters
-    ----------
-    round_trips_ms : mapping of (str, str) to float
-        Averages in milliseconds, as seen from the first site. A pair that is there in one order
-        only counts in both.
-    """
-
+    # Averages in milliseconds, as seen from the first site. A pair that is there in one order only
+    # counts in both.
     round_trips_ms: Mapping[tuple[str, str], float]
 
     @property

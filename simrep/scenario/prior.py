@@ -18,22 +18,13 @@ __all__ = ["Prior", "prior_of"]
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The range in which a cost lies on about 95 of 100 machines.
+    """The range in which a cost lies on about 95 of 100 machines."""
 
-    Parameters
-    ----------
-    low, high : float
-        In the unit of the field.
-    source : str
-        Who says so.
-    least : float or None
-        Below this it has no meaning.
-    """
-
+    # In the unit of the field.
     low: float
     high: float
-    source: str
-    least: float | None = None
+    source: str  # who says so
+    least: float | None = None  # below this it has no meaning
 
     @property
     def median(self) -> float:

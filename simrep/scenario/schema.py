@@ -205,12 +205,8 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     yield from _addresses(scenario)
     for position, name in enumerate(scenario.workload.nodes or ()):
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
-    for position, group in enumerate(scenario.workload.groups):
-        yield from _unknown(("workload", "group", position, "node"), "node", group.node, names)
-    for position, one in enumerate(scenario.workload.scheduled):
-        if one.node is not None:
-            steps = ("workload", "scheduled", position, "node")
-            yield from _unknown(steps, "node", one.node, names)
+    yield from _strangers(("workload", "group"), scenario.workload.groups, names)
+    yield from _strangers(("workload", "scheduled"), scenario.workload.scheduled, names)
     run = scenario.run
     yield from _warmup(scenario)
     if run.settle_s is not None and not scenario.workload.scheduled:
@@ -329,12 +325,8 @@ def _addresses(scenario: Scenario) -> Iterator[ScenarioError]:
             for problem in _unknown(steps, "node or site", name, [*names, *sites, "*"]):
                 found = True
                 yield problem
-    for position, egress in enumerate(scenario.network.egress):
-        steps = ("network", "egress", position, "node")
-        yield from _unknown(steps, "node", egress.node, names)
-    for position, outage in enumerate(scenario.network.outages):
-        steps = ("network", "outage", position, "node")
-        yield from _unknown(steps, "node", outage.node, names)
+    yield from _strangers(("network", "egress"), scenario.network.egress, names)
+    yield from _strangers(("network", "outage"), scenario.network.outages, names)
     if found or any(True for node in scenario.nodes if node.name not in names):
         return
     try:
@@ -347,6 +339,15 @@ def _duplicates(path: str, names: Sequence[str]) -> Iterator[ScenarioError]:
     for position, name in enumerate(names):
         if name in names[:position]:
             yield ScenarioError(f"{path}.{position}.name", f"{path} {name!r} is there twice")
+
+
+def _strangers(
+    steps: Sequence[str], tables: Sequence[Any], names: Sequence[str]
+) -> Iterator[ScenarioError]:
+    """Tables of a node that there is not."""
+    for position, table in enumerate(tables):
+        if table.node is not None:
+            yield from _unknown((*steps, position, "node"), "node", table.node, names)
 
 
 def _unknown(

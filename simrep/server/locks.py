@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from simrep.errors import SimrepError
@@ -40,17 +41,13 @@ class Decided:
         raise AssertionError(f"a {type(self).__name__} cannot be aborted")
 
 
+@dataclass(slots=True, eq=False)
 class _Wait:
-    __slots__ = ("argument", "call", "owner", "row", "since")
-
-    def __init__(
-        self, owner: Owner, row: Hashable, call: Call, argument: Any, since: float
-    ) -> None:
-        self.owner = owner
-        self.row = row
-        self.call = call
-        self.argument = argument
-        self.since = since
+    owner: Owner
+    row: Hashable
+    call: Call
+    argument: Any
+    since: float
 
 
 class LockTable:

@@ -18,13 +18,7 @@ __all__ = ["Replay"]
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What is simulated: the same each time, bit for bit.
-
-    Parameters
-    ----------
-    setup : Setup
-    seed, replication : int
-    """
+    """What is simulated: the same each time, bit for bit."""
 
     setup: Setup
     seed: int

@@ -180,19 +180,9 @@ class Transaction:
     """
 
     __slots__ = (
-        "autocommit",
-        "client",
-        "keys",
-        "kind",
-        "node",
-        "queued_s",
-        "rows",
-        "shared_keys",
-        "size_bytes",
-        "started_s",
-        "statements",
-        "text_bytes",
-    )
+        "autocommit", "client", "keys", "kind", "node", "queued_s", "rows", "shared_keys",
+        "size_bytes", "started_s", "statements", "text_bytes",
+    )  # fmt: skip
 
     # What only a LongTransaction has otherwise: class attributes cost nothing to the others.
     special = False
