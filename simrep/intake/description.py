@@ -55,30 +55,16 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True)
 class ServerDescription(Report):
-    """A server as a scenario.
+    """A server as a scenario."""
 
-    Attributes
-    ----------
-    scenario, pack : mapping
-        Content of the two files; the scenario names the pack as ``NAME.pack.toml``.
-    settings : tuple of Finding
-        Values that were read, and those that were taken instead.
-    not_simulated : tuple of Finding
-        Options of the server that have no effect.
-    remarks : tuple of str
-    fit : CellFit or None
-        Of a cost to the benchmark, if there is one.
-    origins : mapping of str to str
-        Where the settings come from, by their paths.
-    """
-
+    # scenario, pack: content of the two files; the scenario names the pack as ``NAME.pack.toml``.
     scenario: Mapping[str, Any]
     pack: Mapping[str, Any]
-    settings: tuple[Finding, ...]
-    not_simulated: tuple[Finding, ...]
+    settings: tuple[Finding, ...]  # values that were read, and those that were taken instead
+    not_simulated: tuple[Finding, ...]  # options of the server that have no effect
     remarks: tuple[str, ...]
-    fit: CellFit | None
-    origins: Mapping[str, str]
+    fit: CellFit | None  # of a cost to the benchmark, if there is one
+    origins: Mapping[str, str]  # where the settings come from, by their paths
 
     @property
     def read(self) -> tuple[Finding, ...]:
@@ -155,27 +141,11 @@ def from_server(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> ServerDescription:
-    """Describe a server and its cluster.
+    """Describe a server and its cluster; ``name`` is that of scenario and pack.
 
-    Parameters
-    ----------
-    files : ServerFiles
-        What to read; at least an option file, variables or counters.
-    name : str
-        Of scenario and pack.
-    overrides : Overrides, optional
-        What counts above the files.
-    executor : concurrent.futures.Executor, optional
-        Where the replications of the fit run; in this process when None.
-    progress : callable, optional
-        Called during the fit with the number of evaluations and the lowest cost so far.
-
-    Raises
-    ------
-    ScenarioError
-        If a file cannot be read or is not what it should be.
-    CalibrationError
-        If the fit to the benchmark fails.
+    There must be at least an option file, variables or counters; overrides count above them. The
+    replications of the fit to a benchmark run in the executor, and ``progress`` is told how many
+    evaluations there were and the lowest cost so far.
     """
     told, findings = overrides or Overrides(), Findings()
     known = recognitions()
