@@ -170,15 +170,8 @@ WEIGHT = 2.0
 def covariance_of(sensitivity: Floats, sigmas: Floats, excess: float = 1.0) -> Floats:
     """Covariance of the logarithms of the costs, from the cells and the priors.
 
-    Parameters
-    ----------
-    sensitivity : array of shape (figures, costs)
-        Change of a figure, in units of its noise, with the logarithm of a cost.
-    sigmas : array of shape (costs,)
-        Standard deviations of the logarithms of the priors.
-    excess : float
-        By how much the squares of the residuals are larger than the noise explains: the cells
-        then weigh less.
+    ``sensitivity`` and ``sigmas`` are those of :func:`informed`. The squares of the residuals are
+    larger by a factor of ``excess`` than the noise explains: the cells then weigh less.
     """
     return np.asarray(
         np.linalg.inv(sensitivity.T @ sensitivity / excess + np.diag(sigmas**-2.0)), np.float64

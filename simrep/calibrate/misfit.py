@@ -36,20 +36,10 @@ _REACH = 4.0
 def chosen_parameters(
     names: Sequence[str], spec: Fit | None, model: type[Model]
 ) -> tuple[Parameter, ...]:
-    """What is fitted.
+    """What is fitted: these costs of a model (traits as ``machine.TRAIT``), or those of a dataset.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Costs of the model, and ``machine.TRAIT``; if there are none, those of ``spec``.
-    spec : Fit or None
-        What the dataset says; its priors go before the usual ones.
-    model : type of Model
-
-    Raises
-    ------
-    ScenarioError
-        If a name is no cost with a known range, or there is nothing to fit.
+    The priors of the dataset (``spec``) go before the usual ones. A name that is no cost with a
+    known range is refused.
     """
     known = _with_priors(model)
     given = {} if spec is None else {parameter.name: parameter for parameter in spec.parameter}
@@ -85,13 +75,7 @@ def _with_priors(model: type[Model]) -> dict[str, Prior]:
 
 
 def bounds(parameter: Parameter) -> tuple[float, float]:
-    """The logarithms between which a fit looks for a cost.
-
-    Raises
-    ------
-    ScenarioError
-        If there is nothing between them.
-    """
+    """The logarithms between which a fit looks for a cost; bounds without room are refused."""
     reach = exp(_REACH * parameter.sigma)
     low = parameter.prior / reach if parameter.low is None else parameter.low
     high = parameter.prior * reach if parameter.high is None else parameter.high
@@ -130,18 +114,7 @@ class Trials:
 
 
 class Misfit:
-    """Residuals of sets of costs, with so many replications.
-
-    Parameters
-    ----------
-    figures : MeasuredFigures
-    parameters : sequence of Parameter
-    trials : Trials
-        Told of every set that is simulated.
-    replications, seed : int
-        The same random numbers for every set.
-    executor : concurrent.futures.Executor or None
-    """
+    """Residuals of sets of costs, each simulated with the same random numbers."""
 
     def __init__(
         self,

@@ -29,13 +29,7 @@ __all__ = ["calibrated", "data_digest", "new_pack", "pack_path", "with_costs", "
 
 
 def pack_path(dataset: Dataset, series: str) -> Path:
-    """The pack file that the scenario of a series names.
-
-    Raises
-    ------
-    ScenarioError
-        When it names none, or that of another model.
-    """
+    """The pack file that the scenario of a series names; that of another model is refused."""
     path = dataset.scenario_path(_series(dataset, series))
     cluster = load(path).cluster
     if cluster.pack is None:
@@ -54,15 +48,7 @@ def pack_path(dataset: Dataset, series: str) -> Path:
 
 
 def new_pack(dataset: Dataset, result: FitResult, name: str) -> str:
-    """The text of a pack of its own: the scenario's pack under another name, or a new one.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    result : FitResult
-    name : str
-        Of the pack.
-    """
+    """The text of a pack of its own: the scenario's pack under another name, or a new one."""
     series = _series(dataset, result.series)
     try:
         document = tomlkit.parse(pack_path(dataset, series.name).read_text(encoding="utf-8"))
@@ -95,14 +81,7 @@ def _from_scenario(dataset: Dataset, series: SeriesTable) -> tomlkit.TOMLDocumen
 def calibrated(text: str, dataset: Dataset, result: FitResult) -> str:
     """The text of a pack with fitted costs, how sure they are, and the range of the dataset.
 
-    Parameters
-    ----------
-    text : str
-        TOML of the pack.
-    dataset : Dataset
-        What was fitted to: all of its cells of the series, also those that were predicted, widen
-        the range.
-    result : FitResult
+    All cells of the series widen the range, also those that were predicted.
     """
     series = _series(dataset, result.series)
     base = load(dataset.scenario_path(series))
@@ -125,15 +104,9 @@ def calibrated(text: str, dataset: Dataset, result: FitResult) -> str:
 
 
 def with_costs(text: str, costs: Mapping[str, float]) -> str:
-    """The text of a pack file with other costs.
+    """The text of a pack file with other costs, in ``[machine]`` if named ``machine.TRAIT``.
 
-    Parameters
-    ----------
-    text : str
-        TOML of the pack.
-    costs : mapping of str to float
-        Values for its ``[costs]``, or for its ``[machine]`` if named ``machine.TRAIT``; those of
-        other names stay. Rounded to four digits, which is more than a fit knows.
+    Those of other names stay. Values are rounded to four digits, which is more than a fit knows.
     """
     document = tomlkit.parse(text)
     for full_name, value in costs.items():

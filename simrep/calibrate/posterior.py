@@ -45,17 +45,14 @@ class Posterior:
 class Emulator:
     """Residuals as a quadratic function of the logarithms of the costs, without products.
 
+    ``error`` is the root of the mean square error for points left out, of shape (figures,).
+
     Parameters
     ----------
     points : array of shape (points, costs)
     residuals : array of shape (points, figures)
     centre, scale : array of shape (costs,)
         Where and how wide the points lie.
-
-    Attributes
-    ----------
-    error : array of shape (figures,)
-        Root of the mean square error for points left out.
     """
 
     def __init__(self, points: Floats, residuals: Floats, centre: Floats, scale: Floats) -> None:
@@ -77,23 +74,7 @@ class Emulator:
 
 
 def sample(misfit: Misfit, best: Floats, sensitivity: Floats, seed: int) -> Posterior:
-    """The posterior around the best costs.
-
-    Parameters
-    ----------
-    misfit : Misfit
-    best : array of shape (costs,)
-        Logarithms of the best costs.
-    sensitivity : array of shape (figures, costs)
-        There; see ``Misfit.sensitivity``.
-    seed : int
-        Of the points that are simulated, and of the sampler.
-
-    Raises
-    ------
-    ScenarioError
-        If emcee is not installed.
-    """
+    """The posterior around the best costs (logarithms), with the sensitivity found there."""
     try:
         import emcee
     except ImportError:

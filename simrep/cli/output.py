@@ -110,25 +110,10 @@ def present(
     width: int = 120,
     drawable: bool = True,
 ) -> None:
-    """Print a result and draw its figure; one that was interrupted ends the command.
+    """Print a result and draw its figure; one that was interrupted ends the command with 130.
 
-    Parameters
-    ----------
-    found : object
-        With ``to_dict``, ``tables``, ``plot`` and ``complete``.
-    json : bool
-    plot : Path or None
-    tables : optional
-        Instead of all that the result has.
-    width : int
-        Columns where standard output is no terminal.
-    drawable : bool
-        Whether there is anything to draw.
-
-    Raises
-    ------
-    typer.Exit
-        With 130, if the result is not complete.
+    ``tables`` are shown instead of all that the result has, ``width`` columns wide where standard
+    output is no terminal.
     """
     if json:
         print_json(found.to_dict())
@@ -145,13 +130,8 @@ def present(
 def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on standard error for work that takes long; gives what to call with (done, all).
 
-    It only moves where nobody knows how much there is in all (None).
-
-    Parameters
-    ----------
-    label : str
-    quiet : bool
-        No bar at all, as when standard error is no terminal.
+    It only moves where nobody knows how much there is in all (None). There is none if ``quiet``, or
+    where standard error is no terminal.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda _done, _total: None

@@ -20,14 +20,6 @@ class Fifo:
     departure is known at once and costs one event (Lindley's recursion; Kiefer-Wolfowitz for k
     servers). This is exact as long as visits are booked in the order of their arrival, which
     booking at the current time guarantees.
-
-    Parameters
-    ----------
-    clock : Clock
-    servers : int
-        Number of servers k, at least 1.
-    name : str
-        Name under which the station is reported.
     """
 
     __slots__ = ("_clock", "_free", "busy_s", "name", "servers", "visits", "wait_max_s", "wait_s")

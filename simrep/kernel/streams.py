@@ -31,15 +31,7 @@ def _numbers(generator: np.random.Generator, draw: Draw) -> Iterator[float]:
 
 
 class Streams:
-    """The streams of one replication of one run.
-
-    Parameters
-    ----------
-    seed : int
-        Root entropy of the run, at least 0.
-    replication : int
-        Number of the replication; each has its own, independent streams.
-    """
+    """The streams of one replication; each ``replication`` of a ``seed`` has independent ones."""
 
     def __init__(self, seed: int, replication: int = 0) -> None:
         self.seed = seed

@@ -35,20 +35,9 @@ class Breakdown:
     ) -> Breakdown:
         """The breakdown of transactions that were counted in several places.
 
-        Parameters
-        ----------
-        names : sequence of str
-            Of the stages.
-        totals_s : sequence of sequence of float
-            Time in every stage, summed over the transactions of each place, in seconds.
-        latency_total_s : float
-            Their latencies, summed over all places, in seconds.
-        transactions : int
-            How many they are.
-
-        Notes
-        -----
-        What a model has not marked is stage ``other``; so the stages always sum to the latency.
+        ``totals_s`` has the seconds in every stage, summed over the transactions of each place;
+        ``latency_total_s`` sums their latencies over all places. What a model has not marked is
+        stage ``other``; so the stages always sum to the latency.
         """
         if not transactions:
             return cls({}, nan, 0)

@@ -95,15 +95,7 @@ def mean_interval(values: Values, confidence: float = 0.95) -> Interval:
 
 
 def difference_interval(a: Values, b: Values, confidence: float = 0.95) -> Interval:
-    """An interval for mean(a) - mean(b) of pairs, such as replications with equal random numbers.
-
-    Parameters
-    ----------
-    a, b : sequence of float
-        At least two of each, the values of a pair at the same position.
-    confidence : float
-        Between 0 and 1.
-    """
+    """An interval for mean(a) - mean(b) of pairs, such as replications with equal streams."""
     first, second = _pairs(a, b, confidence)
     return mean_interval(first - second, confidence)
 
@@ -112,13 +104,6 @@ def ratio_interval(a: Values, b: Values, confidence: float = 0.95) -> Interval:
     """An interval for mean(a) / mean(b) of pairs of values whose means are positive.
 
     By the delta method, on the logarithm of the ratio, which keeps the bounds positive.
-
-    Parameters
-    ----------
-    a, b : sequence of float
-        At least two of each, the values of a pair at the same position.
-    confidence : float
-        Between 0 and 1.
 
     References
     ----------
@@ -134,27 +119,12 @@ def ratio_interval(a: Values, b: Values, confidence: float = 0.95) -> Interval:
 
 
 def mser5(values: Sequence[float] | NDArray[np.float64]) -> int:
-    """How many values at the beginning are warm-up: the MSER-5 rule.
+    """How many values at the beginning are warm-up, a multiple of 5: the MSER-5 rule.
 
-    The series is averaged in fives; the cut is where the standard error of the mean of the rest
-    is least. Only the first half is searched, as near the end the rule locks on to a few values
-    that happen to be alike.
-
-    Parameters
-    ----------
-    values : sequence of float
-        In order of time, at least 10.
-
-    Returns
-    -------
-    int
-        Number of values to drop, a multiple of 5.
-
-    Warns
-    -----
-    ShortRunWarning
-        When the cut falls on the end of the first half: the run holds little or nothing beyond
-        its warm-up.
+    The series (at least 10 values) is averaged in fives; the cut is where the standard error of the
+    mean of the rest is least. Only the first half is searched, as near the end the rule locks on to
+    a few values that happen to be alike. A ``ShortRunWarning`` tells when the cut falls on its end:
+    the run holds little or nothing beyond its warm-up.
 
     References
     ----------

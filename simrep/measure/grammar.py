@@ -100,15 +100,8 @@ def duration(option: str, text: str, unit: str = "s") -> float:
 
 
 def share(option: str, text: str) -> float:
-    """A share of something.
+    """A share of something; what cannot be read is refused.
 
-    Raises
-    ------
-    ScenarioError
-        If it cannot be read.
-
-    Examples
-    --------
     >>> share("--precision", "2%"), share("--precision", "0.02")
     (0.02, 0.02)
     """
@@ -119,15 +112,8 @@ def share(option: str, text: str) -> float:
 
 
 def quantities(option: str, text: str) -> list[int]:
-    """Whole numbers with suffixes, between commas.
+    """Whole numbers with suffixes, between commas; what cannot be read or is not whole is refused.
 
-    Raises
-    ------
-    ScenarioError
-        If one cannot be read, or is not whole.
-
-    Examples
-    --------
     >>> quantities("--sizes", "10K, 1.5M, 64Ki")
     [10000, 1500000, 65536]
     """
@@ -167,23 +153,9 @@ def range_in(text: str, unit: str = "") -> tuple[Range, str] | None:
 def range_of(option: str, text: str, *, unit: str = "", whole: bool = False) -> Range:
     """A range without steps, for what chooses its values itself.
 
-    Parameters
-    ----------
-    option : str
-        Where it is given, for errors.
-    text : str
-    unit : str
-        Of the range, if it is one of times: its ends may then have other units.
-    whole : bool
-        Only whole numbers make sense.
+    The ends of a range of times may have other units than ``unit``; ``whole``: only whole numbers
+    make sense. What cannot be read is refused, with ``option`` as its place.
 
-    Raises
-    ------
-    ScenarioError
-        If it cannot be read.
-
-    Examples
-    --------
     >>> range_of("--within", "1e1..1e3", whole=True)
     Range(low=10, high=1000, geometric=False, whole=True)
     """

@@ -128,20 +128,10 @@ class LatencyHistogram:
         return self._sum / self._count if self._count else nan
 
     def percentile(self, q: float) -> float:
-        """The latency in seconds that ``q`` percent of the values do not exceed.
+        """The latency in seconds that ``q`` percent of the values do not exceed; NaN when empty.
 
         Ranks are interpolated as :func:`numpy.percentile` does by default; the values of one
         bucket are taken as evenly spread over it. 0 and 100 give the exact extremes.
-
-        Parameters
-        ----------
-        q : float
-            Percent, 0 to 100.
-
-        Returns
-        -------
-        float
-            Seconds, NaN when empty.
         """
         if not 0.0 <= q <= 100.0:
             raise ValueError(f"a percentile lies between 0 and 100, given {q}")

@@ -119,15 +119,8 @@ def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
 class Meter:
     """Counts the transactions that end after the warm-up, whenever they started.
 
-    Parameters
-    ----------
-    clock : Clock
-    warmup_s : float
-        Measuring starts this many seconds from now.
-    interval_s : float
-        Length of an interval of the time series in seconds.
-    log : bool
-        Keep every transaction; memory then grows with their number.
+    The warm-up counts from now, in seconds; ``interval_s`` is that of the time series. With ``log``
+    every transaction is kept, so that memory grows with their number.
     """
 
     __slots__ = ("_aborted", "_adds", "_clock", "_first_s", "_histograms", "_laps", "_last_s",
@@ -206,15 +199,10 @@ class Meter:
     ) -> Measurement:
         """What was measured so far.
 
-        Parameters
-        ----------
-        until_s : float, optional
-            End of the measured window in simulated seconds, for a run of given length. None
-            for a given number of transactions: measured is then from the first start (or the
-            end of the warm-up) to the last end.
-        in_flight_since_s : float, optional
-            Start of the oldest transaction that is still in flight, so that a cluster that
-            hangs to the end shows as a stall.
+        The window ends at ``until_s``, for a run of given length. Without it, for a given number of
+        transactions, it lasts from the first start (or the end of the warm-up) to the last end.
+        ``in_flight_since_s`` is the start of the oldest transaction that is still in flight, so
+        that a cluster that hangs to the end shows as a stall. Both are in simulated seconds.
         """
         measured = self._last_s > -inf
         if until_s is None:

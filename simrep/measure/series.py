@@ -82,14 +82,7 @@ class CommitSeries:
     which no transaction is known to have been in flight. What is known are the starts of
     transactions that have ended: one that was in flight while others failed and paused shows that
     when it ends itself. So the figure is exact for clients without think time, whose aborted
-    attempts are repeated at once, and a lower bound otherwise.
-
-    Parameters
-    ----------
-    start_s : float
-        Simulated time at which measuring starts.
-    interval_s : float
-        Length of an interval in seconds, above 0.
+    attempts are repeated at once, and a lower bound otherwise. Measuring starts at ``start_s``.
     """
 
     __slots__ = (
@@ -162,14 +155,9 @@ class CommitSeries:
             self._edge_s = self.start_s + len(self._commits) * self.interval_s
 
     def stall(self, end_s: float = -inf, in_flight_since_s: float | None = None) -> Stall:
-        """The longest stall so far.
+        """The longest stall until measuring ended.
 
-        Parameters
-        ----------
-        end_s : float
-            When measuring ended.
-        in_flight_since_s : float, optional
-            Start of the oldest transaction that has not ended by then; None when there is none.
+        ``in_flight_since_s`` is the start of the oldest transaction that has not ended by then.
         """
         candidates = [
             Stall(self._stall_s, self._stall_from_s),

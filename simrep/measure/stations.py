@@ -76,16 +76,7 @@ class StationUse:
 
 
 class StationWatch:
-    """Remembers the counts of stations when measuring starts, to report the difference.
-
-    Parameters
-    ----------
-    clock : Clock
-    stations : iterable of Station
-        Reported in this order; names should differ.
-    start_s : float
-        Simulated time at which measuring starts.
-    """
+    """Remembers the counts of stations when measuring starts, to report the difference."""
 
     def __init__(self, clock: Clock, stations: Iterable[Station], start_s: float = 0.0) -> None:
         self._clock = clock

@@ -246,20 +246,11 @@ class Outage(NamedTuple):
 
 
 class InterruptedLink(Link):
-    """A link with outages.
+    """A link with outages, in the order of time.
 
     The first message that is lost is sent again by the retransmission timeout, which doubles every
     time. The first repetition after the end of the outage gets through; everything behind it
     follows then. What had left before the outage arrives.
-
-    Parameters
-    ----------
-    outages : sequence of Outage
-        In the order of time.
-    tcp : Tcp, optional
-        As of ``Link``.
-    **link
-        As of ``Link``.
 
     Notes
     -----

@@ -35,18 +35,10 @@ class Path:
 class Network:
     """Delivers messages between nodes by callback, in order per pair.
 
-    Parameters
-    ----------
-    clock : Clock
-    streams : Streams
-        Source of the jitter and loss streams, named ``link/<from>/<to>``.
-    names : sequence of str
-        Node names; nodes are addressed by their position in it.
-    paths : mapping of (int, int) to Path
-        One entry per ordered pair of different nodes.
-    relay : callable, optional
-        ``relay(call, argument)`` has the delay relay of a test rig do its work for a message that
-        is due; required if a path is relayed.
+    Nodes are addressed by their position in ``names``; ``paths`` has one entry per ordered pair of
+    different nodes. Jitter and loss draw from the streams ``link/<from>/<to>``. ``relay(call,
+    argument)`` has the delay relay of a test rig do its work for a message that is due; it is
+    required if a path is relayed.
     """
 
     def __init__(
@@ -116,14 +108,7 @@ class Network:
 
 
 class WatchedNetwork(Network):
-    """A network that tells a watch of every message.
-
-    Parameters
-    ----------
-    watch : Watch
-    *how
-        Of ``Network``.
-    """
+    """A network that tells a watch of every message."""
 
     def __init__(self, watch: Watch, *how: Any) -> None:
         super().__init__(*how)

@@ -27,20 +27,8 @@ def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 def put(content: dict[str, Any], complete: Mapping[str, Any], path: str, value: Any) -> None:
     """Set a value in what was written; lists that only defaults describe are copied first.
 
-    Parameters
-    ----------
-    content : dict
-        As it was written; changed in place.
-    complete : mapping
-        The same with all defaults.
-    path : str
-    value : object
-        Copied, since a later path may lead into it.
-
-    Raises
-    ------
-    ScenarioError
-        If the path leads nowhere.
+    ``content`` is changed in place, ``complete`` is the same with all defaults. The value is
+    copied, since a later path may lead into it. A path that leads nowhere is refused.
     """
     _put(content, complete, _steps(path), deepcopy(value))
 

@@ -217,21 +217,9 @@ def paths(
 ) -> dict[tuple[int, int], Path]:
     """The path of every ordered pair of nodes, addressed by position.
 
-    Parameters
-    ----------
-    network : NetworkTable
-    nodes : sequence of NodeTable
-        By position.
-    rtt_ms : float
-        Round trip of any two nodes when the scenario gives none.
-    relayed : bool
-        Whether delays are made by a relay in user space; it hands on what an egress or a path
-        entry delays.
-
-    Raises
-    ------
-    ScenarioError
-        If a preset has no figure for a pair that no entry describes either.
+    ``rtt_ms`` is the round trip of any two nodes when the scenario gives none. With ``relayed``, a
+    relay in user space hands on what an egress or a path entry delays. A pair of which neither a
+    preset nor an entry says anything is refused.
     """
     if network.rtt_ms is not None:
         rtt_ms = network.rtt_ms

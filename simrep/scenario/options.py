@@ -41,24 +41,11 @@ def version_defaults(package: str, model: str, version: str | None) -> Mapping[s
 def resolve(
     table: type[M], path: str, layers: Mapping[str, Mapping[str, Any]], own: Mapping[str, Any]
 ) -> M:
-    """Options (or costs) from several layers.
+    """Options (or costs) from several layers, above the defaults of the fields of ``table``.
 
-    Parameters
-    ----------
-    table : type of pydantic model
-        Its field defaults are the lowest layer.
-    path : str
-        Where ``own`` stands in the scenario.
-    layers : mapping of str to mapping
-        Further layers by where they come from, later ones above earlier ones.
-    own : mapping
-        What the scenario sets, above all.
-
-    Raises
-    ------
-    ScenarioError
-        With the place and the nearest valid name, for unknown names and values that are not
-        allowed.
+    ``layers`` are named by where they come from, later ones above earlier ones; above all stands
+    what the scenario sets at ``path``. Unknown names and values that are not allowed are refused,
+    with their place and the nearest valid name.
     """
     merged: dict[str, Any] = {}
     origins: dict[Step, Sequence[Step]] = {}

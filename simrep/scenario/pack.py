@@ -188,21 +188,10 @@ def pack_names(package: str) -> list[str]:
 
 
 def load_pack(name: str, package: str, folder: Path | None = None) -> Pack:
-    """Read a pack.
+    """Read a pack: a shipped one by its name, or a file, which ends in ``.toml``, by its path.
 
-    Parameters
-    ----------
-    name : str
-        Of a shipped pack, or the path of a file, which ends in ``.toml``.
-    package : str
-        Package of the model, beside which its packs lie.
-    folder : Path, optional
-        Where relative paths start; default: the working directory.
-
-    Raises
-    ------
-    ScenarioError
-        If there is none, or it is not a pack.
+    Shipped packs lie in the package of the model; relative paths start in ``folder``, or where the
+    command runs. What is no pack is refused.
     """
     path = "cluster.pack"
     if name.endswith(".toml"):

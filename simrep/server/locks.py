@@ -339,16 +339,8 @@ class LockTable:
 class WatchedLocks(LockTable):
     """A lock table with a line for every row that somebody waits for.
 
-    Parameters
-    ----------
-    watch : Watch
-    node : str
-    describe : callable
-        Who the holder of a row is.
-    who : callable
-        ``who(owner)``: those for whom it stands.
-    lap : int
-        Which stage of a latency it is to wait for a row.
+    ``describe(owner)`` tells of the holder of a row, ``who(owner)`` for whom an owner stands;
+    ``lap`` is the stage of a latency in which one waits for a row.
     """
 
     def __init__(

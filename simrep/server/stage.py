@@ -160,17 +160,7 @@ class Stage(Generic[Item]):
 
 
 class WatchedStage(Stage[Item]):
-    """A stage that tells a line who waits, and which group is in service.
-
-    Parameters
-    ----------
-    line : Line
-    clock : Clock
-    serve : callable
-    name : str
-    **how
-        Of ``Stage``.
-    """
+    """A stage that tells a line who waits, and which group is in service."""
 
     def __init__(
         self,

@@ -20,12 +20,7 @@ __all__ = ["Causes", "Messages", "Reasons"]
 
 
 class Messages:
-    """Each is described once; what is asked about transactions then costs little.
-
-    Parameters
-    ----------
-    story : Story
-    """
+    """Each is described once; what is asked about transactions then costs little."""
 
     def __init__(self, story: Story) -> None:
         self.names = story.names
@@ -78,14 +73,8 @@ _MOST = 0.8
 class Reasons:
     """What stations waited for, by station.
 
-    Parameters
-    ----------
-    story : Story
-    nodes : sequence of str
-        Names by position.
-    silence_s : float
-        The total order waits for whom nothing was heard of for longer, and not for a message on
-        its way, in seconds.
+    The total order waits for whom nothing was heard of for longer than ``silence_s``, and not for a
+    message on its way.
     """
 
     def __init__(self, story: Story, nodes: Sequence[str], silence_s: float = inf) -> None:
@@ -195,22 +184,9 @@ class _End(NamedTuple):
 class Causes:
     """What one transaction waited for, among the messages of a story.
 
-    Parameters
-    ----------
-    story : Story
-    messages : Messages
-        Of the story.
-    journey : Journey
-        Of the transaction.
-
-    Attributes
-    ----------
-    own : set of Sent
-        Those that carry it, and the answers to them.
-    critical : set of Sent
-        Those without which it could not have gone on when it did: the message that ended a stage,
-        what its sender had been handling when it sent that, and so on, as far as the stage goes
-        back.
+    ``own`` are those that carry it, and the answers to them; ``critical`` those without which it
+    could not have gone on when it did: the message that ended a stage, what its sender had been
+    handling when it sent that, and so on, as far as the stage goes back.
     """
 
     def __init__(self, story: Story, messages: Messages, journey: Journey) -> None:

@@ -28,13 +28,7 @@ class Replay:
     def of(
         cls, scenario: str | Path | Mapping[str, Any] | Scenario, seed: int | None, replication: int
     ) -> Replay:
-        """From what a user has given; without a seed it is that of the scenario.
-
-        Raises
-        ------
-        ScenarioError
-            If the scenario or a number is not valid.
-        """
+        """From what a user has given; without a seed it is that of the scenario."""
         loaded = load(scenario)
         if seed is None:
             seed = loaded.run.seed
@@ -44,13 +38,7 @@ class Replay:
         return cls(setup_of(loaded), seed, replication)
 
     def story(self, follow: Follow) -> Story:
-        """What happened in it.
-
-        Raises
-        ------
-        SimrepError
-            If no transaction committed while it was measured.
-        """
+        """What happened in it; an error if no transaction committed while it was measured."""
         story = simulate(self.setup, self.seed, self.replication, follow=follow).story
         if story is None or not story.journeys:
             raise SimrepError("no transaction committed while it was measured: lengthen the run")

@@ -127,14 +127,9 @@ class TransactionClass:
 class Mix:
     """Builds the transactions of all clients of one replication.
 
-    Parameters
-    ----------
-    classes : sequence of TransactionClass
-    streams : Streams
-        Each client takes its own streams, named ``client/<client>/class`` and
-        ``client/<client>/rows/<class>``.
-    singles : sequence of TransactionClass
-        Classes outside the mix, which may meet the others in a table.
+    Each client takes streams of its own, ``client/<client>/class`` and
+    ``client/<client>/rows/<class>``. ``singles`` are classes outside the mix, which may meet the
+    others in a table.
     """
 
     def __init__(
@@ -151,15 +146,7 @@ class Mix:
         self._first = {table: position * _TABLE for position, table in enumerate(tables)}
 
     def client(self, client: str, number: int, node: int) -> Make:
-        """What builds the transactions of one client.
-
-        Parameters
-        ----------
-        client : str
-            Name of the client in the paths of its random streams.
-        number, node : int
-            Its number, and the position of the node that it is connected to.
-        """
+        """What builds the transactions of a client, which has this name in the paths of streams."""
         makers = [self._maker(one, client, number, node) for one in self._classes]
         if len(makers) == 1:
             return makers[0]

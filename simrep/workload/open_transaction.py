@@ -100,17 +100,10 @@ class Streaming(Protocol):
 
 
 class LockWaits:
-    """The lock wait timeout of a server (``innodb_lock_wait_timeout``).
+    """The lock wait timeout of a server (``innodb_lock_wait_timeout``); infinite for none.
 
     All waits may last equally long, so they expire in the order in which they began: one callback
     at a time watches over all of them.
-
-    Parameters
-    ----------
-    clock : Clock
-    timeout_s : float
-        In seconds; infinite for no timeout.
-    locks : LockTable
 
     Notes
     -----
