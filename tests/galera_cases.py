@@ -65,7 +65,7 @@ class Case:
         """Run it to its end; on the way, at a time in seconds, ``look`` may have a look at it."""
         # The provider reports every 128 writesets what it has committed; a few are enough here
         # to have certification forget what all have committed.
-        with patch("simrep.models.galera.apply_monitor._WRITESETS", self.report_every):
+        with patch("simrep.models.galera.monitors._WRITESETS", self.report_every):
             return self._run(seed, look)
 
     def _run(self, seed: int, look: Look[GaleraCluster] | None) -> GaleraCluster:

@@ -33,23 +33,36 @@ sql/binlog.cc, sql/rpl_binlog_sender.cc, sql/rpl_trx_tracking.cc, sql/rpl_mta_su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-from simrep.modelling import Cluster, Deployment, Recognition, Setup, parts_of
+from simpy.events import Event
+
+from simrep.modelling import (
+    Cluster,
+    Deployment,
+    Leader,
+    MessageText,
+    Model,
+    Recognition,
+    Setup,
+    Station,
+    Transaction,
+    parts_of,
+)
 from simrep.modelling.closed_form import ClosedForm
+from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 
 from .options import AsynchronousCosts, AsynchronousOptions
 from .recognition import SourceRecognition
 from .replica import Replica
-from .source import BinlogSource
-from .source_replicas import SOURCE, SourceAndReplicas
+from .source import SOURCE, BinlogSource
 
 __all__ = ["Asynchronous"]
 
 
-class Asynchronous(SourceAndReplicas):
+class Asynchronous(Model):
     """The source and the replicas of one replication.
 
     Parameters
@@ -64,16 +77,22 @@ class Asynchronous(SourceAndReplicas):
     Options: ClassVar[type[AsynchronousOptions]] = AsynchronousOptions
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
     recognition: ClassVar[Recognition] = SourceRecognition()
+    made_of: ClassVar[tuple[Any, ...]] = (WatchedParts, BinlogSource, Replica)
 
     def __init__(
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts
     ) -> None:
-        source = BinlogSource(cluster, SOURCE, options, costs)
-        super().__init__(parts_of(cluster, WatchedParts), options, costs, source)
-        for server in self.servers[1:]:
-            replica = Replica(server, options, costs)
-            cluster.network.on_receive(server.index, replica.receive)
-            self.replicas.append(replica)
+        watched, source, replica = self.made_of
+        first, *rest = parts_of(cluster, watched)
+        self.source = source(first, options, costs)
+        logs = options.log_replica_updates
+        self.servers = [
+            first.make(MysqlServer, first, options, costs, log_bin=True, hooks=self.source),
+            *(of.make(MysqlServer, of, options, costs, log_bin=logs) for of in rest),
+        ]
+        self.replicas = [
+            replica(cluster, server, options, costs) for server in self.servers if server.index
+        ]
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:
@@ -86,3 +105,43 @@ class Asynchronous(SourceAndReplicas):
         from .analytic import AsynchronousForm
 
         return AsynchronousForm(setup)
+
+    @staticmethod
+    def writers(options: AsynchronousOptions) -> Leader:
+        """The source alone."""
+        return Leader("source", "replica")
+
+    def connect(self, node: int) -> Generator[Event, Any, None]:
+        """Open a connection to one server."""
+        return self.servers[node].sessions.connect()
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large."""
+        return self.servers[transaction.node].sessions.transact(transaction)
+
+    @staticmethod
+    def describe(message: Any) -> MessageText:
+        """What a message is: events of the binary log, or the reply of a replica."""
+        first = message[0] if isinstance(message, tuple) else message
+        if isinstance(first, BinlogTransaction):
+            return MessageText(f"events {first.seqno}", (first.transaction,), first.seqno)
+        _, position = message
+        return MessageText(f"reply {position}", (), position)
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]:
+        """Status variables of every server, and of replication on the replicas."""
+        counters = {server.name: server.counters() for server in self.servers}
+        for replica in self.replicas:
+            counters[replica.server.name] |= replica.counters()
+        return counters
+
+    def backlog(self) -> Mapping[str, float]:
+        """By how many transactions each replica has committed less than the source."""
+        first = max(server.commits for server in self.servers)
+        late = {server.name: first - server.commits for server in self.servers}
+        return {**late, self.servers[SOURCE].name: 0.0}
+
+    def stations(self) -> Iterable[Station]:
+        """Logs and disks, and the threads of replication; machines are the engine's."""
+        servers = [station for server in self.servers for station in server.stations()]
+        return servers + [station for replica in self.replicas for station in replica.stations()]

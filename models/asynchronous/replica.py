@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from simrep.modelling import Station
+from simrep.modelling import Cluster, Station
 from simrep.models.mysql.channel import Channel, RelayedTransaction
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
@@ -16,33 +17,26 @@ _US = 1e-6
 
 
 class Replica:
-    """Receives the binary log of the source and applies it.
-
-    Parameters
-    ----------
-    server : MysqlServer
-        The server that it is.
-    options : AsynchronousOptions
-    costs : AsynchronousCosts
-    """
+    """Receives the binary log of the source and applies it."""
 
     def __init__(
-        self, server: MysqlServer, options: AsynchronousOptions, costs: AsynchronousCosts
+        self,
+        cluster: Cluster,
+        server: MysqlServer,
+        options: AsynchronousOptions,
+        costs: AsynchronousCosts,
     ) -> None:
         mariadb = options.commit_pipeline == "mariadb"
+        optimistic = mariadb and options.slave_parallel_mode == "optimistic"
         self.server = server
-        self.channel = Channel(
-            server,
-            options,
-            costs,
-            workers_wait=mariadb and options.slave_parallel_mode == "optimistic",
-        )
+        self.channel = Channel(server, options, costs, workers_wait=optimistic)
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
         doing = "being written to the relay log"
         self._io_thread = server.parts.stage(self._write, "io thread", doing=doing, largest=1)
+        cluster.network.on_receive(server.index, self.receive)
 
-    def receive(self, change: BinlogTransaction) -> None:
+    def receive(self, change: Any) -> None:
         """The events of a transaction have arrived."""
         self._io_thread.join(change)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from simrep.modelling import Cluster
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from simrep.modelling import Host, Parts, Routine, Thread
 from simrep.models.mysql.commit import Group
 from simrep.models.mysql.dependencies import (
     CommitOrder,
@@ -11,33 +15,98 @@ from simrep.models.mysql.dependencies import (
     RowOrder,
     WritesetOrder,
 )
-from simrep.models.mysql.dump import Dump, DumpThread
 from simrep.models.mysql.server import BinlogHooks, BinlogTransaction
 
 from .options import AsynchronousCosts, AsynchronousOptions
 
-__all__ = ["BinlogSource"]
+__all__ = ["SOURCE", "BinlogSource", "Dump", "DumpThread", "StopAndWaitDump"]
+
+SOURCE = 0
+"""Position of the source; all other nodes are its replicas."""
 
 _US = 1e-6
 
+Transmit = Callable[[int, BinlogTransaction], bool]
+"""Puts a transaction on the network to a replica; whether that replica is to acknowledge it."""
 
-class BinlogSource(BinlogHooks):
-    """Adds to the binary log what replicas need, and tells a dump thread per replica to send it.
 
-    Parameters
+class Dump(Protocol):
+    """Sends transactions to one replica in the order of the binary log."""
+
+    def send(self, written: BinlogTransaction) -> None:
+        """The binary log has one more transaction that may be read."""
+
+
+class DumpThread:
+    """Sends whatever may be read, one transaction after the other."""
+
+    __slots__ = ("_replica", "_sending", "_thread", "_transmit")
+
+    def __init__(self, host: Host, sending: Routine, transmit: Transmit, replica: int) -> None:
+        self._thread = Thread(host)
+        self._sending = sending
+        self._transmit = transmit
+        self._replica = replica
+
+    def send(self, written: BinlogTransaction) -> None:
+        """See ``Dump.send``."""
+        self._thread.do(self._sending.cost(), self._sent, written)
+
+    def _sent(self, written: BinlogTransaction) -> None:
+        self._transmit(self._replica, written)
+
+
+class StopAndWaitDump:
+    """The dump thread of MySQL 5.5 and 5.6 with semi-synchronous replication.
+
+    It reads the acknowledgement itself: after a transaction that is to be acknowledged it sends
+    nothing until the replica has answered. So it sends one transaction per round trip, however
+    many clients wait.
+
+    References
     ----------
-    cluster : Cluster
-    index : int
-        Position of the source; all other nodes are its replicas.
-    options : AsynchronousOptions
-    costs : AsynchronousCosts
+    plugin/semisync/semisync_master.cc (readSlaveReply) and sql/rpl_master.cc (mysql_binlog_send)
+    of MySQL 5.6.
     """
 
+    __slots__ = ("_busy", "_host", "_replica", "_sending", "_transmit", "_unsent")
+
+    def __init__(self, host: Host, sending: Routine, transmit: Transmit, replica: int) -> None:
+        self._host = host
+        self._sending = sending
+        self._transmit = transmit
+        self._replica = replica
+        self._unsent: deque[BinlogTransaction] = deque()
+        self._busy = False
+
+    def send(self, written: BinlogTransaction) -> None:
+        """See ``Dump.send``."""
+        self._unsent.append(written)
+        if not self._busy:
+            self._busy = True
+            self._host.run(self._sending.cost(), self._sent)
+
+    def answered(self) -> None:
+        """The replica has acknowledged: the thread, which has read that, goes on."""
+        if self._unsent:
+            self._host.go_on(self._sending.cost(), self._sent)
+        else:
+            self._busy = False
+
+    def _sent(self, _: None = None) -> None:
+        if not self._transmit(self._replica, self._unsent.popleft()):
+            self.answered()  # nothing to wait for
+
+
+class BinlogSource(BinlogHooks):
+    """Adds to the binary log what replicas need, and has a dump thread send it to each of them."""
+
     def __init__(
-        self, cluster: Cluster, index: int, options: AsynchronousOptions, costs: AsynchronousCosts
+        self, parts: Parts, options: AsynchronousOptions, costs: AsynchronousCosts
     ) -> None:
         super().__init__()
-        self._cluster = cluster
+        self._cluster = cluster = parts.cluster
+        index = parts.index
         self._host = cluster.hosts[index]
         self._index = index
         self._parents = _parents(options)

@@ -16,12 +16,12 @@ from simrep.modelling.closed_form import (
     Step,
     Turns,
     Work,
-    cost_s,
     execution,
     row_count,
     safe_order_s,
 )
 from simrep.models.galera.gcomm.evs import AGGREGATE_BYTES, EvsOptions
+from simrep.models.mysql.analytic import NodesForm
 
 from .flow_control import receive_queue_limits
 from .options import GaleraCosts, GaleraOptions
@@ -37,21 +37,17 @@ _RARELY = 0.1  # messages of other nodes under way: with less, hardly one meets 
 _MTU_BYTES = EvsOptions().mtu_bytes
 
 
-class GaleraForm:
-    """The closed form of a cluster.
+class GaleraForm(NodesForm):
+    """The closed form of a cluster."""
 
-    Parameters
-    ----------
-    setup : Setup
-    """
+    costs: GaleraCosts
 
     def __init__(self, setup: Setup) -> None:
         options, costs = setup.options, setup.costs
         assert isinstance(options, GaleraOptions)
         assert isinstance(costs, GaleraCosts)
-        self._planned = setup
+        super().__init__(setup)
         self._options = options
-        self._costs = costs
         self._size = len(setup.placement)
         # Rows that are certified by equal content are applied one after the other.
         in_parallel = all(one.primary_key for one in setup.workload.classes)
@@ -73,7 +69,7 @@ class GaleraForm:
             yield "writesets that are larger than wsrep_max_ws_size fail"
         if 0 < options.max_ws_rows < self._rows:
             yield "transactions of more rows than wsrep_max_ws_rows fail"
-        if len({node.segment for node in self._planned.scenario.node_tables()}) > 1:
+        if len({node.segment for node in self.setup.scenario.node_tables()}) > 1:
             yield "segments: messages are relayed between them"
         if options.commit_order != 3:
             yield "commits out of order (repl.commit_order)"
@@ -82,10 +78,10 @@ class GaleraForm:
         """See ``ClosedForm.journey``."""
         prepare_s = 0.0
         if self._rows:
-            prepare_s = self._cost(
-                node, self._costs.replicate_us, pace.own_s, self._costs.byte_ns * 1e-9 * self._bytes
+            prepare_s = self.cost(
+                node, self.costs.replicate_us, pace.own_s, self.costs.byte_ns * 1e-9 * self._bytes
             )
-        steps = execution(self._planned, node, self._costs.of_sessions(), pace, prepare_s)
+        steps = execution(self.setup, node, self.costs.of_sessions(), pace, prepare_s)
         if not self._rows:
             return Journey(steps)
         return Journey(
@@ -100,7 +96,7 @@ class GaleraForm:
         total = sum(rates.values())
         for node, rate in rates.items():
             pace = Pace(1.0 / rate, 1.0 / total, 1, rates)
-            ordered_s = safe_order_s(self._hops_s(pace), node)
+            ordered_s = safe_order_s(self.hops_s(pace, self._size - 1), node)
             if (total - rate) * ordered_s > _RARELY:
                 yield (
                     "several nodes write at a time: each other's messages report what has come, "
@@ -119,28 +115,28 @@ class GaleraForm:
             pace = Pace(1.0 / rate, 1.0 / total, 1, rates)
             numbers = total
             if self._options.use_aggregate:
-                hops = self._hops_s(pace)
+                hops = self.hops_s(pace, self._size - 1)
                 numbers = min(total, self._options.send_window / safe_order_s(hops, node))
             used = numbers * self._message_work_s(node, pace)
             if used > _MOST_OF_A_THREAD:
                 yield (
                     f"the thread of the group communication of "
-                    f"{self._planned.scenario.node_names[node]} would be busy {used:.0%} of the "
+                    f"{self.setup.scenario.node_names[node]} would be busy {used:.0%} of the "
                     "time: messages queue up for it"
                 )
                 return
 
     def _message_work_s(self, node: int, pace: Pace) -> float:
         """CPU that a message number takes on a node: two broadcasts of everybody."""
-        sends_s = (self._size - 1) * self._cost(node, self._costs.send_us, pace.any_s)
+        sends_s = (self._size - 1) * self.cost(node, self.costs.send_us, pace.any_s)
         return 2.0 * (
-            sends_s + (self._size - 1) * self._cost(node, self._costs.receive_us, pace.any_s)
+            sends_s + (self._size - 1) * self.cost(node, self.costs.receive_us, pace.any_s)
         )
 
     def _flow_control(self, rates: Mapping[int, float]) -> Iterator[str]:
         """Queues of appliers that stop everybody: in the long run, or when much comes at once."""
         total = sum(rates.values())
-        names = self._planned.scenario.node_names
+        names = self.setup.scenario.node_names
         most = receive_queue_limits(self._options, self._size)[0]
         for node in range(self._size):
             others = total - rates.get(node, 0.0)
@@ -154,9 +150,9 @@ class GaleraForm:
                 )
                 return
             # All clients of a node may be in one message.
-            clients = sum(writer != node for writer in self._planned.workload.nodes)
-            host = self._planned.placement[node]
-            crowd = self._planned.placement.count(host) / (self._planned.machines[host].cores or 1)
+            clients = sum(writer != node for writer in self.setup.workload.nodes)
+            host = self.setup.placement[node]
+            crowd = self.setup.placement.count(host) / (self.setup.machines[host].cores or 1)
             drained_s = (clients - most) * applied_s * max(1.0, crowd)
             stopped = drained_s * total / max(1, clients)
             if stopped > _SHORTLY:
@@ -176,7 +172,7 @@ class GaleraForm:
 
     def _order(self, node: int, pace: Pace) -> tuple[Step, ...]:
         """From the send monitor to delivery, through the window."""
-        ordered_s = safe_order_s(self._hops_s(pace), node)
+        ordered_s = safe_order_s(self.hops_s(pace, self._size - 1), node)
         if self._size == 1 or ordered_s <= 0.0:
             return (Delay("order", ordered_s),)
         options = self._options
@@ -196,7 +192,7 @@ class GaleraForm:
     def _waiting(self, under_way: float) -> float:
         """Share of the messages that find the window taken, with so many under way on average."""
         window = self._options.user_send_window
-        if not self._planned.workload.arrivals:  # clients come back together
+        if not self.setup.workload.arrivals:  # clients come back together
             return min(1.0, max(0.0, under_way / window - 1.0))
         from scipy.special import pdtrc
 
@@ -207,7 +203,7 @@ class GaleraForm:
 
         Each of them comes when it has a message of the node, and the last when all have reported.
         """
-        hops = self._hops_s(pace)
+        hops = self.hops_s(pace, self._size - 1)
         others = [other for other in range(self._size) if other != node]
         answers = sorted(hops[node][other] + hops[other][node] for other in others)
         moments = [0.0, *answers, ordered_s]
@@ -217,27 +213,10 @@ class GaleraForm:
         """Writesets that fit into one message."""
         return max(1, _MTU_BYTES // (self._bytes + AGGREGATE_BYTES))
 
-    def _hops_s(self, pace: Pace) -> list[list[float]]:
-        """One-way times with the work of both ends: every message goes to all others in turn."""
-        costs = self._costs
-        hops = []
-        for source in range(self._size):
-            sent_s = (self._size - 1) * self._cost(source, costs.send_us, pace.any_s)
-            row = []
-            for target in range(self._size):
-                if source == target:
-                    row.append(0.0)
-                    continue
-                base_s = self._planned.paths[source, target].latency.base_s
-                received_s = self._cost(target, costs.receive_us, pace.any_s)
-                row.append(sent_s + base_s + received_s + self._wake_s(target))
-            hops.append(row)
-        return hops
-
     # -- certification and commit --------------------------------------------------------------
 
     def _commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
-        costs, options = self._costs, self._options
+        costs, options = self.costs, self._options
         others = sum(rate for other, rate in pace.rates.items() if other != node)
         flushes = options.flush_log_at_trx_commit == 1
         fsync_s = costs.fsync_us * _US
@@ -256,23 +235,23 @@ class GaleraForm:
 
     def _certified_s(self, node: int, pause_s: float) -> float:
         """Receipt of the order, and certification by so many keys."""
-        costs = self._costs
+        costs = self.costs
         keys_s = costs.certify_key_us * _US * self._rows
-        return self._cost(node, costs.action_us, pause_s) + self._cost(
+        return self.cost(node, costs.action_us, pause_s) + self.cost(
             node, costs.certify_us, pause_s, keys_s
         )
 
     def _committed_s(self, node: int, pause_s: float) -> float:
-        costs = self._costs
+        costs = self.costs
         write_us = costs.log_write_us if self._options.flush_log_at_trx_commit else 0.0
-        return self._cost(node, costs.commit_us + write_us, pause_s)
+        return self.cost(node, costs.commit_us + write_us, pause_s)
 
     def _applied_s(self, node: int, pause_s: float) -> float:
         """How long an applier is busy with a writeset."""
-        costs = self._costs
+        costs = self.costs
         more_s = (costs.apply_row_us + costs.certify_key_us) * _US * self._rows
-        seconds = self._cost(node, costs.certify_us, pause_s)
-        seconds += self._cost(node, costs.apply_us, pause_s, more_s)
+        seconds = self.cost(node, costs.certify_us, pause_s)
+        seconds += self.cost(node, costs.apply_us, pause_s, more_s)
         seconds += self._committed_s(node, pause_s)
         return seconds + self._applier_flush_s()
 
@@ -280,7 +259,7 @@ class GaleraForm:
         """How long it waits for the redo log: of several, for half of another flush first."""
         if self._options.flush_log_at_trx_commit != 1:
             return 0.0
-        return self._costs.fsync_us * _US * (1.5 if self._appliers > 1 else 1.0)
+        return self.costs.fsync_us * _US * (1.5 if self._appliers > 1 else 1.0)
 
     def _behind_others_s(self, node: int, others: float, pace: Pace) -> float:
         """What is ordered before, of other nodes, is applied first (Pollaczek and Khinchine)."""
@@ -296,7 +275,7 @@ class GaleraForm:
 
     def _beside_s(self, node: int, pace: Pace) -> dict[int, float]:
         """CPU of group communication and appliers."""
-        costs = self._costs
+        costs = self.costs
         # Of many clients several go in one message.
         share = 1.0
         if self._options.use_aggregate:
@@ -310,16 +289,8 @@ class GaleraForm:
                 continue
             beside[other] = (
                 messages_s
-                + self._cost(other, costs.action_us, pace.any_s)
+                + self.cost(other, costs.action_us, pace.any_s)
                 + self._applied_s(other, pace.any_s)
                 - self._applier_flush_s()
             )
         return beside
-
-    def _cost(self, node: int, us: float, pause_s: float, more_s: float = 0.0) -> float:
-        machine = self._planned.machines[self._planned.placement[node]]
-        return cost_s(machine, us * _US, pause_s, more_s)
-
-    def _wake_s(self, node: int) -> float:
-        machine = self._planned.machines[self._planned.placement[node]]
-        return (machine.wakeup_us or 0.0) * _US

@@ -16,59 +16,24 @@ __all__ = ["Certifier", "NodeState"]
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """What a node that joins has to know: the state at a place of the order.
+    """What a node that joins has to know: the state at a place of the order."""
 
-    Parameters
-    ----------
-    position : int
-        Everything up to this sequence number is in it.
-    view : int
-        It is the state at the place of this view.
-    lacking : frozenset of int
-        Nodes that have no state at this place.
-    index : CertificationIndex
-    reported : tuple of int
-        Up to where every node had told that it has committed.
-    cuts : tuple of (int, int)
-        See ``Certifier``.
-    streams : mapping of stream to tuple of Ordered
-        Open streaming transactions, with the fragments in ``mysql.wsrep_streaming_log``.
-    barrier : int
-        See ``StreamAppliers``.
-    """
-
-    position: int
-    view: int
-    lacking: frozenset[int]
+    position: int  # everything up to this sequence number is in it
+    view: int  # at whose place it is the state
+    lacking: frozenset[int]  # nodes that have no state at this place
     index: CertificationIndex
-    reported: tuple[int, ...]
-    cuts: tuple[tuple[int, int], ...]
+    reported: tuple[int, ...]  # up to where every node had told that it has committed
+    cuts: tuple[tuple[int, int], ...]  # see ``Certifier``
+    # Open streaming transactions, with the fragments in ``mysql.wsrep_streaming_log``.
     streams: dict[tuple[int, int], tuple[Ordered, ...]]
-    barrier: int
+    barrier: int  # see ``StreamAppliers``
 
 
 Copied = Callable[[NodeState], object]
 
 
 class Certifier:
-    """Decides, in the total order, which writesets pass; the same on every node.
-
-    Parameters
-    ----------
-    node : int
-    size : int
-        Number of nodes.
-    streams : StreamAppliers
-    trace : Trace or None
-
-    Attributes
-    ----------
-    index : CertificationIndex
-    ordered : int
-        Sequence number of the last writeset that was received.
-    passed, distance_sum : int
-        Writesets that passed, and how far back what they depend on lies, added up.
-    """
+    """Decides, in the total order, which writesets pass; the same on every node."""
 
     def __init__(self, node: int, size: int, streams: StreamAppliers, trace: Trace | None) -> None:
         self._node = node
@@ -80,7 +45,8 @@ class Certifier:
         self._copies: list[tuple[int, tuple[int, ...], Copied]] = []  # asked for
         self._done = 0
         self.index = CertificationIndex()
-        self.ordered = 0
+        self.ordered = 0  # number of the last writeset that was received
+        # Writesets that passed, and how far back what they depend on lies, added up.
         self.passed = self.distance_sum = 0
 
     def number(self, message: Writeset) -> Ordered:

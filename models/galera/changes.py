@@ -27,16 +27,6 @@ class Changes:
 
     Simplified: the donor serves its clients during the transfer, and is not chosen by segment;
     nothing is known of an incremental transfer but its time.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    options : GaleraOptions
-    members : list of GroupMember
-    servers : list of GaleraServer
-        By position; a server that comes back takes the place of the old one.
-    start : callable
-        ``start(index)`` makes the server of a node.
     """
 
     def __init__(
@@ -48,7 +38,7 @@ class Changes:
         start: Callable[[int], GaleraServer],
     ) -> None:
         self._clock = cluster.clock
-        self._servers = servers
+        self._servers = servers  # one that comes back takes the place of the old one
         self._start = start
         self._transfer_s = [0.0] * cluster.size
         self._membership = Membership(

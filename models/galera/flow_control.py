@@ -25,16 +25,6 @@ class FlowControl:
 
     Both are ordinary ordered messages: they take a safe delivery to arrive, use sequence numbers
     and may wait for the send window, during which writesets go on arriving.
-
-    Parameters
-    ----------
-    options : GaleraOptions
-    size : int
-        Number of nodes.
-    send_monitor : PausableMutex
-        What a stop pauses on every node.
-    send : callable
-        Sends a control message to the group.
     """
 
     __slots__ = (
@@ -51,14 +41,12 @@ class FlowControl:
     ) -> None:
         self._options = options
         self._set_limits(size)
-        self.sent = 0
-        self.received = 0
+        self.sent = self.received = 0
         self._own = False  # this node's stop is not yet taken back
-        self._stops = 0
-        self._view = 0
+        self._stops = self._view = 0
         self._offset = 0  # what a node that has just joined may have in its queue beside
         self._caught_up: Callable[[], object] | None = None
-        self._send_monitor = send_monitor
+        self._send_monitor = send_monitor  # what a stop pauses on every node
         self._send = send
 
     def _set_limits(self, size: int) -> None:

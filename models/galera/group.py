@@ -37,17 +37,7 @@ class _Nowhere:
 
 
 class GroupMember:
-    """What of a node lasts when its server is started anew.
-
-    Parameters
-    ----------
-    parts : Parts
-        Of the node.
-    options : GaleraOptions
-    costs : GaleraCosts
-    keepalive_at_s : float
-        When its group communication sends its first keepalive.
-    """
+    """What of a node lasts when its server is started anew."""
 
     def __init__(
         self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, keepalive_at_s: float
@@ -72,30 +62,14 @@ class GroupMember:
 
 
 class Sender:
-    """The send monitor of a node, and what passes through it or past it.
-
-    Parameters
-    ----------
-    clock : Clock
-    host : Host
-    switch_s : float
-        What it takes to wake a thread whose turn it is, in seconds.
-    evs_options : EvsOptions
-        For the largest message.
-
-    Attributes
-    ----------
-    monitor : PausableMutex
-        Held for all messages of a writeset; paused by flow control.
-    replicated, replicated_bytes : int
-        Writesets sent, and their size.
-    """
+    """The send monitor of a node, and what passes through it or past it."""
 
     def __init__(self, clock: Clock, host: Host, switch_s: float, evs_options: EvsOptions) -> None:
         self._clock = clock
         self._host = host
         self._switch_s = switch_s
         self._mtu = evs_options.mtu_bytes
+        # Held for all messages of a writeset; paused by flow control.
         self.monitor = self._send_monitor()
         self.replicated = self.replicated_bytes = 0
 

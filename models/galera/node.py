@@ -10,11 +10,10 @@ from typing import Any
 from simrep.modelling import Disk, Lap, Moments, OrderedGate, Parts, Stage, Thread
 from simrep.models.galera.gcomm.view import View
 
-from .apply_monitor import ApplyMonitor
 from .certifier import Certifier, NodeState
-from .commit_monitor import LooseCommitMonitor, commit_monitor
 from .flow_control import FlowControl
 from .group import GroupMember, Sender
+from .monitors import ApplyMonitor, LooseCommitMonitor, commit_monitor
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
 from .stream_appliers import StreamAppliers
@@ -33,16 +32,7 @@ _COMMIT_ORDER, _COMMIT = Lap.COMMIT_ORDER, Lap.COMMIT
 
 
 class GaleraNode:
-    """What one node does with local transactions and with the ordered stream of writesets.
-
-    Parameters
-    ----------
-    parts : Parts
-    options : GaleraOptions
-    costs : GaleraCosts
-    member : GroupMember
-        Its connection to the group.
-    """
+    """What one node does with local transactions and with the ordered stream of writesets."""
 
     def __init__(
         self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, member: GroupMember

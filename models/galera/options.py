@@ -25,13 +25,7 @@ def _seconds(value: Any) -> Any:
 
 
 def _check_streaming(options: Any, size: int) -> None:
-    """Streaming replication came with Galera 4.
-
-    Raises
-    ------
-    ScenarioError
-        If fragments are asked for, and the version has none.
-    """
+    """Streaming replication came with Galera 4."""
     if size and not options.streaming_replication:
         raise ScenarioError(
             "wsrep_trx_fragment_size",

@@ -16,26 +16,7 @@ _US = 1e-6
 
 
 class RowWriter:
-    """What an applier thread does with a writeset before it commits.
-
-    Parameters
-    ----------
-    host : Host
-    locks : LockTable
-    streams : StreamAppliers
-    costs : GaleraCosts
-    few_keys : float
-        So many keys are certified at this time, and not under the local monitor.
-    applied : callable
-        ``applied(ordered)``: its rows are written.
-    rolled_back : callable
-        ``rolled_back(stream)``: the rows of a stream whose origin has gone are rolled back.
-
-    Attributes
-    ----------
-    row_s, log_row_s, log_byte_s : float
-        To write a row, to store or remove a fragment, and to store a byte of it, in seconds.
-    """
+    """What an applier thread does with a writeset before it commits."""
 
     def __init__(
         self,
@@ -50,9 +31,9 @@ class RowWriter:
         self._host = host
         self._locks = locks
         self._streams = streams
-        self._few_keys = few_keys
+        self._few_keys = few_keys  # certified at this time, and not under the local monitor
         self._applied = applied
-        self._rolled_back = rolled_back
+        self._rolled_back = rolled_back  # told of streams whose origin has gone
         self._application = host.routine(costs.apply_us * _US)
         self._key_s = costs.certify_key_us * _US
         self.row_s = costs.apply_row_us * _US

@@ -8,11 +8,10 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.modelling import Clock, Lap, Parts, Transaction
+from simrep.modelling import Clock, Lap, LongTransaction, Parts, Sessions, Statement, Transaction
 from simrep.models.galera.gcomm.view import View
 
 from .group import GroupMember
-from .load_data import split_load_data
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
 from .streaming import StreamingReplication
@@ -22,28 +21,12 @@ __all__ = ["GaleraServer"]
 
 CONNECTION_LOST = "2013 lost connection to the server"
 NOT_PREPARED = "1047 the node has not yet prepared for application use"
+_LOAD_DATA_ROWS = 10_000  # of a transaction, where ``LOAD DATA`` commits on the way
 _RECONNECT_S = 1.0  # a client whose server is away tries again so often
 
 
 class GaleraServer:
-    """The process of a server, until it ends.
-
-    Parameters
-    ----------
-    parts : Parts
-        Of its node, made for this life of it.
-    member : GroupMember
-        Its connection to the group.
-    options : GaleraOptions
-    costs : GaleraCosts
-    numbers : iterator of int
-        Numbers for streaming transactions.
-
-    Attributes
-    ----------
-    synced : bool
-        Whether it has the state of the cluster.
-    """
+    """The process of a server, until it ends."""
 
     def __init__(
         self,
@@ -54,7 +37,7 @@ class GaleraServer:
         numbers: Iterator[int],
     ) -> None:
         self.node = node = parts.make(GaleraNode, parts, options, costs, member)
-        self.synced = True
+        self.synced = True  # it has the state of the cluster
         self._primary = True
         self._clock = parts.clock
         self._options = options
@@ -83,7 +66,7 @@ class GaleraServer:
         if not (self.node.alive and self.synced and self._primary):
             return self._turn_away(transaction)
         if transaction.load_data and self._options.load_data_splitting:
-            return split_load_data(self._sessions, transaction)
+            return _split_load_data(self._sessions, transaction)
         if self._open is not None:
             return self._follow(transaction, self._open)
         return self._sessions.transact(transaction)
@@ -223,3 +206,49 @@ def _refuse(most: int, rows: int) -> str:
 
 def _mean(total: float, count: int) -> float:
     return total / count if count else 0.0
+
+
+def _split_load_data(
+    sessions: Sessions[Any], transaction: Transaction
+) -> Generator[Event, Any, bool]:
+    """Run a ``LOAD DATA`` as one transaction for every 10,000 rows (``wsrep_load_data_splitting``).
+
+    If one of them fails, those before it stay committed: the statement is not atomic any more.
+
+    References
+    ----------
+    MariaDB ``sql/sql_load.cc``, ``wsrep_load_data_split``.
+    """
+    parts = list(_parts(transaction))
+    if transaction.journal is not None:
+        transaction.journal.split(len(parts))
+    for part in parts:
+        if part is not parts[0]:  # its time begins where that of the part before ended
+            part.started_s = sessions.now_s
+        if not (yield from sessions.transact(part)):
+            return False
+    return True
+
+
+def _parts(whole: Transaction) -> Generator[Transaction, None, None]:
+    row_bytes = whole.size_bytes / whole.rows
+    text_bytes = whole.text_bytes / whole.rows
+    done = 0
+    while done < whole.rows:
+        number = min(_LOAD_DATA_ROWS, whole.rows - done)
+        keys = whole.keys if whole.same_content else whole.keys[done : done + number]
+        part = LongTransaction(
+            whole.client, whole.node, whole.kind, (Statement(0, number),),
+            keys, number, int(number * row_bytes),
+            text_bytes=int(number * text_bytes), started_s=whole.started_s,
+        )  # fmt: skip
+        if whole.ranges:
+            part.ranges = (whole.ranges[0][done : done + number],)
+        part.same_content = whole.same_content
+        part.session = whole.session
+        part.journal = whole.journal
+        part.whole = whole
+        part.queued_s = whole.queued_s if done == 0 else 0.0
+        done += number
+        part.last_part = done >= whole.rows
+        yield part

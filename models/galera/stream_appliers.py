@@ -15,41 +15,21 @@ class StreamApplier(Decided):
     """The open transaction that the fragments of one stream are applied in.
 
     It owns the locks of their rows until the stream ends, and nothing can abort it.
-
-    Attributes
-    ----------
-    rows, fragments : int
-        Rows that it has written, and fragments stored for it.
-    size_bytes : int
-        Size of the fragments stored.
-    first : int
-        Sequence number of its first part.
-    prepared : bool
-        It has seen an ``XA PREPARE``, which outlives its origin.
-    closing : bool
-        It is being rolled back, as its origin has gone.
     """
 
     __slots__ = ("closing", "first", "fragments", "prepared", "rows", "size_bytes", "stream")
 
     def __init__(self, stream: tuple[int, int], first: int) -> None:
         self.stream = stream
-        self.first = first
-        self.closing = False
-        self.rows = 0
-        self.fragments = 0
-        self.size_bytes = 0
-        self.prepared = False
+        self.first = first  # sequence number of its first part
+        self.closing = False  # it is being rolled back, as its origin has gone
+        self.rows = 0  # that it has written
+        self.fragments = self.size_bytes = 0  # that are stored for it
+        self.prepared = False  # it has seen an ``XA PREPARE``, which outlives its origin
 
 
 class StreamAppliers:
     """The streaming appliers of one node, and the order in which parts of streams are applied.
-
-    Attributes
-    ----------
-    barrier : int
-        Everything after this sequence number waits until it is committed: it was the end of a
-        stream, which is applied alone (``pa_unsafe``).
 
     References
     ----------
@@ -62,6 +42,8 @@ class StreamAppliers:
         self._open: dict[tuple[int, int], StreamApplier] = {}
         # Parts that have passed certification and whose stream has not ended, applied or not.
         self._parts: dict[tuple[int, int], list[Ordered]] = {}
+        # Everything after this sequence number waits until it is committed: it was the end of a
+        # stream, which is applied alone (``pa_unsafe``).
         self.barrier = 0
 
     def order(self, ordered: Ordered) -> None:

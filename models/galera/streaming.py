@@ -36,21 +36,7 @@ _ANY_NUMBER = 1 << 62
 
 
 class StreamingReplication:
-    """Which transactions of a node are streamed, and how.
-
-    Parameters
-    ----------
-    node : GaleraNode
-    options : GaleraOptions
-    costs : GaleraCosts
-    numbers : iterator of int
-        Numbers that no other streaming transaction of the cluster gets.
-
-    Attributes
-    ----------
-    fragments, rollbacks : int
-        Fragments that were replicated, and streaming transactions that were rolled back.
-    """
+    """Which transactions of a node are streamed, and how."""
 
     def __init__(
         self, node: GaleraNode, options: GaleraOptions, costs: GaleraCosts, numbers: Iterator[int]
@@ -66,7 +52,7 @@ class StreamingReplication:
         self.removal = routine(0.0)
         self.log_row_s = costs.log_row_us * _US
         self.log_byte_s = costs.log_byte_ns * 1e-9
-        self.fragments = self.rollbacks = 0
+        self.fragments = self.rollbacks = 0  # replicated; transactions that were rolled back
 
     def of(self, transaction: Transaction, local: LocalTransaction) -> Stream | None:
         """How a transaction is streamed; None if it is not."""
@@ -84,26 +70,7 @@ class StreamingReplication:
 
 
 class Stream:
-    """One streaming transaction: what of it is replicated, and what is not yet.
-
-    Parameters
-    ----------
-    streams : StreamingReplication
-    transaction : Transaction
-    local : LocalTransaction
-    identity : (int, int)
-    unit : {"bytes", "rows", "statements"}
-    size : int
-        0 if it is streamed only because it is an XA transaction.
-
-    Attributes
-    ----------
-    fragments : int
-        Fragments that were sent.
-    final : bool
-        It is prepared, or its commit is sent: it ends as the order says, whatever becomes of its
-        client.
-    """
+    """One streaming transaction: what of it is replicated, and what is not yet."""
 
     def __init__(
         self,
@@ -119,7 +86,7 @@ class Stream:
         self._local = local
         self._identity = identity
         self._unit = unit
-        self._size = size or _ANY_NUMBER
+        self._size = size or _ANY_NUMBER  # 0: streamed only because it is an XA transaction
         self._row_bytes = transaction.size_bytes / transaction.rows
         self._rows = 0  # written, but not replicated
         self._new_rows = 0  # of these, which did not exist
@@ -132,8 +99,10 @@ class Stream:
         scanned = any(statement.scan for statement in transaction.statements)
         self._new_keys = [key for key in transaction.keys if key not in existing]
         self._new_ranges = [] if scanned else list(transaction.ranges)
+        # It is prepared, or its commit is sent: it ends as the order says, whatever becomes of its
+        # client.
         self.final = False
-        self.fragments = 0
+        self.fragments = 0  # sent
 
     # -- what a session asks while it executes -----------------------------------------------
 

@@ -8,9 +8,9 @@ from functools import partial
 
 from simrep.models.galera.gcomm.view import View
 
-from .apply_monitor import ApplyMonitor
 from .certifier import Certifier, NodeState
 from .flow_control import FlowControl
+from .monitors import ApplyMonitor
 from .row_writer import RowWriter
 from .writeset import is_prepare
 
@@ -21,22 +21,6 @@ Joined = tuple[int, ...]
 
 class NodeViews:
     """Views of the group at their places in the order, for one node.
-
-    Parameters
-    ----------
-    index, size : int
-        Position of the node, and number of nodes.
-    certifier : Certifier
-    apply_monitor : ApplyMonitor
-    flow_control : FlowControl
-    writer : RowWriter
-
-    Attributes
-    ----------
-    told : callable or None
-        ``told(view)``: whoever is told of every view.
-    donated : callable or None
-        ``donated(state, joined)``: the state for nodes that join, as this node has to give it.
 
     References
     ----------
@@ -62,7 +46,8 @@ class NodeViews:
         self._since: dict[int, int] = dict.fromkeys(range(size), 0)  # in the order
         self._lacking: set[int] = set()  # nodes without the state of the cluster
         self._donors: dict[int, int] = {}
-        self.told: Callable[[View], object] | None = None
+        self.told: Callable[[View], object] | None = None  # whoever is told of every view
+        # ``donated(state, joined)``: the state for nodes that join, as this node has to give it.
         self.donated: Callable[[NodeState, Joined], object] | None = None
 
     def change(self, view: View) -> None:

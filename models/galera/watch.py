@@ -27,11 +27,10 @@ from simrep.modelling.watching import (
     who,
 )
 
-from .apply_monitor import ApplyMonitor
 from .certifier import Certifier
-from .commit_monitor import IN_ORDER, commit_monitor
 from .flow_control import FlowControl
 from .group import GroupMember, Sender
+from .monitors import IN_ORDER, ApplyMonitor, commit_monitor
 from .node import GaleraNode
 from .row_writer import RowWriter
 from .stream_appliers import StreamApplier
@@ -244,19 +243,7 @@ class _WatchedRedoLog(Twin, RedoLog):
 
 
 class WatchedParts(watching.WatchedParts):
-    """See ``watching.WatchedParts``; knows by which number a transaction is ordered here.
-
-    Attributes
-    ----------
-    order : Line
-        Who waits for the total order.
-    queue : Line
-        Who waits for an applier.
-    in_hand : dict of transaction to None
-        What the appliers have.
-    stops : dict of int to _Stop
-        Those in force, by node.
-    """
+    """See ``watching.WatchedParts``; knows by which number a transaction is ordered here."""
 
     twins: ClassVar = {
         ApplyMonitor: _WatchedApplyMonitor,
@@ -276,8 +263,8 @@ class WatchedParts(watching.WatchedParts):
         super().__init__(cluster, index)
         self._writesets: dict[int, Writeset] = {}  # by their place in the order, until they end
         self._places: dict[Hashable, int] = {}
-        self.in_hand: dict[Hashable, None] = {}
-        self.stops: dict[int, _Stop] = {}
+        self.in_hand: dict[Hashable, None] = {}  # what the appliers have
+        self.stops: dict[int, _Stop] = {}  # those in force, by node
         self.queue = self.line(_RECEIVE_QUEUE, self._who_applies, holds_up=_RECEIVE_QUEUE)
 
     # -- who is waited for ---------------------------------------------------------------------

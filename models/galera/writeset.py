@@ -93,21 +93,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """Which part of which streaming transaction a writeset is.
+    """Which part of which streaming transaction a writeset is."""
 
-    Parameters
-    ----------
-    stream : (int, int)
-        Identifies the transaction: its origin, and a number there.
-    what : int
-        See ``Part``.
-    fragments : int
-        Parts that nodes have stored before this one.
-    """
-
-    stream: tuple[int, int]
-    what: int
-    fragments: int
+    stream: tuple[int, int]  # the transaction: its origin, and a number there
+    what: int  # see ``Part``
+    fragments: int  # parts that nodes have stored before this one
 
     @property
     def last(self) -> bool:
@@ -121,27 +111,7 @@ class StreamPart:
 
 
 class Writeset:
-    """A replicated transaction; while it is applied it owns the locks of its rows.
-
-    Attributes
-    ----------
-    last_seen : int
-        Last sequence number committed at the origin right before replication.
-    locks : tuple of hashable
-        Existing rows that it updates.
-    scans : tuple of range
-        The same for neighbouring rows, too many to list.
-    ranges : tuple of range
-        Certification keys of neighbouring rows.
-    awaited : bool
-        Whether its local transaction waits for it, as it does not for a rollback.
-    sent_s : float
-        When it was handed to the group communication; negative until then.
-    journal : Journal or None
-        Of the transaction.
-    part : StreamPart or None
-        Of a streaming transaction; None: it is the whole transaction.
-    """
+    """A replicated transaction; while it is applied it owns the locks of its rows."""
 
     __slots__ = (
         "awaited", "journal", "key_count", "keys", "last_seen", "local", "locks", "origin",
@@ -161,6 +131,7 @@ class Writeset:
         self.key_count = (
             transaction.key_count if self.ranges else (len(self.keys) + len(self.shared_keys))
         )
+        # Existing rows that it updates: neighbouring ones, too many to list, and others.
         self.scans = tuple([s.scan for s in statements if s.scan]) if self.ranges else ()
         self.locks = (
             statements[0].locks
@@ -170,11 +141,11 @@ class Writeset:
         self.rows = transaction.rows
         text_bytes = transaction.text_bytes if annotate else 0
         self.size_bytes = writeset_bytes(transaction.size_bytes, text_bytes, self.key_count)
-        self.last_seen = 0
-        self.sent_s = -1.0
-        self.awaited = True
+        self.last_seen = 0  # last number committed at the origin right before replication
+        self.sent_s = -1.0  # when it was handed to the group communication; negative until then
+        self.awaited = True  # by its local transaction, as a rollback is not
         self.journal: Journal | None = transaction.journal
-        self.part: StreamPart | None = None
+        self.part: StreamPart | None = None  # None: it is the whole transaction
 
     @property
     def transaction(self) -> Transaction:
@@ -183,23 +154,15 @@ class Writeset:
 
 
 class Ordered(Decided):
-    """A writeset at its place in the total order, on one node.
-
-    Attributes
-    ----------
-    depends : int
-        It may be applied when everything up to this sequence number is committed.
-    stream : object
-        The open transaction that it is applied in, if it is a part of a stream; None: it holds the
-        locks of its rows itself.
-    """
+    """A writeset at its place in the total order, on one node."""
 
     __slots__ = ("depends", "seqno", "stream", "writeset")
 
     def __init__(self, writeset: Writeset, seqno: int) -> None:
         self.writeset = writeset
         self.seqno = seqno
-        self.depends = 0
+        self.depends = 0  # it may be applied when everything up to this number is committed
+        # The open transaction in which it is applied; None: it holds the locks of its rows itself.
         self.stream: Any = None
 
     @property

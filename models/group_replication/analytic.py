@@ -28,12 +28,7 @@ _RARELY = 0.5  # of the message numbers: with so many under way, hardly anybody 
 
 
 class GroupReplicationForm(ServerForm):
-    """One member writes, the others certify and apply.
-
-    Parameters
-    ----------
-    setup : Setup
-    """
+    """One member writes, the others certify and apply."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -131,9 +126,8 @@ class GroupReplicationForm(ServerForm):
             return proposed_s
         items = ITEM_BYTES * row_count(self.setup.workload.classes[0])
         message = size_bytes(self.setup) + CONTEXT_BYTES + items
-        to_all, to_one = len(self._members) - 1, 1
-        there = self._hops_s(pace, to_all, message)
-        back = self._hops_s(pace, to_one, 0)
+        there = self.hops_s(pace, len(self._members) - 1, costs.byte_ns * 1e-9 * message)
+        back = self.hops_s(pace, 1)
         ordered_s = slot_order_s(there, back, node, single_leader=self._single_leader)
         if not self._single_leader:
             ordered_s += self._behind_statistics_s(there, back, node, ordered_s)
@@ -155,23 +149,3 @@ class GroupReplicationForm(ServerForm):
                 latest_s = agreed_s + told_s[other] + learned_s - ordered_s
                 held_s += max(0.0, latest_s) ** 2 / 2.0
         return held_s / float(self.options.flow_control_period)
-
-    def _hops_s(self, pace: Pace, copies: int, size: int) -> list[list[float]]:
-        """One-way times with the work of both ends."""
-        costs, setup = self.costs, self.setup
-        hops = []
-        for source in self._members:
-            sent_s = copies * self.cost(source, costs.send_us, pace.any_s)
-            row = []
-            for target in self._members:
-                if source == target:
-                    row.append(0.0)
-                    continue
-                machine = setup.machines[setup.placement[target]]
-                more_s = costs.byte_ns * 1e-9 * size
-                received_s = self.cost(target, costs.receive_us, pace.any_s, more_s)
-                wake_s = (machine.wakeup_us or 0.0) * _US
-                row.append(sent_s + setup.paths[source, target].latency.base_s + received_s
-                           + wake_s)  # fmt: skip
-            hops.append(row)
-        return hops

@@ -66,17 +66,6 @@ class Certifier:
     if the last writer of one of its rows is not in its snapshot. In single-primary mode this is
     not checked, but rows are noted all the same, to find what may be applied in parallel.
 
-    Parameters
-    ----------
-    detects_conflicts : bool
-
-    Attributes
-    ----------
-    conflicts : int
-        Transactions that failed.
-    collected : int
-        Items that were removed as garbage.
-
     Notes
     -----
     Simplified: the real check is whether the whole snapshot of the last writer, with itself, is
@@ -93,8 +82,8 @@ class Certifier:
         self._detects_conflicts = detects_conflicts
         self._writers: Latest[tuple[int, int]] = Latest()  # (order, position in the channel)
         self._barrier = 0
-        self.conflicts = 0
-        self.collected = 0
+        self.conflicts = 0  # transactions that failed
+        self.collected = 0  # items that were removed as garbage
 
     def certify(
         self,
@@ -104,24 +93,11 @@ class Certifier:
         items: tuple[Hashable, ...],
         ranges: tuple[range, ...] = (),
     ) -> int:
-        """Certify the next transaction.
+        """Certify the next transaction, whose number is ``order`` if it passes.
 
-        Parameters
-        ----------
-        order : int
-            Its number if it passes.
-        seqno : int
-            Its position in the applier channel of this member; that of the last transaction in
-            it for the member's own.
-        snapshot : Snapshot
-        items : tuple of hashable
-        ranges : tuple of range
-            Neighbouring rows, instead of an item for each.
-
-        Returns
-        -------
-        int
-            Position in the channel of the latest transaction that it depends on; -1 if it fails.
+        ``seqno`` is its position in the applier channel of this member; that of the last
+        transaction in it for the member's own. Gives the position there of the latest transaction
+        that it depends on; -1 if it fails.
         """
         if ranges or self._writers.ranges.starts:
             return self._certify_among_ranges((order, seqno), snapshot, items, ranges)

@@ -35,16 +35,6 @@ class Consistency:
     origin's answer finds the change everywhere. ``BEFORE``: a transaction asks for a place in the
     total order and begins when everything before it is applied.
 
-    Parameters
-    ----------
-    clock : Clock
-    member, size : int
-        Position of the member, and number of members.
-    send : callable
-        ``send(message)`` puts a message into the total order.
-    when_caught_up : callable
-        ``when_caught_up(call, argument)`` calls when all that was received is committed.
-
     References
     ----------
     plugin/group_replication/src/consistency_manager.cc: after_certification,
@@ -62,7 +52,7 @@ class Consistency:
         self._clock = clock
         self._member = member
         self._size = size
-        self._send = send
+        self._send = send  # into the total order
         self._when_caught_up = when_caught_up
         self._preparing: dict[int, _Preparing] = {}
         self._uncommitted: set[int] = set()  # prepared here, not committed here
@@ -121,14 +111,7 @@ class Consistency:
     # -- BEFORE, and the begin of every transaction --------------------------------------------
 
     def begin(self, _transaction: Transaction, *, in_order: bool) -> Generator[Event, Any, None]:
-        """Hold up a transaction's begin.
-
-        Parameters
-        ----------
-        transaction : Transaction
-        in_order : bool
-            Whether it asks for its own place in the total order.
-        """
+        """Hold up a transaction's begin; ``in_order``: it asks for a place of its own."""
         if in_order:
             self._questions += 1
             event = self._asked[self._questions] = Event(self._clock)

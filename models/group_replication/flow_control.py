@@ -25,20 +25,6 @@ class FlowControl:
     waits for the end of the period, at most for a second, and then goes on. When nobody lags any
     more the quota grows by half per period until it is lifted.
 
-    Parameters
-    ----------
-    clock : Clock
-    options : GroupReplicationOptions
-
-    Attributes
-    ----------
-    waits : int
-        Transactions that had to wait.
-    wait_s : float
-        How long, in sum.
-    quota : int
-        Of the present period; 0: none.
-
     References
     ----------
     plugin/group_replication/src/pipeline_stats.cc: Flow_control_module::flow_control_step,
@@ -50,12 +36,11 @@ class FlowControl:
         self._options = options
         self._active = options.flow_control_mode == "QUOTA"
         self._members: dict[int, Statistics] = {}
-        self._holds = 0
-        self._used = 0
+        self._holds = self._used = 0
         self._waiting: dict[int, tuple[float, Callable[[Any], object], Any]] = {}
+        # Of the present period; 0: none.
         self.quota = options.flow_control_max_quota if self._active else 0
-        self.waits = 0
-        self.wait_s = 0.0
+        self.waits, self.wait_s = 0, 0.0  # transactions that had to wait, and how long in sum
 
     def admit(self) -> bool:
         """Count a transaction; whether it may go on without a wait."""

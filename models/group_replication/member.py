@@ -55,26 +55,7 @@ class _Commits(BinlogHooks):
 
 
 class Member:
-    """A server in the group.
-
-    Parameters
-    ----------
-    parts : Parts
-        Of its node.
-    options : GroupReplicationOptions
-    costs : GroupReplicationCosts
-    loop_at_s : float
-        When its loop of once a second first runs, which sends statistics.
-
-    Attributes
-    ----------
-    proposed, rolled_back : int
-        Transactions of its own clients, and those of them that failed certification.
-    checked, waiting_certification : int
-        Transactions that it has certified, and that wait for it, whoever's they are.
-    too_large : int
-        Transactions above the size limit.
-    """
+    """A server in the group."""
 
     def __init__(
         self,
@@ -155,10 +136,11 @@ class Member:
         self._last = (0, 0, 0)  # certified, applied and local ones at the last statistics message
         self._loops = 0
         self._loops_to_skip = 0
-        self.proposed = self.rolled_back = self.checked = self.too_large = 0
-        self.local_commits = self.waiting_certification = 0
+        self.proposed = self.rolled_back = 0  # of its own clients; failed in certification
+        self.checked = self.waiting_certification = 0  # whoever's they are
+        self.too_large = self.local_commits = 0
         self.round_trip = Moments()
-        clock.at(loop_at_s, self._loop)
+        clock.at(loop_at_s, self._loop)  # of once a second, which sends statistics
 
     # -- origin: from the client's commit into the total order ---------------------------------
 
@@ -360,12 +342,8 @@ class Member:
 
     def stations(self) -> Iterable[Station]:
         """Those of its server, and the single threads that the order passes through."""
-        return [
-            *self.server.stations(),
-            self._delivered,
-            self._applier_module,
-            *self.channel.stations(),
-        ]
+        own = (self._delivered, self._applier_module)
+        return [*self.server.stations(), *own, *self.channel.stations()]
 
     def counters(self) -> dict[str, float]:
         """Of ``replication_group_member_stats``, of the server, and of the total order."""

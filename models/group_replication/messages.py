@@ -39,35 +39,15 @@ class Kind:
 
 
 class TransactionMessage:
-    """A transaction on its way through the group.
-
-    Attributes
-    ----------
-    entry : BinlogTransaction
-        It, at its origin.
-    snapshot : Snapshot
-        What was committed at the origin when it was sent.
-    ticket : Event
-        What its client's thread waits for.
-    items : tuple of hashable
-        Its write set: rows it wrote and rows they refer to.
-    ranges : tuple of range
-        The part of its write set that is neighbouring rows, too many to list.
-    item_count : int
-        Rows in its write set.
-    locks : tuple of hashable
-        Existing rows that it updates.
-    scans : tuple of range
-        The same for neighbouring rows, too many to list.
-    """
+    """A transaction on its way through the group."""
 
     __slots__ = (
         "entry", "item_count", "items", "locks", "origin", "ranges", "scans", "size_bytes",
         "snapshot", "ticket", "transaction",
     )  # fmt: skip
     kind = Kind.TRANSACTION
-    snapshot: Snapshot
-    ticket: Event
+    snapshot: Snapshot  # what was committed at the origin when it was sent
+    ticket: Event  # what its client's thread waits for
 
     def __init__(self, entry: BinlogTransaction) -> None:
         transaction = entry.transaction
@@ -75,6 +55,8 @@ class TransactionMessage:
         self.entry = entry
         self.transaction = transaction
         self.origin = transaction.node
+        # Its write set: rows it wrote and rows they refer to; neighbouring ones, too many to list,
+        # are ranges. Of the rows that it updates, those are scans.
         self.items: tuple[Hashable, ...] = transaction.keys
         if transaction.shared_keys:
             self.items += transaction.shared_keys

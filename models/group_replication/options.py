@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from simrep.modelling import ProblemsError, ScenarioError, prior, roles, spellings
-from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline, as_set
+from simrep.modelling import prior, roles
+from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline
 
 __all__ = ["Consistency", "GroupReplicationCosts", "GroupReplicationOptions"]
 
@@ -19,12 +19,19 @@ _PREFIX = "group_replication_"
 _UNBOUNDED = 2147483647
 
 
-def _option(name: str, default: Any, description: str, **bounds: Any) -> Any:
-    return Field(default, alias=_PREFIX + name, description=description, **bounds)
+def _option(default: Any, description: str, least: Any = None, most: Any = None, **how: Any) -> Any:
+    return Field(default, description=description, ge=least, le=most, **how)
+
+
+def _variable(name: str) -> str:
+    """The name of an option in the server: its own variables have a prefix."""
+    return name if name in {"release", *ApplierOptions.model_fields} else _PREFIX + name
 
 
 class GroupReplicationOptions(ApplierOptions):
     """Variables of all members, which are set alike; defaults of MySQL 9."""
+
+    model_config = ConfigDict(alias_generator=_variable)
 
     only_with: ClassVar[dict[str, tuple[Any, tuple[Pipeline, ...]]]] = {
         **ApplierOptions.only_with,
@@ -47,134 +54,87 @@ class GroupReplicationOptions(ApplierOptions):
     }
 
     release: Release = Field("9", description="version trait: of which release the variables are")
-    single_primary_mode: bool = _option(
-        "single_primary_mode", True, "only the first node takes writes; else all do"
-    )
+    single_primary_mode: bool = _option(True, "only the first node takes writes; else all do")
     consistency: Consistency = _option(
-        "consistency",
         "BEFORE_ON_PRIMARY_FAILOVER",
         "what transactions wait for, of all sessions (without failover, "
         "BEFORE_ON_PRIMARY_FAILOVER is EVENTUAL)",
     )
     paxos_single_leader: Annotated[bool, roles.SINGLE_LEADER] = _option(
-        "paxos_single_leader",
-        False,
-        "only the primary has slots in the total order (in single-primary mode)",
+        False, "only the primary has slots in the total order (in single-primary mode)"
     )
     write_concurrency: Annotated[int, roles.WRITE_CONCURRENCY] = _option(
-        "set_write_concurrency",
         10,
         "message numbers that may be in use at a time (a function of the server, no variable)",
-        ge=10,
-        le=200,
+        10,
+        200,
+        alias=_PREFIX + "set_write_concurrency",
     )
     compression_threshold: int = _option(
-        "compression_threshold",
         1_000_000,
         "messages of at least so many bytes are compressed (LZ4); 0: none are",
-        ge=0,
-        le=4294967295,
+        0,
+        4294967295,
     )
     max_message_size: int = _option(
-        "communication_max_message_size",
         10_485_760,
         "larger messages travel in fragments; 0: they do not",
-        ge=0,
-        le=1_073_741_824,
+        0,
+        1_073_741_824,
+        alias=_PREFIX + "communication_max_message_size",
     )
     transaction_size_limit: int = _option(
-        "transaction_size_limit",
-        150_000_000,
-        "largest transaction in bytes; a larger one fails; 0: no limit",
-        ge=0,
-        le=_UNBOUNDED,
+        150_000_000, "largest transaction in bytes; a larger one fails; 0: no limit", 0, _UNBOUNDED
     )
     flow_control_mode: Literal["QUOTA", "DISABLED"] = _option(
-        "flow_control_mode", "QUOTA", "whether writers are slowed down when a member lags"
+        "QUOTA", "whether writers are slowed down when a member lags"
     )
     flow_control_period: int = _option(
-        "flow_control_period",
-        1,
-        "seconds between two statistics messages of a member, and between two quotas",
-        ge=1,
-        le=60,
+        1, "seconds between two statistics messages of a member, and between two quotas", 1, 60
     )
     flow_control_certifier_threshold: int = _option(
-        "flow_control_certifier_threshold",
         25_000,
         "transactions waiting for certification that trigger flow control; 0: none do",
-        ge=0,
-        le=_UNBOUNDED,
+        0,
+        _UNBOUNDED,
     )
     flow_control_applier_threshold: int = _option(
-        "flow_control_applier_threshold",
         25_000,
         "transactions waiting to be applied that trigger flow control; 0: none do",
-        ge=0,
-        le=_UNBOUNDED,
+        0,
+        _UNBOUNDED,
     )
     flow_control_hold_percent: int = _option(
-        "flow_control_hold_percent",
-        10,
-        "how far the quota stays below the slowest member's capacity",
-        ge=0,
-        le=100,
+        10, "how far the quota stays below the slowest member's capacity", 0, 100
     )
     flow_control_release_percent: int = _option(
-        "flow_control_release_percent",
-        50,
-        "growth of the quota per period when nobody lags; 0: it is lifted at once",
-        ge=0,
-        le=1000,
+        50, "growth of the quota per period when nobody lags; 0: it is lifted at once", 0, 1000
     )
     flow_control_min_quota: int = _option(
-        "flow_control_min_quota",
-        0,
-        "lowest capacity that is assumed; 0: 5 % of the smaller threshold",
-        ge=0,
-        le=_UNBOUNDED,
+        0, "lowest capacity that is assumed; 0: 5 % of the smaller threshold", 0, _UNBOUNDED
     )
-    flow_control_max_quota: int = _option(
-        "flow_control_max_quota", 0, "highest quota of the group; 0: none", ge=0, le=_UNBOUNDED
-    )
+    flow_control_max_quota: int = _option(0, "highest quota of the group; 0: none", 0, _UNBOUNDED)
     flow_control_member_quota_percent: int = _option(
-        "flow_control_member_quota_percent",
-        0,
-        "share of the quota that a writer takes; 0: writers share it equally",
-        ge=0,
-        le=100,
+        0, "share of the quota that a writer takes; 0: writers share it equally", 0, 100
     )
     preemptive_garbage_collection: bool = _option(
-        "preemptive_garbage_collection",
-        False,
-        "forget all write sets when there are too many (in single-primary mode)",
+        False, "forget all write sets when there are too many (in single-primary mode)"
     )
     preemptive_garbage_collection_rows_threshold: int = _option(
-        "preemptive_garbage_collection_rows_threshold",
-        100_000,
-        "how many those are",
-        ge=10_000,
-        le=4294967295,
+        100_000, "how many those are", 10_000, 4294967295
     )
 
     @model_validator(mode="after")
     def _known_to_this_release(self) -> Self:
         releases = get_args(Release)
-        found = []
-        for name, (absent, since) in self.since.items():
-            given = getattr(self, name)
-            if given != absent and releases.index(self.release) < releases.index(since):
-                field = type(self).model_fields[name]
-                found.append(
-                    ScenarioError(
-                        spellings(name, field)[0],
-                        f"does not exist in release {self.release}, given {as_set(given)}",
-                        f"there since {since}; without it, the server does what {as_set(absent)} "
-                        "means",
-                    )
-                )
-        if found:
-            raise ProblemsError(found)
+        where = f"in release {self.release}"
+        self.refuse(
+            {
+                name: (absent, where, f"there since {since}")
+                for name, (absent, since) in self.since.items()
+                if releases.index(self.release) < releases.index(since)
+            }
+        )
         return self
 
     @property

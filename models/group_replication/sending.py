@@ -19,13 +19,6 @@ class Sending:
     Fragments enter the input queue of XCom together, and a proposer takes up to 1 GiB of what
     waits there as one batch: a large transaction goes out as one value in one slot, cut or not.
 
-    Parameters
-    ----------
-    host : Host
-    xcom : Xcom
-    options : GroupReplicationOptions
-    costs : GroupReplicationCosts
-
     References
     ----------
     libmysqlgcs of plugin/group_replication: gcs_message_stage_lz4.cc, gcs_message_stage_split.cc;

@@ -53,28 +53,16 @@ Batch = tuple[list[Any], int]
 
 @dataclass(frozen=True, slots=True)
 class XcomOptions:
-    """Settings of the group communication, with the product's defaults.
+    """Settings of the group communication, with the product's defaults."""
 
-    Parameters
-    ----------
-    event_horizon : int
-        At least 2. Message numbers past the next one to be delivered that may be in use (the write
-        concurrency of the group: 10 to 200).
-    proposers : int
-        Rounds of consensus that one member has under way at most (compiled in).
-    largest_batch : int
-        Messages in one slot at most (MAX_BATCH_APP_DATA).
-    largest_batch_bytes : int
-        A batch is closed by the message that makes it larger than this (MAX_BATCH_SIZE).
-    leader : int or None
-        The only member with slots; None: all have them.
-    """
-
+    # Message numbers past the next one to be delivered that may be in use (the write concurrency of
+    # the group: 10 to 200); at least 2.
     event_horizon: int = 10
-    proposers: int = 10
-    largest_batch: int = 5000
+    proposers: int = 10  # rounds of consensus that a member has under way at most (compiled in)
+    largest_batch: int = 5000  # messages in one slot at most (MAX_BATCH_APP_DATA)
+    # A batch is closed by the message that makes it larger than this (MAX_BATCH_SIZE).
     largest_batch_bytes: int = 0x3FFFFFFF
-    leader: int | None = None
+    leader: int | None = None  # the only member with slots; None: all have them
 
 
 class _Message:
@@ -107,17 +95,6 @@ class Xcom:
 
     Slots are numbered through: with L leaders, the slot of the leader at position p (from 0) in
     message number m is ``m * L + p``.
-
-    Parameters
-    ----------
-    clock : Clock
-    mesh : Mesh
-        Connection to the other members, whose thread is the single thread of XCom.
-    size : int
-        Number of members n.
-    options : XcomOptions
-    proposal : Routine, optional
-        Work of that thread per batch that it proposes.
     """
 
     def __init__(
@@ -129,7 +106,7 @@ class Xcom:
         proposal: Routine | None = None,
     ) -> None:
         self._clock = clock
-        self._mesh = mesh
+        self._mesh = mesh  # its thread is the single thread of XCom
         self._proposal = proposal
         self._me = mesh.me
         self._majority = size // 2 + 1
@@ -152,8 +129,7 @@ class Xcom:
         self._without_slot: deque[Batch] = deque()  # batches that wait for a grant of the leader
         self._sweep_timer = False
         self._tell_sent: Callable[[list[Any]], object] | None = None
-        self.batches = 0
-        self.proposed = 0
+        self.batches = self.proposed = 0
         mesh.on_message(self._receive)
 
     def on_send(self, call: Callable[[list[Any]], object]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import permutations
 from typing import Any
 
 from simrep.modelling import Setup
@@ -22,7 +23,7 @@ from simrep.modelling.closed_form import (
 from .options import ServerCosts, ServerOptions
 from .server import ENVELOPE_BYTES
 
-__all__ = ["ServerForm", "size_bytes"]
+__all__ = ["NodesForm", "ServerForm", "size_bytes"]
 
 _US = 1e-6
 _COMMIT = "commit"
@@ -34,26 +35,49 @@ def size_bytes(setup: Setup) -> int:
     return row_count(one) * one.row_bytes + ENVELOPE_BYTES
 
 
-class ServerForm:
+class NodesForm:
+    """What the closed forms of all products know of machines and of the network between them."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.costs: Any = setup.costs
+        self._machines = [setup.machines[machine] for machine in setup.placement]
+
+    def cost(self, node: int, us: float, pause_s: float, more_s: float = 0.0) -> float:
+        """Mean time of a routine of so many microseconds on the machine of a node."""
+        return cost_s(self._machines[node], us * _US, pause_s, more_s)
+
+    def wake_s(self, node: int) -> float:
+        """To wake an idle core, as after every wait for a disk."""
+        return (self._machines[node].wakeup_us or 0.0) * _US
+
+    def hops_s(self, pace: Pace, copies: int, more_s: float = 0.0) -> list[list[float]]:
+        """One-way times of messages that are sent in so many copies, with the work of both ends."""
+        costs, paths, nodes = self.costs, self.setup.paths, range(len(self._machines))
+        hops = [[0.0 for _ in nodes] for _ in nodes]
+        for source, target in permutations(nodes, 2):
+            hops[source][target] = (
+                copies * self.cost(source, costs.send_us, pace.any_s)
+                + paths[source, target].latency.base_s
+                + self.cost(target, costs.receive_us, pace.any_s, more_s)
+                + self.wake_s(target)
+            )
+        return hops
+
+
+class ServerForm(NodesForm):
     """The closed form of servers that know nothing of each other.
 
     What products add is in the methods that they override: where only some nodes take writes, what
     is waited for before and after the commit, and what else costs CPU.
-
-    Parameters
-    ----------
-    setup : Setup
-    log_bin : bool
-        Whether commits are written to a binary log.
     """
 
     def __init__(self, setup: Setup, *, log_bin: bool = True) -> None:
         options, costs = setup.options, setup.costs
         assert isinstance(options, ServerOptions)
         assert isinstance(costs, ServerCosts)
-        self.setup = setup
+        super().__init__(setup)
         self.options: Any = options
-        self.costs: Any = costs
         self.writes = row_count(setup.workload.classes[0]) > 0
         self._server_options = options
         self._server_costs = costs
@@ -126,16 +150,6 @@ class ServerForm:
 
     # -- the logs ------------------------------------------------------------------------------
 
-    def cost(self, node: int, us: float, pause_s: float, more_s: float = 0.0) -> float:
-        """Mean time of a routine of so many microseconds on the machine of a node."""
-        machine = self.setup.machines[self.setup.placement[node]]
-        return cost_s(machine, us * _US, pause_s, more_s)
-
-    def _wake_s(self, node: int) -> float:
-        """To wake an idle core, as after every wait for a disk."""
-        machine = self.setup.machines[self.setup.placement[node]]
-        return (machine.wakeup_us or 0.0) * _US
-
     def _redo_s(self, size: int) -> float:
         """A flush of the redo log."""
         level, costs = self._server_options.innodb_flush_log_at_trx_commit, self._server_costs
@@ -152,7 +166,7 @@ class ServerForm:
         if not self._server_options.sync_binlog:
             return 0.0
         sync_s = costs.fsync_us * _US + size / (costs.disk_mb_per_s * 1e6)
-        return sync_s + costs.switch_us * _US + self._wake_s(node)
+        return sync_s + costs.switch_us * _US + self.wake_s(node)
 
     def _commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
         costs = self._server_costs
@@ -163,19 +177,14 @@ class ServerForm:
         redo = GroupStage(self._redo_s(size))
         after = self.after_commit(node, pace)
         if not self._log_bin:
-            flush = Groups("redo log", (redo,))
-            return (
-                Work(_COMMIT, commit_s, wakes=0),
-                flush,
-                *after,
-                Work("answer", switch_s, wakes=1),
-            )
+            alone, answer = Work(_COMMIT, commit_s, wakes=0), Work("answer", switch_s, wakes=1)
+            return alone, Groups("redo log", (redo,)), *after, answer
         byte_s = costs.binlog_byte_ns * 1e-9 * size
-        write_s = self.cost(node, costs.binlog_write_us, pace.own_s, byte_s) + self._wake_s(node)
+        write_s = self.cost(node, costs.binlog_write_us, pace.own_s, byte_s) + self.wake_s(node)
         each_s = costs.binlog_write_us * _US + byte_s
         sync_s = self._binlog_sync_s(node, size)
         held_s = self.held_s(node, pace)
-        commit_s += self._wake_s(node)
+        commit_s += self.wake_s(node)
         generation = self._server_options.commit_pipeline
         if generation in {"mysql-5.1", "mysql-5.5"}:
             again_s = self._redo_s(0)
@@ -196,8 +205,8 @@ class ServerForm:
             logs = Groups("group commit", (redo, GroupStage(write_s + sync_s, each_s), last))
             return logs, *after, Work("answer", switch_s, wakes=1)
         # Redo logs are flushed before, by groups that others join or leave behind.
-        alone = Groups("redo log", (redo,))
+        before = Groups("redo log", (redo,))
         stages: tuple[GroupStage, ...] = (GroupStage(write_s, each_s), GroupStage(sync_s), last)
         if turn_s := self.each_held_s(node, pace):
             stages = (*stages, GroupStage(turn_s, turn_s))
-        return alone, Groups("group commit", stages, answer_s=switch_s), *after
+        return before, Groups("group commit", stages, answer_s=switch_s), *after

@@ -43,34 +43,11 @@ class Appliers:
     behind it. A worker is occupied until its change is committed, its wait for its place in the
     commit order included. With no workers, the coordinator applies everything itself.
 
-    Parameters
-    ----------
-    host : Host
-    engine : ReplicaEngine
-    workers : int
-        Number of worker threads; 0: a single thread that reads and applies.
-    ordered : bool
-        Commits keep the order of the source (``replica_preserve_commit_order``).
-    workers_wait : bool
-        Workers wait for what a change depends on, and not the coordinator (MariaDB's optimistic
-        mode).
-    spins : bool
-        The coordinator waits busily for a free worker, on a core of the host (MySQL's
-        ``LOGICAL_CLOCK``; "busy wait with yield" in the source).
-    schedule_s : float
-        What the coordinator does per change, in seconds.
-    switch_s : float
-        What it takes to wake a worker, in seconds.
-    name : str
-        Name under which the workers are reported as a station.
-
-    Attributes
-    ----------
-    low_water : int
-        All changes up to this one are committed.
-    visits, busy_s, wait_s, wait_max_s : float
-        Of the workers as a station: a visit lasts from the hand-over to the commit, its wait from
-        the arrival in the relay log to the hand-over.
+    ``ordered``: commits keep the order of the source. ``workers_wait``: workers wait for what a
+    change depends on, and not the coordinator (MariaDB's optimistic mode). ``spins``: the
+    coordinator waits busily for a free worker, on a core of the host (``LOGICAL_CLOCK``).
+    As a station, a visit to a worker lasts from the hand-over to the commit, its wait from the
+    arrival in the relay log to the hand-over.
 
     References
     ----------
@@ -113,12 +90,10 @@ class Appliers:
         self._dependent: dict[int, list[RelayEntry]] = {}
         self._started_s: dict[int, float] = {}
         self._done: set[int] = set()
-        self.low_water = 0
+        self.low_water = 0  # all changes up to this one are committed
         self.name = name
         self.visits = 0
-        self.busy_s = 0.0
-        self.wait_s = 0.0
-        self.wait_max_s = 0.0
+        self.busy_s = self.wait_s = self.wait_max_s = 0.0
 
     def _commit_order(self) -> OrderedGate:
         return OrderedGate()

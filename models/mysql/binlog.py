@@ -101,17 +101,8 @@ class SerialCommit(_Pipeline):
     """MySQL 5.5 and before: one transaction at a time holds ``prepare_commit_mutex``.
 
     Prepare (redo fsync) - mutex - binlog write and fsync - engine commit - mutex released -
-    redo fsync. The two redo fsyncs are shared by all who wait for them, the binlog's is not.
-
-    Parameters
-    ----------
-    parts : Parts
-        Of the server.
-    engine : Engine
-    binlog : Binlog
-    whole : bool
-        The mutex spans both redo fsyncs too, as in 5.0 and the InnoDB built into 5.1.
-    hooks : CommitHooks, optional
+    redo fsync. The two redo fsyncs are shared by all who wait for them, the binlog's is not. In 5.0
+    and the InnoDB built into 5.1 the mutex spans the ``whole``, both redo fsyncs too.
 
     References
     ----------
@@ -158,25 +149,10 @@ class GroupCommit(_Pipeline):
     """MySQL 5.6 and later: the stages FLUSH, SYNC and COMMIT, each with a queue and a lock.
 
     A group moves on as a whole and may be joined in the next queue by groups that come after it;
-    different groups are in different stages at the same time.
-
-    Parameters
-    ----------
-    parts : Parts
-        Of the server.
-    engine : Engine
-    binlog : Binlog
-    redo_at_prepare : bool
-        5.6: every transaction waits for its redo at prepare. 5.7 and later flush the redo once
-        per group in the FLUSH stage.
-    order_commits : bool
-        ``binlog_order_commits``. When off, transactions commit in the engine side by side.
-    sync_delay_s : float
-        ``binlog_group_commit_sync_delay`` in seconds, waited before a SYNC that is due.
-    sync_no_delay_count : int
-        ``binlog_group_commit_sync_no_delay_count``; 0: the whole delay is waited.
-    hooks : CommitHooks, optional
-        ``after_sync`` runs under the lock of the COMMIT stage (if commits are ordered).
+    different groups are in different stages at the same time. With ``redo_at_prepare`` (5.6) every
+    transaction waits for its redo at prepare; 5.7 and later flush it once per group, in FLUSH.
+    The delay is waited before a SYNC that is due. ``after_sync`` runs under the lock of the COMMIT
+    stage, unless commits are not ordered: then transactions commit in the engine side by side.
 
     Notes
     -----
@@ -255,19 +231,6 @@ class MariadbCommit(_Pipeline):
     for write and fsync, LOCK_after_binlog_sync for the semi-synchronous wait and
     LOCK_commit_ordered for the engine commits; it lets go of a lock when it has the next one, so
     groups never merge, and a group that waits for acknowledgement lets one more be written.
-
-    Parameters
-    ----------
-    parts : Parts
-        Of the server.
-    engine : Engine
-    binlog : Binlog
-    wait_s : float
-        ``binlog_commit_wait_usec``, in seconds.
-    wait_count : int
-        ``binlog_commit_wait_count``; 0: no waiting at all.
-    hooks : CommitHooks, optional
-        ``after_sync`` runs under LOCK_after_binlog_sync.
 
     References
     ----------

@@ -20,27 +20,14 @@ _US = 1e-6
 
 
 class RelayedTransaction(RelayEntry, Protocol):
-    """A transaction from elsewhere; it owns the locks of its rows while it is applied.
-
-    Attributes
-    ----------
-    transaction : Transaction
-    size_bytes, events : int
-        Of its events in the relay log.
-    written_s : float
-        When its source had it in order, from which its lag counts.
-    locks : sequence of hashable
-        Existing rows for which local transactions may compete with it.
-    scans : sequence of range
-        The same for neighbouring rows, too many to list.
-    """
+    """A transaction from elsewhere; it owns the locks of its rows while it is applied."""
 
     transaction: Transaction
-    size_bytes: int
+    size_bytes: int  # of its events in the relay log
     events: int
-    written_s: float
-    locks: tuple[Hashable, ...]
-    scans: tuple[range, ...]
+    written_s: float  # when its source had it in order, from which its lag counts
+    locks: tuple[Hashable, ...]  # existing rows for which local transactions may compete with it
+    scans: tuple[range, ...]  # the same for neighbouring rows, too many to list
 
     @property
     def protected(self) -> bool:
@@ -68,27 +55,7 @@ class Committing:
 
 
 class Channel:
-    """Writes changes to the relay log, applies and commits them.
-
-    Parameters
-    ----------
-    server : MysqlServer
-        What is applied goes through its commit pipeline.
-    options : ApplierOptions
-    costs : ApplierCosts
-    workers_wait : bool
-        See ``Appliers``.
-    after_apply : callable, optional
-        ``after_apply(change, applied)`` holds up a change that has changed its rows until it
-        calls ``applied(change)``.
-
-    Attributes
-    ----------
-    received, applied : int
-        Transactions.
-    lag : Moments
-        Time in seconds from the source's order to the commit here.
-    """
+    """Writes changes to the relay log, applies and commits them."""
 
     def __init__(
         self,
@@ -103,10 +70,9 @@ class Channel:
         self.server = server
         self._application = host.routine(costs.apply_us * _US)
         self._apply_row_s = costs.apply_row_us * _US
-        self._after_apply = after_apply
+        self._after_apply = after_apply  # holds up a change until it calls ``applied(change)``
         self._sync_relay_log = options.sync_relay_log
-        self._unsynced_events = 0
-        self._unsynced_bytes = 0
+        self._unsynced_events = self._unsynced_bytes = 0
         self._appliers = server.parts.make(
             Appliers,
             host,
@@ -123,10 +89,9 @@ class Channel:
         self._pending: deque[RelayedTransaction] = deque()
         self._waiters: deque[tuple[int, Call, Any]] = deque()
         self.relay_log_bytes = 0
-        self.received = 0
-        self.applied = 0
+        self.received = self.applied = 0  # transactions
         self.relay_syncs = 0
-        self.lag = Moments()
+        self.lag = Moments()  # seconds from the source's order to the commit here
 
     # -- the relay log -------------------------------------------------------------------------
 

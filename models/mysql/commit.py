@@ -51,17 +51,10 @@ class CommitPipeline(Protocol):
         """The stages, in the order in which a transaction passes them."""
 
     def commit(self, size_bytes: int, committed: Call, done: Call, argument: Any = None) -> None:
-        """Commit a transaction.
+        """Commit a transaction with so many bytes of row events, and as much redo.
 
-        Parameters
-        ----------
-        size_bytes : int
-            Size of its row events in the binary log; its redo volume is taken as the same.
-        committed : callable
-            ``committed(argument)`` when the storage engine has committed it in memory: it is
-            visible and its row locks must be released.
-        done : callable
-            ``done(argument)`` when the client's commit returns.
+        ``committed(argument)`` when the storage engine has committed it in memory: it is visible
+        and its row locks must be released. ``done(argument)`` when the client's commit returns.
         """
 
 
@@ -88,24 +81,13 @@ class CommitHooks:
 
 
 class Engine:
-    """The storage engine: its redo log, and its commits in memory on a core of the host.
-
-    Parameters
-    ----------
-    host : Host
-    redo : RedoLog
-    commit_s : float
-        Work per transaction to commit it in memory, in seconds, with warm caches: of a group
-        the first pays for a cold start.
-    switch_s : float
-        What it takes to wake a thread that waits for its turn, in seconds.
-    """
+    """The storage engine: its redo log, and its commits in memory on a core of the host."""
 
     def __init__(
         self, host: Host, redo: RedoLog, *, commit_s: float = 0.0, switch_s: float = 0.0
     ) -> None:
         self._host = host
-        self._commitment = host.routine(commit_s)
+        self._commitment = host.routine(commit_s)  # of a group the first has a cold start
         self._switch_s = switch_s
         self.redo = redo
 

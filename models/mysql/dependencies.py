@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Protocol
 
 from simrep.models.mysql.latest import Latest
 
 __all__ = ["CommitOrder", "CommitParents", "GroupOrder", "RowOrder", "WritesetOrder"]
 
+Rows = Sequence[Hashable]
+Ranges = Sequence[range]
+"""Neighbouring rows, instead of listing each; no row is named twice."""
 
-class CommitParents(Protocol):
+
+class CommitParents:
     """Decides, in the order of the binary log, what every transaction depends on."""
 
-    def parent(
-        self,
-        seqno: int,
-        prepared_after: int,
-        rows: Sequence[Hashable],
-        ranges: Sequence[range] = (),
-    ) -> int:
+    def parent(self, seqno: int, prepared_after: int, rows: Rows, ranges: Ranges = ()) -> int:
         """The last transaction that must be committed before this one may start.
 
-        Parameters
-        ----------
-        seqno : int
-            Position of the transaction, counted from 1 without gaps.
-        prepared_after : int
-            Latest transaction that was committed when this one was prepared.
-        rows : sequence of hashable
-            Rows that it wrote or referred to.
-        ranges : sequence of range
-            Neighbouring rows that it wrote, instead of listing each; no row is named twice.
+        It is the one at position ``seqno``, counted from 1 without gaps; it wrote or referred to
+        these rows, and ``prepared_after`` was the latest that was committed when it was prepared.
         """
+        raise NotImplementedError
 
     def end_group(self, last: int) -> None:
-        """The group of transactions up to ``last`` is complete."""
+        """The group of transactions up to ``last`` is complete, where groups matter."""
 
 
-class CommitOrder:
+class CommitOrder(CommitParents):
     """``COMMIT_ORDER``: what was committed when it prepared; the others held their locks with it.
 
     References
@@ -46,31 +36,19 @@ class CommitOrder:
     sql/rpl_trx_tracking.cc, Commit_order_trx_dependency_tracker (MySQL 8.4).
     """
 
-    def parent(
-        self,
-        seqno: int,
-        prepared_after: int,
-        rows: Sequence[Hashable],
-        ranges: Sequence[range] = (),
-    ) -> int:
+    def parent(self, seqno: int, prepared_after: int, rows: Rows, ranges: Ranges = ()) -> int:
         """See ``CommitParents.parent``."""
         return prepared_after
 
-    def end_group(self, last: int) -> None:
-        """Groups do not matter."""
 
-
-class RowOrder:
+class RowOrder(CommitParents):
     """The last transaction with one of the rows, and nothing else.
 
     MariaDB's optimistic mode: everything starts at once, and rows keep conflicts apart.
 
-    Parameters
-    ----------
-    history_size : int
-        Rows that are remembered, neighbouring ones that were written together as one; when there
-        would be more, all are forgotten and what follows depends on everything before. MariaDB
-        has no such limit: it is one of memory.
+    ``history_size`` rows are remembered, neighbouring ones that were written together as one;
+    when there would be more, all are forgotten and what follows depends on everything before.
+    MariaDB has no such limit: it is one of memory.
 
     Notes
     -----
@@ -83,13 +61,7 @@ class RowOrder:
         self._writers: Latest[int] = Latest()
         self._start = 0
 
-    def parent(
-        self,
-        seqno: int,
-        prepared_after: int,
-        rows: Sequence[Hashable],
-        ranges: Sequence[range] = (),
-    ) -> int:
+    def parent(self, seqno: int, prepared_after: int, rows: Rows, ranges: Ranges = ()) -> int:
         """See ``CommitParents.parent``."""
         writers = self._writers
         if ranges or writers.ranges.starts:
@@ -110,12 +82,7 @@ class RowOrder:
             self._forget(seqno)
         return parent
 
-    def end_group(self, last: int) -> None:
-        """Groups do not matter."""
-
-    def _parent_among_ranges(
-        self, seqno: int, rows: Sequence[Hashable], ranges: Sequence[range]
-    ) -> int:
+    def _parent_among_ranges(self, seqno: int, rows: Rows, ranges: Ranges) -> int:
         """The same where ranges are involved: what it depends on, then what is remembered."""
         writers = self._writers
         parent = max(writers.of(rows, ranges), default=0)
@@ -129,7 +96,7 @@ class RowOrder:
     def _remembered(self) -> int:
         return len(self._writers.points) + len(self._writers.ranges)
 
-    def _size_of(self, ranges: Sequence[range]) -> int:
+    def _size_of(self, ranges: Ranges) -> int:
         """How much of the history they take."""
         return len(ranges)
 
@@ -156,13 +123,7 @@ class WritesetOrder(RowOrder):
     exceeds_capacity); sql/rpl_transaction_write_set_ctx.cc, add_write_set (MySQL 8.4).
     """
 
-    def parent(
-        self,
-        seqno: int,
-        prepared_after: int,
-        rows: Sequence[Hashable],
-        ranges: Sequence[range] = (),
-    ) -> int:
+    def parent(self, seqno: int, prepared_after: int, rows: Rows, ranges: Ranges = ()) -> int:
         """See ``CommitParents.parent``."""
         number = len(rows)
         if ranges:
@@ -175,11 +136,11 @@ class WritesetOrder(RowOrder):
     def _remembered(self) -> int:
         return len(self._writers)
 
-    def _size_of(self, ranges: Sequence[range]) -> int:
+    def _size_of(self, ranges: Ranges) -> int:
         return sum(map(len, ranges))
 
 
-class GroupOrder:
+class GroupOrder(CommitParents):
     """MariaDB's conservative mode: those that the source committed as one group are independent.
 
     References
@@ -190,13 +151,7 @@ class GroupOrder:
     def __init__(self) -> None:
         self._before = 0
 
-    def parent(
-        self,
-        seqno: int,
-        prepared_after: int,
-        rows: Sequence[Hashable],
-        ranges: Sequence[range] = (),
-    ) -> int:
+    def parent(self, seqno: int, prepared_after: int, rows: Rows, ranges: Ranges = ()) -> int:
         """See ``CommitParents.parent``."""
         return self._before
 

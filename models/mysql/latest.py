@@ -18,19 +18,12 @@ class Latest(Generic[V]):
     Rows that come in a range cost as much as one. A row that is listed later lies above its
     range, so that the range is not cut to pieces; a range that comes later takes the place of the
     rows that were listed before it.
-
-    Attributes
-    ----------
-    points : dict
-        Values of rows that were listed. If there are no ranges it is all there is, and may be
-        used as it is.
-    ranges : Ranges
     """
 
     __slots__ = ("_above", "points", "ranges")
 
     def __init__(self) -> None:
-        self.points: dict[Hashable, V] = {}
+        self.points: dict[Hashable, V] = {}  # rows that were listed: without ranges, all there are
         self.ranges: Ranges[V] = Ranges()
         self._above = 0  # points that lie above a range
 

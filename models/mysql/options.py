@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
@@ -10,7 +11,7 @@ from simrep.modelling import ProblemsError, ScenarioError, SessionCosts, prior, 
 
 __all__ = [
     "LARGEST_CACHE", "ApplierCosts", "ApplierOptions", "ClientCosts", "Pipeline", "ServerCosts",
-    "ServerOptions", "as_set",
+    "ServerOptions",
 ]  # fmt: skip
 
 LARGEST_CACHE = 18446744073709547520
@@ -85,22 +86,32 @@ class ServerOptions(BaseModel):
 
     @model_validator(mode="after")
     def _known_to_this_version(self) -> Self:
-        found = []
-        for name, (absent, pipelines) in self.only_with.items():
-            given = getattr(self, name)
-            if given != absent and self.commit_pipeline not in pipelines:
-                found.append(
-                    ScenarioError(
-                        spellings(name, type(self).model_fields[name])[0],
-                        f"does not exist where commit_pipeline is {self.commit_pipeline!r}, "
-                        f"given {as_set(given)}",
-                        f"only {' and '.join(pipelines)}; without it, the server does what "
-                        f"{as_set(absent)} means",
-                    )
-                )
-        if found:
-            raise ProblemsError(found)
+        where = f"where commit_pipeline is {self.commit_pipeline!r}"
+        self.refuse(
+            {
+                name: (absent, where, f"only {' and '.join(pipelines)}")
+                for name, (absent, pipelines) in self.only_with.items()
+                if self.commit_pipeline not in pipelines
+            }
+        )
         return self
+
+    def refuse(self, absent: Mapping[str, tuple[Any, str, str]]) -> None:
+        """Refuse variables that the server lacks, unless they say the same as their absence.
+
+        ``absent`` has what that amounts to, where a variable does not exist, and where it does.
+        """
+        problems = [
+            ScenarioError(
+                spellings(name, type(self).model_fields[name])[0],
+                f"does not exist {where}, given {as_set(getattr(self, name))}",
+                f"{there}; without it, the server does what {as_set(value)} means",
+            )
+            for name, (value, where, there) in absent.items()
+            if getattr(self, name) != value
+        ]
+        if problems:
+            raise ProblemsError(problems)
 
 
 def as_set(value: Any) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from functools import partial
-from math import ceil
+from math import ceil, floor
 from typing import Any
 
 from simpy.events import Event
@@ -22,7 +22,6 @@ from simrep.modelling import (
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
 from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, Group
 
-from .binlog_cache import FullCache
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions
 
 __all__ = ["ENVELOPE_BYTES", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
@@ -37,34 +36,20 @@ _ENVELOPE_EVENTS = 3
 # (binlog_row_event_max_size): a row is never cut.
 _ROWS_EVENT_BYTES = 8192
 
+# As MySQL and MariaDB number it (ER_TRANS_CACHE_FULL).
+_CACHE_FULL = "1197 more than max_binlog_cache_size bytes of storage required"
+
 _US = 1e-6
 
 
 class BinlogTransaction(Decided):
-    """A transaction from its prepare on: in the commit pipeline, and from there to replicas.
-
-    Attributes
-    ----------
-    seqno : int
-        Position in the binary log, counted from 1; without one, in the order of the commits.
-    prepared_after : int
-        Latest position that was committed when it was prepared.
-    parent : int
-        A replica may start it when everything up to this position is committed there.
-    written_s : float
-        When it was written to the binary log (``original_commit_timestamp``).
-    size_bytes, events : int
-        Size and number of its events in the binary log.
-    order : int
-        Its number in the order of a group, in group replication.
-    locks, scans : tuple
-        Rows for which clients of an asynchronous replica may compete: none, they do not write.
-    """
+    """A transaction from its prepare on: in the commit pipeline, and from there to replicas."""
 
     __slots__ = (
         "events", "order", "owner", "parent", "prepared_after", "seqno", "size_bytes",
         "transaction", "written_s",
     )  # fmt: skip
+    # Rows for which clients of an asynchronous replica may compete: none, they do not write.
     locks: tuple[Hashable, ...] = ()
     scans: tuple[range, ...] = ()
 
@@ -74,14 +59,14 @@ class BinlogTransaction(Decided):
         writing = sum(statement.rows_written > 0 for statement in transaction.statements)
         self.transaction = transaction
         self.owner = owner
-        self.prepared_after = prepared_after
+        self.prepared_after = prepared_after  # latest that was committed then
         self.size_bytes = transaction.size_bytes + ENVELOPE_BYTES
         rows_events = min(transaction.rows, ceil(transaction.size_bytes / _ROWS_EVENT_BYTES))
         self.events = _ENVELOPE_EVENTS + writing + max(writing, rows_events)
-        self.seqno = 0
-        self.parent = 0
-        self.written_s = 0.0
-        self.order = 0
+        self.seqno = 0  # in the binary log, from 1; without one, in the order of the commits
+        self.parent = 0  # a replica may start it when all up to this position is committed there
+        self.written_s = 0.0  # when it was written to the binary log (original_commit_timestamp)
+        self.order = 0  # its number in the order of a group, in group replication
 
 
 class BinlogHooks(CommitHooks):
@@ -109,31 +94,11 @@ class BinlogHooks(CommitHooks):
 
 
 class MysqlServer:
-    """One server.
+    """One server, and where a replication product steps in.
 
-    Parameters
-    ----------
-    parts : Parts
-        Of its node.
-    options : ServerOptions
-    costs : ServerCosts
-    log_bin : bool
-        Whether what it commits is written to a binary log.
-    hooks : BinlogHooks, optional
-        What replication does at the points of a commit.
-    before_begin : callable, optional
-        ``before_begin(transaction)`` is a generator that holds up a transaction's begin.
-    before_commit : callable, optional
-        ``before_commit(entry)`` is a generator that returns whether the transaction, which is
-        executed and prepared, may go on into the commit pipeline.
-    prepare : callable, optional
-        ``prepare(transaction)``: CPU in seconds that goes before that.
-
-    Attributes
-    ----------
-    pipeline : CommitPipeline
-    max_committed : int
-        Latest position in the binary log that is committed in the engine.
+    ``hooks`` are those of a commit. ``before_begin(transaction)`` is a generator that holds up a
+    begin; ``before_commit(entry)`` is one that returns whether the transaction, which is executed
+    and prepared, may go on into the pipeline; ``prepare(transaction)`` is CPU in seconds before it.
     """
 
     def __init__(
@@ -198,7 +163,7 @@ class MysqlServer:
         )
         self._before_commit = before_commit
         self._prepare = prepare
-        self.max_committed = 0
+        self.max_committed = 0  # latest position in the binary log that the engine has committed
         self.commits = 0
 
     def _commit(
@@ -263,13 +228,48 @@ class MysqlServer:
         }
 
 
+class _FullCache:
+    """Follows a transaction up to the row that does not fit, where it fails (see ``Streaming``).
+
+    What a transaction writes is kept until its commit: in memory up to ``binlog_cache_size``, then
+    in a temporary file. The file costs a copy per byte, which no commit waits for, and is never
+    synced; both ways are part of what a row costs to write (``row_us``) and of what a byte costs
+    in the binary log (``binlog_byte_ns``). So only the limit is modelled.
+    """
+
+    def __init__(self, transaction: Transaction, owner: OpenTransaction, most_bytes: int) -> None:
+        self._owner = owner
+        self._left = floor(most_bytes * transaction.rows / transaction.size_bytes) + 1
+
+    def room(self) -> int:
+        """See ``Streaming.room``: rows up to the one that does not fit."""
+        return max(1, self._left)
+
+    def written(self, rows: int, locked: Sequence[Hashable]) -> bool:
+        self._left -= rows
+        return self._left <= 0
+
+    def statement_ended(self) -> bool:
+        """See ``Streaming.statement_ended``: nothing is replicated before the commit."""
+        return False
+
+    def replicate(self) -> Generator[Event, Any, bool]:
+        """See ``Streaming.replicate``: it has to roll back."""
+        yield from ()  # a generator like those that do replicate
+        self._owner.error = _CACHE_FULL
+        return False
+
+    def rolled_back(self) -> None:
+        """See ``Streaming.rolled_back``: nobody else knows of it."""
+
+
 def _cache_of(
     most_bytes: int, transaction: Transaction, owner: OpenTransaction
-) -> FullCache | None:
+) -> _FullCache | None:
     """How a transaction fails that does not fit into its binary log cache."""
     if transaction.size_bytes <= most_bytes:
         return None
-    return FullCache(transaction, owner, most_bytes)
+    return _FullCache(transaction, owner, most_bytes)
 
 
 def _with_binlog(

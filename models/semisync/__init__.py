@@ -48,9 +48,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from simrep.modelling import Cluster, Deployment, Recognition, Setup, parts_of
+from simrep.modelling import Cluster, Deployment, Recognition, Setup
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.asynchronous.source_replicas import SOURCE, SourceAndReplicas
+from simrep.models.asynchronous import Asynchronous
+from simrep.models.asynchronous.source import SOURCE
 
 from .loss import Loss, loss_at
 from .options import SemisyncCosts, SemisyncOptions
@@ -62,7 +63,7 @@ from .watch import WatchedParts
 __all__ = ["Loss", "Semisync", "loss_at"]
 
 
-class Semisync(SourceAndReplicas):
+class Semisync(Asynchronous):
     """The source and its semi-synchronous replicas.
 
     Parameters
@@ -77,16 +78,11 @@ class Semisync(SourceAndReplicas):
     Options: ClassVar[type[SemisyncOptions]] = SemisyncOptions
     Costs: ClassVar[type[SemisyncCosts]] = SemisyncCosts
     recognition: ClassVar[Recognition] = SemisyncRecognition()
+    made_of: ClassVar = (WatchedParts, SemisyncSource, SemisyncReplica)
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:
-        parts = parts_of(cluster, WatchedParts)
-        self.source = SemisyncSource(parts[SOURCE], options, costs)
-        super().__init__(parts, options, costs, self.source)
+        super().__init__(cluster, options, costs)
         cluster.network.on_receive(SOURCE, self.source.receive)
-        for server in self.servers[1:]:
-            replica = SemisyncReplica(cluster, server, options, costs)
-            cluster.network.on_receive(server.index, replica.receive_flagged)
-            self.replicas.append(replica)
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:
@@ -101,7 +97,7 @@ class Semisync(SourceAndReplicas):
         return SemisyncForm(setup)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
-        """Those of ``SourceAndReplicas``, and of the acknowledgements on the source.
+        """Those of ``Asynchronous``, and of the acknowledgements on the source.
 
         ``Unacknowledged_commits`` is no status variable: transactions, not waits, whose clients
         were answered before enough replicas had acknowledged them. With ``AFTER_SYNC`` MySQL's

@@ -39,39 +39,6 @@ def _ignore(_: str, __: int) -> None:
 class Acknowledgements:
     """Decides what has to be waited for, which acknowledgements are asked for, and when to stop.
 
-    Parameters
-    ----------
-    clock : Clock
-    replicas : int
-        Semi-synchronous replicas that are connected.
-    enabled : bool
-        Whether anything is waited for at all.
-    count : int
-        ``wait_for_replica_count``: so many replicas must have a transaction.
-    timeout_s : float
-        Longest wait in seconds; when it is over the whole source becomes asynchronous.
-    wait_no_replica : bool
-        False: the source is asynchronous while fewer than ``count`` replicas are connected.
-    changed : callable, optional
-        Told of what happens, for a trace.
-
-    Attributes
-    ----------
-    on : bool
-        Whether transactions wait at the moment.
-    decided : int
-        Largest position that ``count`` replicas have acknowledged.
-    yes, no : int
-        Waits that ended with an acknowledgement (or needed none), and without.
-    off_times, timeouts : int
-        How often the source became asynchronous; how often because of the timeout.
-    waits, wait_s : int, float
-        Waits that were not over at once and ended by a signal, and their total time in seconds.
-    backtraverse : int
-        Waits for an earlier position than that of all who waited.
-    requests : int
-        Acknowledgements asked for.
-
     Notes
     -----
     Recovery needs an acknowledgement of the end of the binary log as it is when the
@@ -97,8 +64,8 @@ class Acknowledgements:
     ) -> None:
         self._clock = clock
         self._enabled = enabled
-        self._count = count
-        self._timeout_s = timeout_s
+        self._count = count  # replicas that must have a transaction
+        self._timeout_s = timeout_s  # of a wait, after which the whole source is asynchronous
         self._changed = changed or _ignore
         self._acknowledged = [0] * replicas
         self._written = 0
@@ -106,16 +73,14 @@ class Acknowledgements:
         self._waiters: list[_Waiter] = []  # by position
         self._least = 0  # position of those who have begun to wait since the last was released
         self._timer_set = False
+        # Without ``wait_no_replica`` it is off while too few replicas are connected.
         self.on = enabled and (wait_no_replica or replicas >= count)
-        self.decided = 0
-        self.yes = 0
-        self.no = 0
-        self.off_times = 0
-        self.timeouts = 0
-        self.waits = 0
-        self.wait_s = 0.0
-        self.backtraverse = 0
-        self.requests = 0
+        self.decided = 0  # largest position that enough replicas have acknowledged
+        self.yes = self.no = 0  # waits that ended with (or needed no) acknowledgement, and without
+        self.off_times = self.timeouts = 0  # how often it became asynchronous, and why
+        self.waits, self.wait_s = 0, 0.0  # those that were not over at once and ended by a signal
+        self.backtraverse = 0  # waits for an earlier position than that of all who waited
+        self.requests = 0  # acknowledgements asked for
 
     # -- the binary log --------------------------------------------------------------------------
 

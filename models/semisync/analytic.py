@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from simrep.modelling import Setup
 from simrep.modelling.closed_form import Delay, Pace, Release, Step, Turns, kth_fastest
 from simrep.models.asynchronous.analytic import AsynchronousForm
-from simrep.models.asynchronous.source_replicas import SOURCE
+from simrep.models.asynchronous.source import SOURCE
 from simrep.models.mysql.analytic import size_bytes
 
 __all__ = ["SemisyncForm"]
@@ -86,8 +86,6 @@ class SemisyncForm(AsynchronousForm):
         trips = []
         for replica in self._replicas:
             there, back = paths[SOURCE, replica], paths[replica, SOURCE]
-            machine = self.setup.machines[self.setup.placement[replica]]
-            wake_s = (machine.wakeup_us or 0.0) * _US
             trips.append(
                 self.cost(SOURCE, costs.send_us, pause_s)
                 + there.latency.base_s
@@ -95,7 +93,7 @@ class SemisyncForm(AsynchronousForm):
                 + self.cost(replica, costs.reply_us, pause_s)
                 + back.latency.base_s
                 + self.cost(SOURCE, costs.acknowledge_us, pause_s)
-                + 3.0 * wake_s
+                + 3.0 * self.wake_s(replica)
             )
         fastest_s = kth_fastest(trips, int(self.options.wait_for_replica_count))
         return fastest_s + float(costs.switch_us) * _US

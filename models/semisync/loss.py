@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simrep.modelling import TraceEvent
-from simrep.models.asynchronous.source_replicas import SOURCE
+from simrep.models.asynchronous.source import SOURCE
 
 __all__ = ["Loss", "loss_at"]
 
@@ -50,10 +50,6 @@ def loss_at(trace: Iterable[TraceEvent], time_s: float) -> Loss:
         Of a run of the model ``semisync``: ``simrep.run(..., trace=True).runs[0].trace``.
     time_s : float
         The instant of the crash, in seconds; what happens at that very time has happened.
-
-    Returns
-    -------
-    Loss
 
     Notes
     -----

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simrep.modelling import Cluster
 from simrep.models.asynchronous.replica import Replica
-from simrep.models.asynchronous.source_replicas import SOURCE
+from simrep.models.asynchronous.source import SOURCE
 from simrep.models.mysql.channel import RelayedTransaction
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
@@ -19,31 +19,22 @@ _REPLY_BYTES = 26
 
 
 class SemisyncReplica(Replica):
-    """Its IO thread answers the source before it goes on with the next transaction.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    server : MysqlServer
-        The server that it is.
-    options : SemisyncOptions
-    costs : SemisyncCosts
-    """
+    """Its IO thread answers the source before it goes on with the next transaction."""
 
     def __init__(
         self, cluster: Cluster, server: MysqlServer, options: SemisyncOptions, costs: SemisyncCosts
     ) -> None:
-        super().__init__(server, options, costs)
+        super().__init__(cluster, server, options, costs)
         self._cluster = cluster
         self._reply = server.host.routine(costs.reply_us * _US)
         self._wanted: set[int] = set()
 
-    def receive_flagged(self, message: tuple[BinlogTransaction, bool]) -> None:
+    def receive(self, message: tuple[BinlogTransaction, bool]) -> None:
         """The events of a transaction, and whether their receipt is to be acknowledged."""
         change, wanted = message
         if wanted:
             self._wanted.add(change.seqno)
-        self.receive(change)
+        super().receive(change)
 
     def _written(self, change: RelayedTransaction) -> None:
         """It is in the relay log, synchronised if it was its turn."""

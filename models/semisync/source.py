@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from simrep.modelling import Lap, Parts, Thread
-from simrep.models.asynchronous.source import BinlogSource
+from simrep.models.asynchronous.source import BinlogSource, Dump, StopAndWaitDump
 from simrep.models.mysql.commit import GoOn, Group, mark
-from simrep.models.mysql.dump import Dump, StopAndWaitDump
 from simrep.models.mysql.server import BinlogTransaction
 
 from .acknowledgements import Acknowledgements
@@ -34,19 +33,6 @@ class SemisyncSource(BinlogSource):
     MariaDB, AFTER_SYNC       the leader, under a lock of its own, for each of its group
     AFTER_COMMIT              every transaction for itself, after the engine's commit
     ========================  ==============================================================
-
-    Parameters
-    ----------
-    parts : Parts
-        Of its node.
-    options : SemisyncOptions
-    costs : SemisyncCosts
-
-    Attributes
-    ----------
-    acknowledgements : Acknowledgements
-    unacknowledged : int
-        Transactions whose clients were answered although too few replicas had acknowledged them.
     """
 
     def __init__(self, parts: Parts, options: SemisyncOptions, costs: SemisyncCosts) -> None:
@@ -63,7 +49,7 @@ class SemisyncSource(BinlogSource):
         self._waiting_dumps: dict[int, StopAndWaitDump] | None = (
             {} if options.stop_and_wait and options.enabled else None
         )
-        super().__init__(cluster, index, options, costs)
+        super().__init__(parts, options, costs)
         self._reading = self._host.routine(costs.acknowledge_us * _US)
         self._receiver = Thread(self._host)
         self._numbers = {
@@ -80,7 +66,7 @@ class SemisyncSource(BinlogSource):
             wait_no_replica=options.wait_no_replica,
             changed=None if cluster.trace is None else self._note,
         )
-        self.unacknowledged = 0
+        self.unacknowledged = 0  # answered although too few replicas had acknowledged them
 
     def _note(self, what: str, position: int) -> None:
         assert self._cluster.trace is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simrep.models.galera.commit_monitor import IN_ORDER, commit_monitor
+from simrep.models.galera.monitors import IN_ORDER, commit_monitor
 from simrep.runs.run import simulate
 from simrep.scenario import load
 from tests.clusters import GaleraCluster, updates

@@ -34,37 +34,19 @@ _FAR = 1 << 62  # beyond every number
 
 @dataclass(frozen=True, slots=True)
 class EvsOptions:
-    """Settings of the group communication, with the provider's defaults.
+    """Settings of the group communication, with the provider's defaults."""
 
-    Parameters
-    ----------
-    send_window : int
-        ``evs.send_window``: sequence numbers past the safe one that may be in use when the output
-        queue is flushed.
-    user_send_window : int
-        ``evs.user_send_window``: the same for a message that meets an empty queue.
-    use_aggregate : bool
-        ``evs.use_aggregate``: pack queued messages into one, up to the mtu.
-    keepalive_period_s : float
-        ``evs.keepalive_period``: every member sends an empty message this often, under load too.
-    mtu_bytes : int
-        Largest message; larger writesets travel as fragments. gcomm: 32768 less headers.
-    queue_limit_bytes : int
-        Bytes in the output queue above which ``send`` refuses (late 3.x and 4.x: 1 MiB).
-    queue_limit_messages : int
-        The same in messages (Galera 2: 128); 0 means no such limit.
-    gap_when_blocked : bool
-        Whether a member whose window is exhausted still acknowledges (3.25.37 and 4: yes).
-    """
-
+    # Sequence numbers past the safe one that may be in use when the output queue is flushed, and
+    # for a message that meets an empty queue.
     send_window: int = 4
     user_send_window: int = 2
-    use_aggregate: bool = True
-    keepalive_period_s: float = 1.0
-    mtu_bytes: int = 32600
+    use_aggregate: bool = True  # pack queued messages into one, up to the mtu
+    keepalive_period_s: float = 1.0  # between empty messages of every member, under load too
+    mtu_bytes: int = 32600  # larger writesets travel as fragments; gcomm: 32768 less headers
+    # What of the output queue makes ``send`` refuse: late 3.x and 4.x; Galera 2 (128; 0: no limit).
     queue_limit_bytes: int = 1 << 20
     queue_limit_messages: int = 0
-    gap_when_blocked: bool = True
+    gap_when_blocked: bool = True  # a window that is exhausted still acknowledges: 3.25.37 and 4
 
 
 def _ignore(*_: Any) -> None:
@@ -72,25 +54,7 @@ def _ignore(*_: Any) -> None:
 
 
 class Evs:
-    """One member of an EVS group.
-
-    Parameters
-    ----------
-    clock : Clock
-    mesh : Mesh
-        Connection to the other members.
-    size : int
-        Number of members n.
-    options : EvsOptions
-    keepalive_at_s : float or None
-        When this member sends its first keepalive; None sends none.
-
-    Attributes
-    ----------
-    mesh : Mesh
-    view : int
-        Number of the present view, from 0; ``NO_VIEW`` between two and when it is away.
-    """
+    """One member of an EVS group."""
 
     def __init__(
         self,
@@ -102,7 +66,7 @@ class Evs:
     ) -> None:
         self._clock = clock
         self.mesh = mesh
-        self.view = 0
+        self.view = 0  # the present one, from 0; ``NO_VIEW`` between two and when it is away
         self._options = self._own_options = options
         self._me = mesh.me
         self._seen = [-1] * size  # highest number seen from each member; nothing is ever missing
@@ -122,7 +86,7 @@ class Evs:
         self._outside: Callable[[Any], object] = _ignore
         self._has_keepalives = keepalive_at_s is not None
         mesh.on_message(self.receive)
-        if keepalive_at_s is not None:
+        if keepalive_at_s is not None:  # when this member sends its first
             clock.at(keepalive_at_s, self._keepalive, 0)
 
     def on_deliver(self, deliver: Deliver) -> None:

@@ -23,14 +23,6 @@ _NO_STATUS = MemberStatus(-1, Presence.CRASHED)  # of a member of which nothing 
 class Membership:
     """What becomes of the members of a group. All are there in the beginning.
 
-    Parameters
-    ----------
-    clock : Clock
-    members : sequence of Evs
-        All members, by position.
-    suspect_timeout_s : float
-        ``evs.suspect_timeout``: how long after a crash the others notice, in seconds.
-
     Notes
     -----
     What a method does happens at the present time, but after what happens now: it may be called
@@ -42,7 +34,7 @@ class Membership:
     ) -> None:
         numbers = count(1)
         self._clock = clock
-        self._timeout_s = suspect_timeout_s
+        self._timeout_s = suspect_timeout_s  # how long after a crash the others notice
         self._away: set[int] = set()
         self._participants = [Participant(evs, len(members), numbers.__next__) for evs in members]
 

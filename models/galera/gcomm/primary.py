@@ -42,16 +42,9 @@ class Presence(IntEnum):
 
 
 class MemberStatus(NamedTuple):
-    """What is known of a member; of two, the greater is the later.
+    """What is known of a member; of two, the greater is the later."""
 
-    Parameters
-    ----------
-    life : int
-        How often it has come back.
-    presence : Presence
-    """
-
-    life: int
+    life: int  # how often it has come back
     presence: Presence
 
 
@@ -82,15 +75,7 @@ class _Install(NamedTuple):
 
 
 class PrimaryComponent:
-    """What one member knows of it.
-
-    Parameters
-    ----------
-    evs : Evs
-        This member.
-    size : int
-        Number of members of the first view, which is primary.
-    """
+    """What one member knows of the primary component; the first view, of ``size``, is primary."""
 
     def __init__(self, evs: Evs, size: int) -> None:
         self._evs = evs

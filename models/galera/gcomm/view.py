@@ -16,26 +16,15 @@ NO_VIEW = -1  # the number of the view of a member that is between two
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Who belongs to the group from here on.
+    """Who belongs to the group from here on."""
 
-    Parameters
-    ----------
-    number : int
-        Higher than that of every earlier view; numbers may be left out.
-    members : tuple of int
-        Positions of the members, in order.
-    joined, left : tuple of int
-        Who was not in the view before, and who was. A member that was away and is back before
-        its absence was noticed is in both.
-    primary : bool
-        Whether this is the primary component. In a view that is not, nothing is delivered.
-    """
-
-    number: int
-    members: tuple[int, ...]
+    number: int  # higher than that of every earlier view; numbers may be left out
+    members: tuple[int, ...]  # positions, in order
+    # Who was not in the view before, and who was. A member that was away and is back before its
+    # absence was noticed is in both.
     joined: tuple[int, ...]
     left: tuple[int, ...]
-    primary: bool
+    primary: bool  # in a view that is not the primary component nothing is delivered
 
 
 class EvsMessage:

@@ -124,23 +124,7 @@ def _lives(statuses: MemberStatuses) -> list[tuple[int, int]]:
 
 
 class Participant:
-    """One member's part in changes of view.
-
-    Parameters
-    ----------
-    evs : Evs
-        The member.
-    size : int
-        Number of positions in the group.
-    numbers : callable
-        Gives the next number of a view, for the whole group.
-
-    Attributes
-    ----------
-    up : bool
-    statuses : tuple of MemberStatus
-        What it knows of all.
-    """
+    """One member's part in changes of view."""
 
     def __init__(self, evs: Evs, size: int, numbers: Callable[[], int]) -> None:
         self.evs = evs
@@ -148,7 +132,7 @@ class Participant:
         self.statuses: MemberStatuses = (MemberStatus(0, Presence.UP),) * size
         self._me = evs.mesh.me
         self._size = size
-        self._next_number = numbers
+        self._next_number = numbers  # of a view, for the whole group
         self._primary = PrimaryComponent(evs, size)
         self._base = 0  # the view it is in, or was in last
         self._joins: dict[int, _Join] = {}
