@@ -42,7 +42,7 @@ wheel: $(VENV)/tested
 	"$$away/venv/bin/pip" install --quiet --disable-pip-version-check dist/*.whl; \
 	cd "$$away"; \
 	"$$away/venv/bin/simrep" models; \
-	"$$away/venv/bin/simrep" reproduce wan-concurrency --json > dataset.json; \
+	"$$away/venv/bin/simrep" reproduce semisync-wan-single --json > dataset.json; \
 	"$$away/venv/bin/python" -c '$(WHEEL_CHECK)' < dataset.json; \
 	echo "the wheel works on its own"
 
@@ -87,6 +87,10 @@ browser-test: $(VENV)/browser
 	  test "$$(id -u)" = 0 || { echo "install Chromium: apt-get install chromium"; exit 1; }; \
 	  apt-get update -q && apt-get install -q --yes chromium; }
 	SIMREP_BROWSER=needed $(BIN)/pytest -rP tests/browser
+
+# Trials of what simrep says about its own accuracy, kept in tests/accuracy/results.json.
+accuracy: $(VENV)/tested
+	$(BIN)/python tests/accuracy/run.py --jobs $(or $(JOBS),2)
 
 # Predicts every dataset again, with two processes (make scoreboard JOBS=8): docs/validation/.
 scoreboard: $(VENV)/installed

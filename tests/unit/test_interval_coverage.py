@@ -1,44 +1,53 @@
 """Intervals of simulated figures contain the truth as often as they say.
 
-The truth is what arrives, and a long run. Forty trials: at a coverage of 95 % fewer than 29 of them
-cover with a probability of 4e-7. Intervals that take every transaction for independent do not reach
-that: the second test shows it. Seeds are fixed.
+The truth is what arrives, and a long run. ``make accuracy`` makes the trials
+(tests/accuracy/coverage.py). Intervals that take every transaction for independent hold it far
+less often: the second test shows that such trials tell.
 """
 
 from __future__ import annotations
 
-from math import sqrt
+import json
+import re
 
-import numpy as np
 import pytest
+from scipy.stats import binom
 
-from simrep.measure.confidence import Interval
-from simrep.runs.replication import simulate
-from tests.coverage import covered, long_run, planned_for, trial, truth
+from tests.accuracy.coverage import FIGURES, trial
+from tests.accuracy.run import RESULTS
+from tests.interpreters import ROOT
 
-TRIALS, LEAST = 40, 29
-
-
-@pytest.fixture(scope="module")
-def known() -> dict[str, float]:
-    return truth([long_run(0, 400.0)])
-
-
-@pytest.mark.slow
-def test_intervals_of_throughput_and_latencies_cover_the_truth(known) -> None:
-    trials = [trial(seed, replications=5, duration_s=2.0) for seed in range(TRIALS)]
-    for figure, true in known.items():
-        assert covered(trials, figure, true) >= LEAST, figure
+KEPT = json.loads(RESULTS.read_text(encoding="utf-8"))
+COVERAGE = KEPT["coverage"]
+SETTINGS = {name: COVERAGE[name] for name in ("replications", "duration_s")}
+LEAST = int(binom.ppf(1e-6, COVERAGE["trials"], 0.95))
 
 
-def test_the_same_test_tells_intervals_that_are_too_narrow(known) -> None:
-    # Latencies of one run, taken for independent: what waits makes others wait.
-    naive = []
-    for seed in range(TRIALS):
-        latency = simulate(planned_for(seed, 2.0), seed, 0).measurement.latency
-        edges_s, counts = latency.buckets()
-        variance = np.average((edges_s - latency.mean_s) ** 2, weights=counts)
-        half = 1.96 * sqrt(variance / latency.count)
-        low, high = latency.mean_s - half, latency.mean_s + half
-        naive.append({"latency_s.mean": Interval(low, high, latency.mean_s, 0.95)})
-    assert covered(naive, "latency_s.mean", known["latency_s.mean"]) < LEAST
+def test_intervals_of_throughput_and_latencies_cover_the_truth() -> None:
+    """False alarm: below the limit with a probability of 1e-6."""
+    assert COVERAGE["held"].keys() == FIGURES.keys()
+    assert all(number >= LEAST for number in COVERAGE["held"].values()), COVERAGE["held"]
+
+
+def test_the_same_test_tells_intervals_that_are_too_narrow() -> None:
+    assert COVERAGE["held_if_independent"] < LEAST
+
+
+def test_a_trial_is_the_one_that_is_kept() -> None:
+    found = {name: [one.low, one.high] for name, one in trial(0, **SETTINGS).items()}
+    for name, ends in COVERAGE["first"].items():
+        assert found[name] == pytest.approx(ends, rel=1e-6), f"{name}: run make accuracy"
+
+
+def test_the_page_says_what_came_out() -> None:
+    page = (ROOT / "docs" / "explanation" / "uncertainty.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| (.+?) \| (\d+ of \d+) \|$", page, re.MULTILINE))
+    trials = COVERAGE["trials"]
+    expected = {f"`{name}`": f"{held} of {trials}" for name, held in COVERAGE["held"].items()}
+    expected["`latency_s.mean` of one run, as if transactions were independent"] = (
+        f"{COVERAGE['held_if_independent']} of {trials}"
+    )
+    for name, away in KEPT["recovery"]["standard_errors_away"].items():
+        near = sum(abs(one) <= 2.0 for one in away)
+        expected[f"`{name}`"] = f"{near} of {len(away)}"
+    assert table == expected

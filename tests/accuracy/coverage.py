@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
 from typing import Any
+
+import numpy as np
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ShortRunWarning
@@ -14,9 +17,10 @@ from simrep.runs.replication import simulate, with_warmup
 from simrep.scenario import load
 from tests.server_runs import scenario
 
-__all__ = ["FIGURES", "covered", "long_run", "planned_for", "queue", "trial", "truth"]
+__all__ = ["FIGURES", "MEAN", "covered", "long_run", "naive", "trial", "truth"]
 
 RATE_TPS = 600.0
+MEAN = "latency_s.mean"
 FIGURES = {
     "throughput_tps": lambda measured: measured.throughput_tps,
     "latency_s.mean": lambda measured: measured.latency.mean_s,
@@ -42,12 +46,21 @@ def planned_for(seed: int, duration_s: float) -> Setup:
 
 
 def trial(seed: int, *, replications: int, duration_s: float) -> dict[str, Interval]:
-    """The intervals that somebody gets who asks once."""
+    """The intervals of one run with several replications."""
     setup = planned_for(seed, duration_s)
     measured = [simulate(setup, seed, number).measurement for number in range(replications)]
     return {
         name: mean_interval([figure(one) for one in measured]) for name, figure in FIGURES.items()
     }
+
+
+def naive(seed: int, *, duration_s: float) -> dict[str, Interval]:
+    """An interval that takes latencies for independent, although what waits makes others wait."""
+    latency = simulate(planned_for(seed, duration_s), seed, 0).measurement.latency
+    edges_s, counts = latency.buckets()
+    variance = np.average((edges_s - latency.mean_s) ** 2, weights=counts)
+    half = 1.96 * sqrt(variance / latency.count)
+    return {MEAN: Interval(latency.mean_s - half, latency.mean_s + half, latency.mean_s, 0.95)}
 
 
 def long_run(number: int, long_s: float) -> LatencyHistogram:

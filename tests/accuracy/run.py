@@ -1,0 +1,78 @@
+"""Trials of what simrep says about its own accuracy: ``make accuracy`` (some minutes).
+
+Are costs found again, as often as their standard errors say? Do intervals hold the truth as often
+as they say? Writes results.json; the tests hold it to its limits and repeat single trials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from tests.accuracy import coverage, recovery
+
+RESULTS = Path(__file__).with_name("results.json")
+RECOVERY_TRIALS = 20
+COVERAGE_TRIALS = 200
+SETTINGS = {"replications": 10, "duration_s": 2.0}
+LONG_RUNS, LONG_S = 4, 500.0
+
+
+def recovered(number: int) -> dict[str, float]:
+    """A trial in a folder of its own."""
+    with TemporaryDirectory() as place:
+        return recovery.distances(recovery.dataset(Path(place) / "recovery"), number)
+
+
+def results(jobs: int) -> dict[str, Any]:
+    """All figures that are kept."""
+    with ProcessPoolExecutor(jobs) as pool:
+        distances = list(pool.map(recovered, range(RECOVERY_TRIALS)))
+        known = coverage.truth(
+            pool.map(partial(coverage.long_run, long_s=LONG_S), range(LONG_RUNS))
+        )
+        numbers = range(COVERAGE_TRIALS)
+        trials = list(pool.map(partial(coverage.trial, **SETTINGS), numbers, chunksize=10))
+        naive = partial(coverage.naive, duration_s=SETTINGS["duration_s"])
+        too_narrow = list(pool.map(naive, numbers, chunksize=10))
+    return {
+        "recovery": {
+            "trials": RECOVERY_TRIALS,
+            "standard_errors_away": {
+                name: [one[name] for one in distances] for name in recovery.PARAMETERS
+            },
+        },
+        "coverage": {
+            "trials": COVERAGE_TRIALS,
+            **SETTINGS,
+            "truth": known,
+            "held": {name: coverage.covered(trials, name, true) for name, true in known.items()},
+            "held_if_independent": coverage.covered(
+                too_narrow, coverage.MEAN, known[coverage.MEAN]
+            ),
+            "first": {name: [one.low, one.high] for name, one in trials[0].items()},
+        },
+    }
+
+
+def main() -> int:
+    """Run all trials, and keep what comes of them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    content = results(parser.parse_args().jobs)
+    RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(content["coverage"], indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
