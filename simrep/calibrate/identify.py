@@ -42,20 +42,35 @@ _TRADED = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A fitted cost."""
+    """A fitted cost.
+
+    Attributes
+    ----------
+    name : str
+    unit : str
+    prior : float
+        What it was expected to be.
+    sigma : float
+        Standard deviation of the logarithm of the prior.
+    value : float
+        Best value, in the unit of its name.
+    standard_error : float
+        Standard error of its logarithm, prior and cells together; close to ``sigma`` when the
+        cells say nothing about it.
+    known : {"data", "together", "prior"}
+        ``data``: the cells at least halve what the prior leaves open. ``together``: they would,
+        if other costs were known. ``prior``: not even then.
+    partners : tuple of str
+        The costs that it can be traded for, if it is known only together with them.
+    """
 
     name: str
     unit: str
-    prior: float  # what it was expected to be
-    sigma: float  # standard deviation of the logarithm of the prior
-    value: float  # best value, in the unit of its name
-    # Standard error of its logarithm, prior and cells together; close to ``sigma`` when the cells
-    # say nothing about it.
+    prior: float
+    sigma: float
+    value: float
     standard_error: float
-    # ``data``: the cells at least halve what the prior leaves open. ``together``: they would, if
-    # other costs were known. ``prior``: not even then.
     known: Known
-    # The costs that it can be traded for, if it is known only together with them.
     partners: tuple[str, ...] = ()
 
 
@@ -152,12 +167,21 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """How far the model is off beyond the noise of the measurements."""
+    """How far the model is off beyond the noise of the measurements.
 
-    relative: float  # standard deviation of the logarithm of simulated over true figures
-    freedom: float  # on how many cells that rests, those that the expectation stands for included
-    # Mean square of the residuals in units of the noise, per cell that is not used up by the fitted
-    # costs: 1 where the noise explains them.
+    Attributes
+    ----------
+    relative : float
+        Standard deviation of the logarithm of simulated over true figures.
+    freedom : float
+        On how many cells that rests, those that the expectation stands for included.
+    excess : float
+        Mean square of the residuals in units of the noise, per cell that is not used up by the
+        fitted costs: 1 where the noise explains them.
+    """
+
+    relative: float
+    freedom: float
     excess: float
 
 

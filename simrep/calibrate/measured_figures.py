@@ -68,9 +68,16 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """A figure the costs were fitted to."""
+    """A figure the costs were fitted to.
 
-    label: str  # column and factors
+    Attributes
+    ----------
+    label : str
+        Column and factors.
+    measured, fitted : float
+    """
+
+    label: str
     measured: float
     fitted: float
 

@@ -18,25 +18,53 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One measured figure of a cell and its simulation."""
+    """One measured figure of a cell and its simulation.
 
-    factors: Mapping[str, Value]  # what tells the cell from others
-    measured: float  # median over the repetitions
-    repetitions: int  # number of measurements
-    predicted: float  # median over the replications; NaN when nothing committed
-    unit: str  # of the measured and predicted figures and of the interval
-    relative_error: float  # predicted relative to measured, minus one; NaN if 0 was measured
-    # Where 95 % of single simulated runs lie: a measured cell is a single run, so this and not the
-    # narrower interval of the mean is what it may be compared with. In a validation, with a pack
-    # that tells how sure it is, where 90 % of measurements lie: chance, the costs and the error of
-    # the model. None for one replication without such a pack.
+    Attributes
+    ----------
+    factors : mapping
+        What tells the cell from others.
+    measured : float
+        Median over the repetitions.
+    repetitions : int
+        Number of measurements.
+    predicted : float
+        Median over the replications; NaN when nothing committed.
+    unit : str
+        Of the measured and predicted figures and of the interval.
+    relative_error : float
+        Predicted relative to measured, minus one; NaN if 0 was measured.
+    interval : (float, float) or None
+        Where 95 % of single simulated runs lie: a measured cell is a single run, so this and not
+        the narrower interval of the mean is what it may be compared with. In a validation, with a
+        pack that tells how sure it is, where 90 % of measurements lie: chance, the costs and the
+        error of the model. None for one replication without such a pack.
+    used_in_fit : bool
+        Whether local costs were fitted to this cell.
+    series : str
+        Name of the measured system.
+    variant : str
+        Empty, or the name of the what-if that was simulated instead.
+    metric : str
+        Name of what was measured: the column of the data.
+    within : bool or None
+        For a metric with a tolerance: whether the difference is within it.
+    standard_error : float or None
+        Of the measured figure; None if a single measurement is all there is.
+    """
+
+    factors: Mapping[str, Value]
+    measured: float
+    repetitions: int
+    predicted: float
+    unit: str
+    relative_error: float
     interval: tuple[float, float] | None
-    used_in_fit: bool  # whether local costs were fitted to this cell
-    series: str  # name of the measured system
-    variant: str = ""  # empty, or the name of the what-if that was simulated instead
-    metric: str = ""  # name of what was measured: the column of the data
-    within: bool | None = None  # for a metric with a tolerance: whether the difference is within it
-    # Of the measured figure; None if a single measurement is all there is.
+    used_in_fit: bool
+    series: str
+    variant: str = ""
+    metric: str = ""
+    within: bool | None = None
     standard_error: float | None = None
 
 
@@ -45,14 +73,23 @@ class Summary:
     """Relative errors over the cells that no fit has seen.
 
     Cells of metrics with a tolerance are left out: they are judged by it.
+
+    Attributes
+    ----------
+    n : int
+        Number of cells.
+    median_abs_error, max_abs_error : float
+        Of the absolute relative errors.
+    bias : float
+        Mean relative error.
+    inside_interval : float
+        Fraction of the cells whose measured value lies in the interval of the simulation.
     """
 
-    n: int  # number of cells
-    # median_abs_error, max_abs_error: of the absolute relative errors.
+    n: int
     median_abs_error: float
     max_abs_error: float
-    bias: float  # mean relative error
-    # Fraction of the cells whose measured value lies in the interval of the simulation.
+    bias: float
     inside_interval: float
 
     @classmethod

@@ -51,42 +51,78 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCell:
-    """A cell that derived metrics are computed from; medians over the replications."""
+    """A cell that derived metrics are computed from; medians over the replications.
+
+    Attributes
+    ----------
+    series : str
+    factors : mapping of str to value
+    throughput_tps : float
+    latency_s : float
+        Mean latency of committed transactions in seconds.
+    """
 
     series: str
     factors: Mapping[str, Value]
     throughput_tps: float
-    latency_s: float  # mean latency of committed transactions in seconds
+    latency_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemRate:
-    """The rate that a system keeps up in the long run; the median over the replications."""
+    """The rate that a system keeps up in the long run; the median over the replications.
+
+    Attributes
+    ----------
+    series : str
+    factors : mapping of str to value
+    rate_tps : float
+        NaN when there is no such rate.
+    limited_by : str
+        Who falls behind above it, or why there is none.
+    """
 
     series: str
     factors: Mapping[str, Value]
-    rate_tps: float  # NaN when there is no such rate
-    limited_by: str  # who falls behind above it, or why there is none
+    rate_tps: float
+    limited_by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedRow:
-    """A stated figure and the simulated one."""
+    """A stated figure and the simulated one.
 
-    factors: Mapping[str, Value]  # as stated
+    Attributes
+    ----------
+    factors : mapping of str to value
+        As stated.
+    quantity : str
+    low, high : float
+        The range that was stated.
+    predicted : float
+        Median over the replications; of a row about several values, the one furthest from the
+        range.
+    values : tuple of float
+        For each of the values that the row is about.
+    distance : float
+        From the range: 0 inside it, negative below. In percentage points for a ratio, else in
+        ``unit``.
+    interval : (float, float) or None
+        Where 95 % of single replications lie; None for one replication.
+    unit : str
+        Of what was stated.
+    used_in_fit : bool
+    """
+
+    factors: Mapping[str, Value]
     quantity: str
-    # low, high: the range that was stated.
     low: float
     high: float
-    # Median over the replications; of a row about several values, the one furthest from the range.
     predicted: float
-    values: tuple[float, ...]  # for each of the values that the row is about
-    # From the range: 0 inside it, negative below. In percentage points for a ratio, else in
-    # ``unit``.
+    values: tuple[float, ...]
     distance: float
-    # Where 95 % of single replications lie; None for one replication.
     interval: tuple[float, float] | None
-    unit: str  # of what was stated
+    unit: str
     used_in_fit: bool
 
     @property
@@ -97,11 +133,20 @@ class DerivedRow:
 
 @dataclass(frozen=True, slots=True)
 class DerivedSummary:
-    """Distances of the rows that no fit has seen."""
+    """Distances of the rows that no fit has seen.
 
-    n: int  # number of rows
-    inside: int  # how many of them lie in the stated range
-    # median_distance, max_distance: of the absolute distances.
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    inside : int
+        How many of them lie in the stated range.
+    median_distance, max_distance : mapping of unit to float
+        Of the absolute distances.
+    """
+
+    n: int
+    inside: int
     median_distance: Mapping[str, float]
     max_distance: Mapping[str, float]
 

@@ -29,17 +29,29 @@ QUANTILES = (5, 25, 50, 75, 95, 99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
-    """The latencies of a cell, all repetitions and all replications together."""
+    """The latencies of a cell, all repetitions and all replications together.
 
-    series: str  # name of the measured system
-    factors: Mapping[str, Value]  # what tells the cell from others
-    transactions: int  # recorded ones that committed
-    # measured_s, simulated_s: ``mean`` and the quantiles ``p5``, ``p25``, ``p50``, ``p75``,
-    # ``p95``, ``p99`` in seconds.
+    Attributes
+    ----------
+    series : str
+        Name of the measured system.
+    factors : mapping
+        What tells the cell from others.
+    transactions : int
+        Recorded ones that committed.
+    measured_s, simulated_s : mapping of str to float
+        ``mean`` and the quantiles ``p5``, ``p25``, ``p50``, ``p75``, ``p95``, ``p99`` in seconds.
+    distance : float
+        Wasserstein distance of the distributions, relative to the measured mean: how far a
+        transaction has to be moved, on average, to make one of them the other.
+    used_in_fit : bool
+    """
+
+    series: str
+    factors: Mapping[str, Value]
+    transactions: int
     measured_s: Mapping[str, float]
     simulated_s: Mapping[str, float]
-    # Wasserstein distance of the distributions, relative to the measured mean: how far a
-    # transaction has to be moved, on average, to make one of them the other.
     distance: float
     used_in_fit: bool
 

@@ -36,24 +36,43 @@ _RUN = ("run", "attempt")
 
 @dataclass(frozen=True, slots=True)
 class DatasetCell:
-    """What a series is simulated with."""
+    """What a series is simulated with.
 
-    # What tells the cell from others: the columns that select the series, and the factors.
+    Attributes
+    ----------
+    factors : mapping
+        What tells the cell from others: the columns that select the series, and the factors.
+    settings : mapping of scenario path to value
+        What the scenario of the series is changed to.
+    """
+
     factors: Mapping[str, Value]
-    settings: Mapping[str, Any]  # what the scenario of the series is changed to
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCell(DatasetCell):
-    """One measured cell."""
+    """One measured cell.
 
-    values: Mapping[str, float]  # by column, medians over the repetitions; gaps are left out
+    Attributes
+    ----------
+    factors, settings
+        See ``DatasetCell``.
+    values : mapping of column to float
+        Medians over the repetitions; gaps are left out.
+    repetitions : int
+    used_in_fit : bool
+    standard_errors : mapping of column to float
+        Of the values of metrics: from their column of standard errors, or from the spread of
+        the repetitions; without those that only one measurement tells.
+    runs : tuple of str
+        Names of the files that may hold the recorded transactions of the repetitions.
+    """
+
+    values: Mapping[str, float]
     repetitions: int
     used_in_fit: bool
-    # Of the values of metrics: from their column of standard errors, or from the spread of the
-    # repetitions; without those that only one measurement tells.
     standard_errors: Mapping[str, float]
-    # Names of the files that may hold the recorded transactions of the repetitions.
     runs: tuple[str, ...]
 
 

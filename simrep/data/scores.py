@@ -24,10 +24,18 @@ _SINGLE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many pairs of alternatives are predicted in the order that was measured."""
+    """How many pairs of alternatives are predicted in the order that was measured.
 
-    pairs: int  # pairs of cells that tell which is better
-    right: int  # those of them that the simulation puts in the same order; ties are wrong
+    Attributes
+    ----------
+    pairs : int
+        Pairs of cells that tell which is better.
+    right : int
+        Those of them that the simulation puts in the same order; ties are wrong.
+    """
+
+    pairs: int
+    right: int
 
     @property
     def share(self) -> float:
@@ -43,21 +51,40 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """How well figures are predicted that no cost was fitted to."""
+    """How well figures are predicted that no cost was fitted to.
 
-    n: int  # figures that are judged by their relative error
-    fitted: int  # figures that were used in a fit, and are not counted in anything else here
-    # median_abs_error, max_abs_error: of the absolute relative errors; NaN if there are none. A
-    # cell of which nothing committed in the simulation is infinitely far off.
+    Attributes
+    ----------
+    n : int
+        Figures that are judged by their relative error.
+    fitted : int
+        Figures that were used in a fit, and are not counted in anything else here.
+    median_abs_error, max_abs_error : float
+        Of the absolute relative errors; NaN if there are none. A cell of which nothing committed
+        in the simulation is infinitely far off.
+    bias : float
+        Mean relative error.
+    near : float
+        Share of them within 15 %.
+    inside_interval : float
+        Share of them that lie in the interval of their prediction.
+    pairs : int
+        Pairs of alternatives that were measured apart; see :func:`agreement`.
+    ordered : float
+        Share of those that are predicted in the right order.
+    tolerated, with_tolerance : int
+        Figures of metrics with a tolerance: how many are met, and how many there are.
+    """
+
+    n: int
+    fitted: int
     median_abs_error: float
     max_abs_error: float
-    bias: float  # mean relative error
-    near: float  # share of them within 15 %
-    inside_interval: float  # share of them that lie in the interval of their prediction
-    pairs: int  # pairs of alternatives that were measured apart; see :func:`agreement`
-    ordered: float  # share of those that are predicted in the right order
-    # tolerated, with_tolerance: figures of metrics with a tolerance: how many are met, and how many
-    # there are.
+    bias: float
+    near: float
+    inside_interval: float
+    pairs: int
+    ordered: float
     tolerated: int
     with_tolerance: int
 

@@ -21,15 +21,27 @@ SystemKey = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A row of the data that states a derived metric."""
+    """A row of the data that states a derived metric.
 
-    # As in the file; the row holds for each value of ``a-b``, and for the mean over ``a+b``.
+    Attributes
+    ----------
+    factors : mapping of str to value
+        As in the file; the row holds for each value of ``a-b``, and for the mean over ``a+b``.
+    quantity : str
+        Name of the metric.
+    low, high : float
+    unit : str
+        ``ratio`` or ``ms``.
+    groups : tuple of tuple of SystemKey
+        Systems to average: a group for each value that the row holds for.
+    used_in_fit : bool
+    """
+
     factors: Mapping[str, Value]
-    quantity: str  # name of the metric
+    quantity: str
     low: float
     high: float
-    unit: str  # ``ratio`` or ``ms``
-    # Systems to average: a group for each value that the row holds for.
+    unit: str
     groups: tuple[tuple[SystemKey, ...], ...]
     used_in_fit: bool
 

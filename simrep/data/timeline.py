@@ -29,10 +29,19 @@ class Course:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """The course of one replication of a cell."""
+    """The course of one replication of a cell.
 
-    factors: Mapping[str, Value]  # what tells the cell from others
-    series: str  # name of the measured system
+    Attributes
+    ----------
+    factors : mapping
+        What tells the cell from others.
+    series : str
+        Name of the measured system.
+    course : Course
+    """
+
+    factors: Mapping[str, Value]
+    series: str
     course: Course
 
     def to_dict(self) -> dict[str, Any]:

@@ -41,10 +41,17 @@ __all__ = ["DatasetValidation", "Validation", "validate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetValidation:
-    """The predictions for one dataset."""
+    """The predictions for one dataset.
 
-    result: DatasetResult  # every cell with what was measured and predicted
-    # Whole distributions, of the cells whose transactions were recorded.
+    Attributes
+    ----------
+    result : DatasetResult
+        Every cell with what was measured and predicted.
+    latencies : tuple of Latencies
+        Whole distributions, of the cells whose transactions were recorded.
+    """
+
+    result: DatasetResult
     latencies: tuple[Latencies, ...]
 
     @property

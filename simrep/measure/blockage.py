@@ -15,20 +15,37 @@ __all__ = ["Blockage", "Cause", "blockages", "causes"]
 
 @dataclass(frozen=True, slots=True)
 class Blockage:
-    """A station in front of which somebody waited, for one thing."""
+    """A station in front of which somebody waited, for one thing.
+
+    Attributes
+    ----------
+    node, station : str
+    began_s, ended_s : float
+        In simulated seconds.
+    waited_for : str
+        Who or what it waited for.
+    doing : str
+        What that did most of the time; empty where it is not known.
+    waiting : int
+        How many waited when it ended.
+    ended : bool
+        False: it went on when the run ended.
+    because : tuple of int
+        Positions of the blockages that explain this one: what it waited for, waited there.
+    verb : str
+        How it waited; ``{}`` stands for the duration.
+    """
 
     node: str
     station: str
-    # In simulated seconds.
     began_s: float
     ended_s: float
-    waited_for: str  # who or what it waited for
-    doing: str  # what that did most of the time; empty where it is not known
-    waiting: int  # how many waited when it ended
-    ended: bool  # False: it went on when the run ended
-    # Positions of the blockages that explain this one: what it waited for, waited there.
+    waited_for: str
+    doing: str
+    waiting: int
+    ended: bool
     because: tuple[int, ...]
-    verb: str  # how it waited; ``{}`` stands for the duration
+    verb: str
 
     @property
     def seconds(self) -> float:
@@ -50,11 +67,20 @@ class Blockage:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A blockage that nobody else explains, and what follows from it."""
+    """A blockage that nobody else explains, and what follows from it.
 
-    blockage: int  # its position
-    seconds: float  # how long within the stall nothing else explained it
-    # Positions of the blockages that it explains, and how far down the chain they are (from 1).
+    Attributes
+    ----------
+    blockage : int
+        Its position.
+    seconds : float
+        How long within the stall nothing else explained it.
+    follows : tuple of (int, int)
+        Positions of the blockages that it explains, and how far down the chain they are (from 1).
+    """
+
+    blockage: int
+    seconds: float
     follows: tuple[tuple[int, int], ...]
 
 

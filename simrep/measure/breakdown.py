@@ -17,13 +17,22 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The mean latency of committed transactions, split into stages that sum to it."""
+    """The mean latency of committed transactions, split into stages that sum to it.
 
-    # Mean time per transaction in seconds, in the order in which a transaction passes the stages;
-    # those in which none spent any time are left out.
+    Attributes
+    ----------
+    stages : mapping of str to float
+        Mean time per transaction in seconds, in the order in which a transaction passes the
+        stages; those in which none spent any time are left out.
+    latency_s : float
+        Mean latency in seconds; NaN when nothing committed.
+    transactions : int
+        How many they are.
+    """
+
     stages: Mapping[str, float]
-    latency_s: float  # mean latency in seconds; NaN when nothing committed
-    transactions: int  # how many they are
+    latency_s: float
+    transactions: int
 
     @classmethod
     def of(

@@ -20,13 +20,22 @@ Values = Sequence[float] | NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its confidence interval."""
+    """An estimate with its confidence interval.
 
-    # Bounds.
+    Attributes
+    ----------
+    low, high : float
+        Bounds.
+    mean : float
+        The estimate: a mean, or a difference or ratio of means.
+    confidence : float
+        Probability with which such an interval covers the true figure.
+    """
+
     low: float
     high: float
-    mean: float  # the estimate: a mean, or a difference or ratio of means
-    confidence: float  # probability with which such an interval covers the true figure
+    mean: float
+    confidence: float
 
     @property
     def half_width(self) -> float:

@@ -22,22 +22,39 @@ __all__ = ["ClassCount", "Measurement", "Meter", "TransactionLog"]
 
 @dataclass(frozen=True, slots=True)
 class ClassCount:
-    """One class of transactions, for example the reads of a mix."""
+    """One class of transactions, for example the reads of a mix.
 
-    latency: LatencyHistogram  # latencies of its committed transactions; its length is their number
+    Attributes
+    ----------
+    latency : LatencyHistogram
+        Latencies of its committed transactions; its length is their number.
+    aborted : int
+    """
+
+    latency: LatencyHistogram
     aborted: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransactionLog:
-    """Every transaction that ended while measuring, in the order of its end."""
+    """Every transaction that ended while measuring, in the order of its end.
 
-    # Shape (transactions,).
+    Attributes
+    ----------
+    started_s, latency_s : numpy.ndarray of float
+        Shape (transactions,).
+    client : numpy.ndarray of int
+    kind : numpy.ndarray of str
+        Class of transaction.
+    committed : numpy.ndarray of bool
+        False for the aborted.
+    """
+
     started_s: NDArray[np.float64]
     latency_s: NDArray[np.float64]
     client: NDArray[np.int64]
-    kind: NDArray[np.str_]  # class of transaction
-    committed: NDArray[np.bool_]  # False for the aborted
+    kind: NDArray[np.str_]
+    committed: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.started_s)
@@ -77,20 +94,34 @@ class _LogColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurement:
-    """What one replication measured; times in simulated seconds."""
+    """What one replication measured; times in simulated seconds.
 
-    # The measured time: the window when one was given, else first start to last end.
+    Attributes
+    ----------
+    began_s, ended_s : float
+        The measured time: the window when one was given, else first start to last end.
+    committed, aborted : int
+    latency : LatencyHistogram
+        Latencies of the committed transactions.
+    classes : mapping of str to ClassCount
+        By class of transaction, sorted by name; also when there is only one.
+    series : Series
+    stall : Stall
+    log : TransactionLog or None
+        Only when it was asked for.
+    laps : mapping of str to tuple of float
+        Time in every stage, summed over the committed transactions of a class, in seconds.
+    """
+
     began_s: float
     ended_s: float
     committed: int
     aborted: int
-    latency: LatencyHistogram  # latencies of the committed transactions
-    # By class of transaction, sorted by name; also when there is only one.
+    latency: LatencyHistogram
     classes: Mapping[str, ClassCount]
     series: Series
     stall: Stall
-    log: TransactionLog | None = None  # only when it was asked for
-    # Time in every stage, summed over the committed transactions of a class, in seconds.
+    log: TransactionLog | None = None
     laps: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property

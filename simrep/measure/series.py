@@ -13,20 +13,39 @@ __all__ = ["CommitSeries", "Series", "Stall"]
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """The longest time without a commit although work was in flight."""
+    """The longest time without a commit although work was in flight.
 
-    seconds: float = 0.0  # how long it lasted; 0 when nothing was measured
-    began_s: float = nan  # when it began, in simulated seconds; NaN when nothing was measured
+    Attributes
+    ----------
+    seconds : float
+        How long it lasted; 0 when nothing was measured.
+    began_s : float
+        When it began, in simulated seconds; NaN when nothing was measured.
+    """
+
+    seconds: float = 0.0
+    began_s: float = nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """What was finished in each interval of a run."""
+    """What was finished in each interval of a run.
 
-    start_s: float  # simulated time at which the first interval begins
-    interval_s: float  # length of an interval in seconds
-    end_s: float  # when measuring ended: the last interval is cut there
-    # Number per interval, shape (intervals,); means when replications were combined.
+    Attributes
+    ----------
+    start_s : float
+        Simulated time at which the first interval begins.
+    interval_s : float
+        Length of an interval in seconds.
+    end_s : float
+        When measuring ended: the last interval is cut there.
+    commits, aborts : numpy.ndarray
+        Number per interval, shape (intervals,); means when replications were combined.
+    """
+
+    start_s: float
+    interval_s: float
+    end_s: float
     commits: NDArray[np.float64]
     aborts: NDArray[np.float64]
 

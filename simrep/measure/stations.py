@@ -43,6 +43,21 @@ class Station(Protocol):
 class StationUse:
     """Use of one station over the measured time.
 
+    Attributes
+    ----------
+    name : str
+    servers : int
+    visits : float
+        Visits that arrived (a mean when replications were combined).
+    utilisation : float
+        Fraction of the servers' time that was used, 0 to 1.
+    queue_mean : float
+        Mean number waiting, without those in service (Little's law: waiting time per time).
+    wait_mean_s : float
+        Mean wait of a visit in seconds.
+    wait_max_s : float
+        Longest wait in seconds, the warm-up included.
+
     Notes
     -----
     A visit is booked with its whole service and wait when it arrives, so work that reaches over
@@ -51,12 +66,11 @@ class StationUse:
 
     name: str
     servers: int
-    visits: float  # visits that arrived (a mean when replications were combined)
-    utilisation: float  # fraction of the servers' time that was used, 0 to 1
-    # Mean number waiting, without those in service (Little's law: waiting time per time).
+    visits: float
+    utilisation: float
     queue_mean: float
-    wait_mean_s: float  # mean wait of a visit in seconds
-    wait_max_s: float  # longest wait in seconds, the warm-up included
+    wait_mean_s: float
+    wait_max_s: float
 
     @classmethod
     def mean(cls, uses: list[StationUse]) -> StationUse:

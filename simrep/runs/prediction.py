@@ -41,16 +41,28 @@ _ROUNDING = 1e-6  # of the ends of a range
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Prediction intervals of a run."""
+    """Prediction intervals of a run.
 
-    # Where the figure of one measurement lies, by the path of the figure.
+    Attributes
+    ----------
+    intervals : mapping of str to (float, float)
+        Where the figure of one measurement lies, by the path of the figure.
+    confidence : float
+        How often it does.
+    draws : int
+        Simulated runs with costs drawn from the pack; with 0 the intervals cover the error of the
+        model alone.
+    costs : tuple of str
+        The costs that were drawn.
+    discrepancy : float
+        The error of the model: standard deviation of the logarithm.
+    """
+
     intervals: Mapping[str, tuple[float, float]]
-    confidence: float  # how often it does
-    # Simulated runs with costs drawn from the pack; with 0 the intervals cover the error of the
-    # model alone.
+    confidence: float
     draws: int
-    costs: tuple[str, ...]  # the costs that were drawn
-    discrepancy: float  # the error of the model: standard deviation of the logarithm
+    costs: tuple[str, ...]
+    discrepancy: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,37 +28,50 @@ class ScheduledRecord:
     """A transaction that was submitted at a given time; times in simulated seconds.
 
     In a result of several replications figures are means over those in which they exist.
+
+    Attributes
+    ----------
+    name : str
+    node : int
+        Position of the node that executed it.
+    rows, size_bytes : int
+        Rows that it writes, and size of their row events.
+    begin_s, executed_s, replicate_s, commit_s, end_s : float
+        Its client begins; its statements are executed; the first of it is handed to the group;
+        its client is told that it is committed; the last node has committed it. NaN for what did
+        not happen.
+    fragments : float
+        Parts in which it was replicated before its commit (streaming replication); a whole
+        number unless replications differed.
+    error : str
+        Why it failed; empty if it did not. Different reasons of several replications are joined.
+    before_tps, executing_tps, during_tps : float
+        Transactions of all others that committed per second before ``begin_s``, from then to
+        ``executed_s``, and from then to ``end_s`` (or the end of the run).
+    stall_s : float
+        Longest time in which others committed at less than a tenth of ``before_tps``, in whole
+        intervals of the time series after ``begin_s``: a shorter one is not seen. It began before
+        ``end_s`` (or the end of the run), and counts to its own end.
+    stall_began_s : float
+        When that began; NaN if there was none.
     """
 
     name: str
-    node: int  # position of the node that executed it
-    # rows, size_bytes: rows that it writes, and size of their row events.
+    node: int
     rows: int
     size_bytes: int
-    # begin_s, executed_s, replicate_s, commit_s, end_s: its client begins; its statements are
-    # executed; the first of it is handed to the group; its client is told that it is committed; the
-    # last node has committed it. NaN for what did not happen.
     begin_s: float
     executed_s: float
     replicate_s: float
     commit_s: float
     end_s: float
-    # Parts in which it was replicated before its commit (streaming replication); a whole number
-    # unless replications differed.
     fragments: float
-    # Why it failed; empty if it did not. Different reasons of several replications are joined.
     error: str
-    # before_tps, executing_tps, during_tps: transactions of all others that committed per second
-    # before ``begin_s``, from then to ``executed_s``, and from then to ``end_s`` (or the end of the
-    # run).
     before_tps: float
     executing_tps: float
     during_tps: float
-    # Longest time in which others committed at less than a tenth of ``before_tps``, in whole
-    # intervals of the time series after ``begin_s``: a shorter one is not seen. It began before
-    # ``end_s`` (or the end of the run), and counts to its own end.
     stall_s: float
-    stall_began_s: float  # when that began; NaN if there was none
+    stall_began_s: float
 
     @property
     def execution_s(self) -> float:
@@ -130,15 +143,27 @@ class ScheduledRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunRecord:
-    """One replication, as the process that ran it hands it over."""
+    """One replication, as the process that ran it hands it over.
 
-    seed: int  # root entropy of the run, shared by its replications
-    replication: int  # number of the replication, from 0
+    Attributes
+    ----------
+    seed : int
+        Root entropy of the run, shared by its replications.
+    replication : int
+        Number of the replication, from 0.
+    measurement : Measurement
+    counters : mapping of node name to mapping of status variable to value
+        Counted from the start of the simulation, warm-up included.
+    stations : tuple of StationUse
+    scheduled : tuple of ScheduledRecord
+        What became of the scheduled transactions, in the order of the scenario.
+    """
+
+    seed: int
+    replication: int
     measurement: Measurement
-    # Counted from the start of the simulation, warm-up included.
     counters: Counters = field(default_factory=dict)
     stations: tuple[StationUse, ...] = ()
-    # What became of the scheduled transactions, in the order of the scenario.
     scheduled: tuple[ScheduledRecord, ...] = ()
 
 

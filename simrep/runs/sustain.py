@@ -41,17 +41,30 @@ _STEPS = 30  # doublings or halvings before the search is given up
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One rate that was tried."""
+    """One rate that was tried.
 
-    rate_tps: float  # arrivals per second
-    arrivals: int  # transactions that arrived
-    # Transactions that at the end were not committed, or not yet by the slowest member.
+    Attributes
+    ----------
+    rate_tps : float
+        Arrivals per second.
+    arrivals : int
+        Transactions that arrived.
+    behind : float
+        Transactions that at the end were not committed, or not yet by the slowest member.
+    drift : float
+        By how much ``behind`` grew in the second half, relative to the arrivals of that half.
+    allowed : float
+        The drift up to which the rate counted as sustained: the finer the search, the less.
+    slowest : str
+        The member that was furthest behind, or ``CLIENTS``.
+    """
+
+    rate_tps: float
+    arrivals: int
     behind: float
-    # By how much ``behind`` grew in the second half, relative to the arrivals of that half.
     drift: float
-    # The drift up to which the rate counted as sustained: the finer the search, the less.
     allowed: float
-    slowest: str  # the member that was furthest behind, or ``CLIENTS``
+    slowest: str
 
     @property
     def sustained(self) -> bool:

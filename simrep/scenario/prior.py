@@ -18,13 +18,22 @@ __all__ = ["Prior", "prior_of"]
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The range in which a cost lies on about 95 of 100 machines."""
+    """The range in which a cost lies on about 95 of 100 machines.
 
-    # In the unit of the field.
+    Attributes
+    ----------
+    low, high : float
+        In the unit of the field.
+    source : str
+        Who says so.
+    least : float or None
+        Below this it has no meaning.
+    """
+
     low: float
     high: float
-    source: str  # who says so
-    least: float | None = None  # below this it has no meaning
+    source: str
+    least: float | None = None
 
     @property
     def median(self) -> float:

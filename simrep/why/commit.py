@@ -31,13 +31,22 @@ __all__ = ["Activity", "CommitStage", "Explanation", "Transmission", "explain"]
 
 @dataclass(frozen=True, slots=True)
 class CommitStage:
-    """A part of the latency; the stages of a transaction follow each other without a gap."""
+    """A part of the latency; the stages of a transaction follow each other without a gap.
 
-    name: str  # one of ``simrep.workload.laps.LAPS``, or ``other``
-    # In simulated seconds.
+    Attributes
+    ----------
+    name : str
+        One of ``simrep.workload.laps.LAPS``, or ``other``.
+    began_s, ended_s : float
+        In simulated seconds.
+    reason : str
+        Whom or what it waited for, in words; empty where nothing more is known.
+    """
+
+    name: str
     began_s: float
     ended_s: float
-    reason: str = ""  # whom or what it waited for, in words; empty where nothing more is known
+    reason: str = ""
 
     @property
     def seconds(self) -> float:
@@ -47,38 +56,71 @@ class CommitStage:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What a node did for a transaction, or where that waited there."""
+    """What a node did for a transaction, or where that waited there.
 
-    node: int  # position of the node
-    station: str  # where: ``send monitor``, ``commit order``, ``redo log``, ``applier`` and so on
-    what: str  # in words: ``being applied``, ``waits for writeset 17``
-    of: str  # the transaction in words; empty for what belongs to none
-    own: bool  # whether that is the transaction which is explained
-    waits: bool  # it waited; else it was worked on
-    # In simulated seconds; cut off at the ends of the time that is shown.
+    Attributes
+    ----------
+    node : int
+        Position of the node.
+    station : str
+        Where: ``send monitor``, ``commit order``, ``redo log``, ``applier`` and so on.
+    what : str
+        In words: ``being applied``, ``waits for writeset 17``.
+    of : str
+        The transaction in words; empty for what belongs to none.
+    own : bool
+        Whether that is the transaction which is explained.
+    waits : bool
+        It waited; else it was worked on.
+    began_s, ended_s : float
+        In simulated seconds; cut off at the ends of the time that is shown.
+    """
+
+    node: int
+    station: str
+    what: str
+    of: str
+    own: bool
+    waits: bool
     began_s: float
     ended_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Transmission:
-    """A message between two nodes."""
+    """A message between two nodes.
 
-    number: int  # its own, from 0, in the order of sending
-    # Positions of the nodes.
+    Attributes
+    ----------
+    number : int
+        Its own, from 0, in the order of sending.
+    source, target : int
+        Positions of the nodes.
+    label : str
+        What it is: ``writeset 17``, ``gap``, ``accept``, ``reply``.
+    size_bytes : int
+    sent_s, arrived_s, handled_s : float
+        It begins to leave its node, its last byte arrives, the receiver has handled it; NaN for
+        what has not happened in the run or is not known, in simulated seconds.
+    cause : int or None
+        The message which the sender had just handled when it sent this one; None if none did.
+    own : bool
+        It carries the transaction that is explained, or belongs to its round of messages.
+    critical : bool
+        The commit waited for it.
+    """
+
+    number: int
     source: int
     target: int
-    label: str  # what it is: ``writeset 17``, ``gap``, ``accept``, ``reply``
+    label: str
     size_bytes: int
-    # It begins to leave its node, its last byte arrives, the receiver has handled it; NaN for what
-    # has not happened in the run or is not known, in simulated seconds.
     sent_s: float
     arrived_s: float
     handled_s: float
-    # The message which the sender had just handled when it sent this one; None if none did.
     cause: int | None
-    own: bool  # it carries the transaction that is explained, or belongs to its round of messages
-    critical: bool  # the commit waited for it
+    own: bool
+    critical: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)

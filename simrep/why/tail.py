@@ -49,27 +49,50 @@ _WORTH = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """For whom the slowest waited in one stage."""
+    """For whom the slowest waited in one stage.
 
-    who: str  # transactions of a class, or a queue of a node
-    doing: str  # what those were doing, ``stage order`` for example; empty if it is not known
-    seconds: float  # mean time per slow transaction
+    Attributes
+    ----------
+    who : str
+        Transactions of a class, or a queue of a node.
+    doing : str
+        What those were doing, ``stage order`` for example; empty if it is not known.
+    seconds : float
+        Mean time per slow transaction.
+    """
+
+    who: str
+    doing: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class TailStage:
-    """One stage of the slowest transactions; means in seconds."""
+    """One stage of the slowest transactions; means in seconds.
 
-    name: str  # one of ``simrep.workload.laps.LAPS``
-    # Of the slowest, and of all others.
+    Attributes
+    ----------
+    name : str
+        One of ``simrep.workload.laps.LAPS``.
+    slow_s, rest_s : float
+        Of the slowest, and of all others.
+    floor_s : float
+        What the network alone takes in this stage.
+    above_s : float
+        Of the slowest, above the floor. Where a stage is shorter than its floor, the messages have
+        travelled during the stages before it, and the rest of the floor is taken off those.
+    share : float
+        Of all time above the network floor.
+    blockers : tuple of Blocker
+        For whom they waited, the longest first; empty where that is not known.
+    """
+
+    name: str
     slow_s: float
     rest_s: float
-    floor_s: float  # what the network alone takes in this stage
-    # Of the slowest, above the floor. Where a stage is shorter than its floor, the messages have
-    # travelled during the stages before it, and the rest of the floor is taken off those.
+    floor_s: float
     above_s: float
-    share: float  # of all time above the network floor
-    # For whom they waited, the longest first; empty where that is not known.
+    share: float
     blockers: tuple[Blocker, ...]
 
 

@@ -23,17 +23,30 @@ Distribution = Literal["fresh", "uniform", "zipf", "hot", "scan"]
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """How the rows of a table are chosen."""
+    """How the rows of a table are chosen.
 
-    # ``fresh`` inserts rows under new keys that nobody else can want (auto-increment); the others
-    # choose among ``rows`` existing ones, numbered from 0: all alike, the row of rank k with
-    # probability proportional to ``k ** -exponent``, the first ``hot_rows`` with probability
-    # ``hot_fraction``, or always from the first row on, as a full scan does.
+    Attributes
+    ----------
+    distribution : {"fresh", "uniform", "zipf", "hot", "scan"}
+        ``fresh`` inserts rows under new keys that nobody else can want (auto-increment); the
+        others choose among ``rows`` existing ones, numbered from 0: all alike, the row of rank k
+        with probability proportional to ``k ** -exponent``, the first ``hot_rows`` with
+        probability ``hot_fraction``, or always from the first row on, as a full scan does.
+    rows : int
+        Size of the table.
+    exponent : float
+        Of ``zipf``; 0 is uniform.
+    hot_rows : int
+        Of ``hot``: how many rows are hot, at most ``rows``.
+    hot_fraction : float
+        Of ``hot``: how many of the choices fall on them, 0 to 1.
+    """
+
     distribution: Distribution = "fresh"
-    rows: int = 100_000  # size of the table
-    exponent: float = 1.0  # of ``zipf``; 0 is uniform
-    hot_rows: int = 10  # of ``hot``: how many rows are hot, at most ``rows``
-    hot_fraction: float = 0.9  # of ``hot``: how many of the choices fall on them, 0 to 1
+    rows: int = 100_000
+    exponent: float = 1.0
+    hot_rows: int = 10
+    hot_fraction: float = 0.9
 
     def draw(self, first: int = 0) -> Draw:
         """The block-drawing function of row numbers, counted from ``first``."""
@@ -81,32 +94,62 @@ _FRESH_RANGES = -1 << 60  # fresh rows of ranges lie beyond those that are count
 
 @dataclass(frozen=True, slots=True)
 class TransactionClass:
-    """What the transactions of one class have in common."""
+    """What the transactions of one class have in common.
+
+    Attributes
+    ----------
+    name : str
+    weight : float
+        Share of the mix, relative to the other classes.
+    statements : int
+        Statements that write; they come after those that read.
+    rows : int
+        Rows that each of them writes: neighbours, as ``WHERE id BETWEEN`` finds them.
+    row_bytes : int
+        Size of the row event of one row in bytes.
+    statement_bytes : int or None
+        Size of the text of each statement that writes; None for the usual: an insert carries its
+        rows, an update has about 100 bytes.
+    reads : int
+        Statements that read one row.
+    range_reads, range_rows : int
+        Statements that read a range, and its length in rows.
+    autocommit : bool
+        The only statement commits by itself, without a BEGIN and a COMMIT.
+    primary_key : bool
+        Without one, a row that is inserted is certified by its content; the rows of such a class
+        are taken as identical, so they share one key.
+    keys : Keys
+        Which rows are written.
+    table : str
+        Classes that name the same table meet in its rows.
+    load_data : bool
+        The statement is a ``LOAD DATA``.
+    pause_s : float
+        Pause of the client before every statement but the first, in seconds.
+    xa_hold_s : float or None
+        The transaction is prepared by ``XA PREPARE`` and committed so many seconds later; None: no
+        XA.
+    session : object
+        Session variables of its client, of a type that the model knows; None for the defaults.
+    """
 
     name: str = "write"
-    weight: float = 1.0  # share of the mix, relative to the other classes
-    statements: int = 1  # statements that write; they come after those that read
-    rows: int = 1  # rows that each of them writes: neighbours, as ``WHERE id BETWEEN`` finds them
-    row_bytes: int = 100  # size of the row event of one row in bytes
-    # Size of the text of each statement that writes; None for the usual: an insert carries its
-    # rows, an update has about 100 bytes.
+    weight: float = 1.0
+    statements: int = 1
+    rows: int = 1
+    row_bytes: int = 100
     statement_bytes: int | None = None
-    reads: int = 0  # statements that read one row
-    # Statements that read a range, and its length in rows.
+    reads: int = 0
     range_reads: int = 0
     range_rows: int = 100
-    autocommit: bool = True  # the only statement commits by itself, without a BEGIN and a COMMIT
-    # Without one, a row that is inserted is certified by its content; the rows of such a class are
-    # taken as identical, so they share one key.
+    autocommit: bool = True
     primary_key: bool = True
-    keys: Keys = field(default_factory=Keys)  # which rows are written
-    table: str = "t1"  # classes that name the same table meet in its rows
-    load_data: bool = False  # the statement is a ``LOAD DATA``
-    pause_s: float = 0.0  # pause of the client before every statement but the first, in seconds
-    # The transaction is prepared by ``XA PREPARE`` and committed so many seconds later; None: no
-    # XA.
+    keys: Keys = field(default_factory=Keys)
+    table: str = "t1"
+    load_data: bool = False
+    pause_s: float = 0.0
     xa_hold_s: float | None = None
-    # Session variables of its client, of a type that the model knows; None for the defaults.
     session: Any = None
 
     @property

@@ -43,44 +43,84 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """The time between the end of a transaction and the start of the next."""
+    """The time between the end of a transaction and the start of the next.
+
+    Attributes
+    ----------
+    kind : {"constant", "exponential"}
+    mean_s : float
+        In seconds; 0 for clients that never pause.
+    """
 
     kind: Literal["constant", "exponential"] = "constant"
-    mean_s: float = 0.0  # in seconds; 0 for clients that never pause
+    mean_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """A Poisson stream of transactions to one node."""
+    """A Poisson stream of transactions to one node.
+
+    Attributes
+    ----------
+    node : int
+    rate_tps : float
+        Transactions per second, above 0.
+    connections : int or None
+        So many at a time are submitted, the others wait for a connection, as those of a load
+        generator with a fixed rate and number of threads; None: as many as there are.
+    """
 
     node: int
-    rate_tps: float  # transactions per second, above 0
-    # So many at a time are submitted, the others wait for a connection, as those of a load
-    # generator with a fixed rate and number of threads; None: as many as there are.
+    rate_tps: float
     connections: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """One transaction that a client of its own submits at a given time, beside all others."""
+    """One transaction that a client of its own submits at a given time, beside all others.
+
+    Attributes
+    ----------
+    transaction_class : TransactionClass
+    node : int
+    at_s : float
+        When, in simulated seconds.
+    """
 
     transaction_class: TransactionClass
     node: int
-    at_s: float  # when, in simulated seconds
+    at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Who submits what."""
+    """Who submits what.
 
-    classes: tuple[TransactionClass, ...]  # the mix
-    nodes: tuple[int, ...] = ()  # the node of each client of a closed loop
-    # How many transactions each of them submits; None until the run ends.
+    Attributes
+    ----------
+    classes : tuple of TransactionClass
+        The mix.
+    nodes : tuple of int
+        The node of each client of a closed loop.
+    per_client : int or None
+        How many transactions each of them submits; None until the run ends.
+    think : Think
+        Before every transaction.
+    arrivals : tuple of Arrivals
+        Streams of an open loop, instead of clients.
+    retry : bool
+        A transaction that aborts is submitted again until it commits.
+    scheduled : tuple of Scheduled
+        Single transactions at given times.
+    """
+
+    classes: tuple[TransactionClass, ...]
+    nodes: tuple[int, ...] = ()
     per_client: int | None = None
-    think: Think = Think()  # before every transaction
-    arrivals: tuple[Arrivals, ...] = ()  # streams of an open loop, instead of clients
-    retry: bool = False  # a transaction that aborts is submitted again until it commits
-    scheduled: tuple[Scheduled, ...] = ()  # single transactions at given times
+    think: Think = Think()
+    arrivals: tuple[Arrivals, ...] = ()
+    retry: bool = False
+    scheduled: tuple[Scheduled, ...] = ()
 
 
 class Clients:

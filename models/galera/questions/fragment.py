@@ -42,40 +42,73 @@ _SUFFIXES = (
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """What a fragment size has to meet."""
+    """What a fragment size has to meet.
 
-    longest_stall_s: float = 1.0  # seconds for which the payload may stand still
-    # Time of the large transaction, relative to the one without streaming.
+    Attributes
+    ----------
+    longest_stall_s : float
+        Seconds for which the payload may stand still.
+    largest_slowdown : float
+        Time of the large transaction, relative to the one without streaming.
+    least_payload : float
+        Throughput of the payload while it runs, relative to the one before.
+    """
+
+    longest_stall_s: float = 1.0
     largest_slowdown: float = 1.5
-    # Throughput of the payload while it runs, relative to the one before.
     least_payload: float = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentSize:
-    """One size: means over the replications; the stall is the longest of all of them."""
+    """One size: means over the replications; the stall is the longest of all of them.
 
-    size: int  # in the unit of the result; 0 is without streaming replication
-    fragments: float  # fragments before the commit
-    # From the begin of the large transaction until its client is told that it is committed.
+    Attributes
+    ----------
+    size : int
+        In the unit of the result; 0 is without streaming replication.
+    fragments : float
+        Fragments before the commit.
+    duration_s : float
+        From the begin of the large transaction until its client is told that it is committed.
+    slowdown : float
+        That, relative to the same without streaming.
+    payload_tps : float
+        Commits of all others per second, from its begin until the last node has committed it.
+    payload_share : float
+        That, relative to the rate before its begin.
+    stall_s : float
+        Longest time in which others committed at less than a tenth of the rate before, in whole
+        intervals.
+    lock_hold_s : float
+        Longest time for which a node kept a row of it locked.
+    remote_lock_hold_s : float
+        The same of the other nodes: from its first fragment (or writeset) being sent.
+    paused_s : float
+        Seconds of the run in which flow control stopped the node that was stopped most.
+    wsrep_flow_control_paused : float
+        The same as a share of the run, as the product counts it.
+    error : str
+        Why it failed in some replication; empty if it did not.
+    failing : tuple of str
+        What it does not meet: ``error``, ``stall``, ``slowdown``, ``payload``.
+    intervals : mapping of str to (float, float)
+        95 % confidence intervals of the means by name of the figure; empty for one replication.
+    """
+
+    size: int
+    fragments: float
     duration_s: float
-    slowdown: float  # that, relative to the same without streaming
-    # Commits of all others per second, from its begin until the last node has committed it.
+    slowdown: float
     payload_tps: float
-    payload_share: float  # that, relative to the rate before its begin
-    # Longest time in which others committed at less than a tenth of the rate before, in whole
-    # intervals.
+    payload_share: float
     stall_s: float
-    lock_hold_s: float  # longest time for which a node kept a row of it locked
-    # The same of the other nodes: from its first fragment (or writeset) being sent.
+    lock_hold_s: float
     remote_lock_hold_s: float
-    # Seconds of the run in which flow control stopped the node that was stopped most.
     paused_s: float
-    wsrep_flow_control_paused: float  # the same as a share of the run, as the product counts it
-    error: str  # why it failed in some replication; empty if it did not
-    # What it does not meet: ``error``, ``stall``, ``slowdown``, ``payload``.
+    wsrep_flow_control_paused: float
+    error: str
     failing: tuple[Criterion, ...]
-    # 95 % confidence intervals of the means by name of the figure; empty for one replication.
     intervals: Mapping[str, tuple[float, float]]
 
     @property
@@ -99,28 +132,56 @@ class FragmentSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FragmentSizes(Report):
-    """What each fragment size does, and which are recommended."""
+    """What each fragment size does, and which are recommended.
+
+    Attributes
+    ----------
+    title : str
+        Name of the scenario.
+    transaction : str
+        The large transaction.
+    unit : {"bytes", "rows", "statements"}
+        What sizes count.
+    whole : int
+        All of the transaction in that unit.
+    criteria : Criteria
+    before_tps : float
+        Commits of all others per second before the large transaction, without streaming.
+    without : FragmentSize
+        Without streaming replication.
+    sizes : tuple of FragmentSize
+        What was simulated, from the smallest on.
+    skipped : tuple of int
+        Sizes of the grid that were not simulated, as larger ones are far too slow already, and
+        became slower the smaller they were.
+    interval_s : float
+        Resolution of the stalls, in seconds.
+    seed, replications : int
+    complete : bool
+        False if it was interrupted.
+    scenario : mapping
+        What was simulated, but for the fragments.
+    versions : mapping of str to str
+        What computed it.
+    """
 
     width = 120
 
-    title: str  # name of the scenario
-    transaction: str  # the large transaction
-    unit: str  # what sizes count
-    whole: int  # all of the transaction in that unit
+    title: str
+    transaction: str
+    unit: str
+    whole: int
     criteria: Criteria
-    # Commits of all others per second before the large transaction, without streaming.
     before_tps: float
-    without: FragmentSize  # without streaming replication
-    sizes: tuple[FragmentSize, ...]  # what was simulated, from the smallest on
-    # Sizes of the grid that were not simulated, as larger ones are far too slow already, and became
-    # slower the smaller they were.
+    without: FragmentSize
+    sizes: tuple[FragmentSize, ...]
     skipped: tuple[int, ...]
-    interval_s: float  # resolution of the stalls, in seconds
+    interval_s: float
     seed: int
     replications: int
-    complete: bool  # False if it was interrupted
-    scenario: Mapping[str, Any]  # what was simulated, but for the fragments
-    versions: Mapping[str, str]  # what computed it
+    complete: bool
+    scenario: Mapping[str, Any]
+    versions: Mapping[str, str]
 
     @property
     def recommended(self) -> tuple[FragmentSize, ...]:
@@ -170,9 +231,15 @@ class FragmentSizes(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LargestFragment(Answer):
-    """The largest fragment size that meets all criteria; ``high`` is the next that does not."""
+    """The largest fragment size that meets all criteria; ``high`` is the next that does not.
 
-    sizes: FragmentSizes  # all that was simulated
+    Attributes
+    ----------
+    sizes : FragmentSizes
+        All that was simulated.
+    """
+
+    sizes: FragmentSizes
 
     @property
     def drawable(self) -> bool:

@@ -46,10 +46,17 @@ _POINTS = 60  # of the figure
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Gcache(Answer):
-    """The size of a gcache, in bytes."""
+    """The size of a gcache, in bytes.
+
+    Attributes
+    ----------
+    outage_s : float
+    rates : tuple of (float, float)
+        Writesets and bytes per second of each replication.
+    """
 
     outage_s: float
-    rates: tuple[tuple[float, float], ...]  # writesets and bytes per second of each replication
+    rates: tuple[tuple[float, float], ...]
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per replication."""
