@@ -19,12 +19,21 @@ __all__ = ["Course", "Timeline", "figures_and_course"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """What happened in one replication."""
+    """What happened in one replication.
 
-    record: ScheduledRecord  # the scheduled transaction
-    # Bounds of the intervals in simulated seconds, shape (intervals + 1,).
+    Attributes
+    ----------
+    record : ScheduledRecord
+        The scheduled transaction.
+    edges_s : numpy.ndarray
+        Bounds of the intervals in simulated seconds, shape (intervals + 1,).
+    rate_tps : numpy.ndarray
+        Commits of all others per second in each, shape (intervals,).
+    """
+
+    record: ScheduledRecord
     edges_s: NDArray[np.float64]
-    rate_tps: NDArray[np.float64]  # commits of all others per second in each, shape (intervals,)
+    rate_tps: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
