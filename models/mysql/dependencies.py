@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 
 from simrep.models.mysql.latest import Latest
@@ -13,18 +14,18 @@ Ranges = Sequence[range]
 """Neighbouring rows, instead of listing each; no row is named twice."""
 
 
-class CommitParents:
+class CommitParents(ABC):
     """Decides, in the order of the binary log, what every transaction depends on."""
 
+    @abstractmethod
     def parent(self, seqno: int, prepared_after: int, rows: Rows, ranges: Ranges = ()) -> int:
         """The last transaction that must be committed before this one may start.
 
         It is the one at position ``seqno``, counted from 1 without gaps; it wrote or referred to
         these rows, and ``prepared_after`` was the latest that was committed when it was prepared.
         """
-        raise NotImplementedError
 
-    def end_group(self, last: int) -> None:
+    def end_group(self, last: int) -> None:  # noqa: B027 - most have nothing to do
         """The group of transactions up to ``last`` is complete, where groups matter."""
 
 

@@ -8,7 +8,7 @@ is not asked how many appliers it needs, and gets no sliders for its options.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self, get_args
 
 from pydantic import BaseModel
@@ -31,7 +31,7 @@ class Role:
     """
 
     name: str
-    levels: Sequence[Any] = field(default=(), compare=False)
+    levels: Sequence[Any] = ()  # part of the comparison: ``typing`` keeps one of equal ``Annotated``
 
     def offering(self, *levels: Any) -> Self:
         """The same role, of an option with other usual values."""
@@ -79,6 +79,6 @@ def _marked(role: Role, options: type[BaseModel]) -> Iterator[tuple[str, FieldIn
     """The first field that plays a role, under its name, with its mark."""
     for name, option in options.model_fields.items():
         for mark in option.metadata:
-            if mark == role:
+            if isinstance(mark, Role) and mark.name == role.name:
                 yield name, option, mark
                 return
