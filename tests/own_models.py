@@ -123,8 +123,8 @@ class Follower(Complete, Model):
         self.apply()
 
     def backlog(self) -> Mapping[str, float]:
-        leader, follower, *_ = self.cluster.names
-        return {leader: 0, follower: self.commits - self.applied}
+        _, follower, *_ = self.cluster.names
+        return dict.fromkeys(self.cluster.names, 0) | {follower: self.commits - self.applied}
 
 
 def fewest_threads(scenario: Scenario, *, longest_s: float, **options: Any) -> Answer:

@@ -31,7 +31,7 @@ class Role:
     """
 
     name: str
-    levels: Sequence[Any] = ()  # part of the comparison: ``typing`` keeps one of equal ``Annotated``
+    levels: Sequence[Any] = ()  # compared, too: ``typing`` keeps one of equal ``Annotated``
 
     def offering(self, *levels: Any) -> Self:
         """The same role, of an option with other usual values."""

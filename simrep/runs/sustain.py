@@ -278,6 +278,13 @@ class _Search:
                 f"model {model.name!r} does not tell how far its nodes are behind",
                 "it needs a method backlog(); sustainable_rate() also takes backlog=",
             )
+        names = self._scenario.node_names
+        if set(told) != set(names):
+            raise ScenarioError(
+                "cluster.model",
+                f"backlog() of model {model.name!r} must tell every node, told {told!r}",
+                f"a mapping with {', '.join(names)}",
+            )
         return {node: float(late) for node, late in told.items()}
 
     def _long_enough(self, elapsed_s: float) -> bool:

@@ -135,6 +135,12 @@ def test_a_rate_that_the_model_tells_nothing_of_is_refused(monkeypatch):
     refused(lambda: simrep.plan(scenario(), "rate", replications=2), "primary-backup", "backlog")
 
 
+@pytest.mark.parametrize("told", [[0, 0, 0], {"n1": 0}, {"n1": 0, "n2": 0, "n3": 0, "n4": 0}])
+def test_a_backlog_that_does_not_tell_every_node_is_refused(monkeypatch, told):
+    monkeypatch.setattr(MODEL, "backlog", lambda _: told)
+    refused(lambda: simrep.sustainable_rate(scenario()), "primary-backup", "every node")
+
+
 # -- questions -----------------------------------------------------------------------------------
 
 
