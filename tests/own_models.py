@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 from simpy.events import Event
 
-from simrep.contract import registry, roles
+from simrep.contract import registry, roles, setup
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Deployment, Leader, Model
 from simrep.contract.question import Option, Question
@@ -160,3 +160,6 @@ def install(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
         return [*entry_points(group=group), *own]
 
     monkeypatch.setattr(registry, "entry_points", all_of)
+    monkeypatch.setattr(
+        setup, "_model", registry.find_model
+    )  # which keeps no class of another test
