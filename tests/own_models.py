@@ -160,6 +160,5 @@ def install(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
         return [*entry_points(group=group), *own]
 
     monkeypatch.setattr(registry, "entry_points", all_of)
-    monkeypatch.setattr(
-        setup, "_model", registry.find_model
-    )  # which keeps no class of another test
+    # What was found is kept by its name: another test may have had a model of the same one.
+    monkeypatch.setattr(setup, "_model", registry.find_model)

@@ -160,7 +160,7 @@ def test_what_is_no_model_is_refused(monkeypatch, name, value, said):
 
 
 def test_a_package_that_is_not_there_is_an_error_and_no_traceback(monkeypatch):
-    install(monkeypatch, acme="acme_replication:Acme")
+    install(monkeypatch, acme="acme_of_nobody:Acme")
     with pytest.raises(ScenarioError, match="cannot be loaded: No module named"):
         find_model("acme")
 
