@@ -64,7 +64,7 @@ def test_a_run_is_the_same_with_and_without_a_watch(
         cluster["version"] = version
     content = {
         "cluster": cluster,
-        "network": {"rtt_ms": 2.0, "outage": [{"node": "n3", "from_s": 0.5, "to_s": 0.9}]},
+        "network": {"rtt_ms": 2.0, "outage": [{"node": "n3", "from_s": 0.2, "to_s": 0.4}]},
         "workload": {
             "threads": 8,
             "nodes": ["n1", "n2"] if everywhere else ["n1"],
@@ -73,7 +73,7 @@ def test_a_run_is_the_same_with_and_without_a_watch(
                 {"name": "hot", "statements": 2, "keys": HOT},
             ],
         },
-        "run": {"duration_s": 1.5},
+        "run": {"duration_s": 0.6},
     }
     plain = simulate(load(content), 1, trace=True)
     watched = simulate(load(content), 1, trace=True, watch_s=1e-9)
@@ -264,7 +264,13 @@ def test_a_replica_that_applies_a_big_transaction_holds_up_its_relay_log() -> No
         ("mariadb-11.8", {"slave_parallel_threads": 4}),
     ]:
         found = explain_stall(
-            scenario("asynchronous", version=version, options=options, costs={"apply_row_us": 5.0})
+            scenario(
+                "asynchronous",
+                version=version,
+                options=options,
+                costs={"apply_row_us": 5.0},
+                duration_s=1.2,
+            )
         )
         relay = next(one for one in found.blockages if one.station == "relay log")
         assert relay.node == "n2"

@@ -34,7 +34,7 @@ def busy(model: str, **workload: Any) -> dict[str, Any]:
             "client_rtt_ms": 1.0,
             **workload,
         },
-        "run": {"duration_s": 0.4, "warmup_s": 0.2, "seed": 3},
+        "run": {"duration_s": 0.2, "warmup_s": 0.1, "seed": 3},
     }
 
 

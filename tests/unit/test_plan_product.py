@@ -138,7 +138,7 @@ def test_wrong_regions_are_named(regions, writes, path):
 @pytest.mark.slow
 def test_the_ranking_puts_first_what_surely_meets_the_objective(tmp_path):
     found = simrep.plan(
-        wan(run={"duration_s": 1.0, "warmup_s": 0.5}),
+        wan(run={"duration_s": 0.5, "warmup_s": 0.2}),
         "product",
         regions=REGIONS,
         writes="us-east-1",
@@ -168,7 +168,7 @@ def test_the_command(tmp_path):
         app,
         ["plan", str(file), "product", "--regions", ",".join(REGIONS), "--writes", "us-east-1",
          "--objective", "tps>=500,p99<=250ms", "--replications", "2", "--json",
-         "--set", "run.duration_s=1", "--set", "run.warmup_s=0.5"],
+         "--set", "run.duration_s=0.4", "--set", "run.warmup_s=0.1"],
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     content = json.loads(done.stdout)
