@@ -4,17 +4,24 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+QUIETLY := --quiet --disable-pip-version-check
 BOOKS  := $(wildcard notebooks/[0-9]*.py)
 WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset["cells"], "no cells"
 
+# One after the other, but for what `make test` lets run beside each other.
+ifndef BESIDE
 .NOTPARALLEL:
+endif
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
 .PHONY: docs lab notebooks browser-test mutants digests interpreters accuracy
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
 
-test: lint types layers notebooks unit docs wheel
+# Two at a time, as each of them needs one core; `unit` takes all that there are.
+test: $(VENV)/tested
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target BESIDE=1 docs wheel types layers lint
+	$(MAKE) --no-print-directory unit
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
@@ -27,23 +34,24 @@ layers: $(VENV)/tested
 	$(BIN)/lint-imports
 
 unit: $(VENV)/tested
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist worksteal
 
 # The pages as HTML, build/docs/index.html. A warning is an error: a link that leads nowhere is one.
 docs: $(VENV)/tested notebooks
 	$(BIN)/sphinx-build -q -W --keep-going -n -c docs . build/docs
 
 # The wheel is built from the sdist and must work alone, in a folder that knows nothing of this one.
-wheel: $(VENV)/tested
+# Its environment is made anew when what it needs has changed.
+wheel: $(VENV)/tested $(VENV)-wheel/made
 	rm -rf dist
-	$(BIN)/python -m build --outdir dist .
-	set -e; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
-	$(PYTHON) -m venv "$$away/venv"; \
-	"$$away/venv/bin/pip" install --quiet --disable-pip-version-check dist/*.whl; \
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(VENV)-wheel/bin/pip install $(QUIETLY) dist/*.whl
+	$(VENV)-wheel/bin/pip install $(QUIETLY) --force-reinstall --no-deps dist/*.whl
+	set -e; bin=$(abspath $(VENV)-wheel/bin); away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
 	cd "$$away"; \
-	"$$away/venv/bin/simrep" models; \
-	"$$away/venv/bin/simrep" reproduce semisync-wan-single --json > dataset.json; \
-	"$$away/venv/bin/python" -c '$(WHEEL_CHECK)' < dataset.json; \
+	"$$bin/simrep" models; \
+	"$$bin/simrep" reproduce semisync-wan-single --json > dataset.json; \
+	"$$bin/python" -c '$(WHEEL_CHECK)' < dataset.json; \
 	echo "the wheel works on its own"
 
 # Hundreds of small random scenarios of every model end as they did before: tests/golden/.
@@ -105,29 +113,33 @@ rig-smoke: $(VENV)/rigged
 
 clean:
 	rm -f $(BOOKS:.py=.ipynb)
-	rm -rf $(VENV) $(VENV)-3.* build dist *.egg-info htmlcov .coverage
+	rm -rf $(VENV) $(VENV)-3.* $(VENV)-wheel build dist *.egg-info htmlcov .coverage
 	rm -rf .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+$(VENV)-wheel/made: pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)-wheel
+	touch $@
+
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install $(QUIETLY) --editable .
 	touch $@
 
 $(VENV)/tested: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(BIN)/pip install $(QUIETLY) --editable '.[test]'
 	touch $@ $(VENV)/installed
 
 $(VENV)/rigged: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[rig]'
+	$(BIN)/pip install $(QUIETLY) --editable '.[rig]'
 	touch $@ $(VENV)/installed
 
 $(VENV)/lab: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
+	$(BIN)/pip install $(QUIETLY) --editable '.[notebooks]'
 	touch $@ $(VENV)/installed
 
 $(VENV)/browser: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	$(BIN)/pip install $(QUIETLY) --editable '.[browser]'
 	touch $@ $(VENV)/tested $(VENV)/installed
