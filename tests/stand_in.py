@@ -34,17 +34,19 @@ def workload_of(table: dict[str, Any], nodes: int = 3) -> Workload:
 
 
 class Server:
-    """Answers after a fixed time; ``verdict`` says whether an attempt commits."""
+    """Answers after a fixed time: ``verdict`` whether an attempt commits, ``error`` why not."""
 
     def __init__(
         self,
         clock: Clock,
         service_s: float = 0.1,
         verdict: Callable[[int], bool] = lambda _: True,
+        error: str = "",
     ) -> None:
         self.clock = clock
         self.service_s = service_s
         self.verdict = verdict
+        self.error = error
         self.connected: list[int] = []
         self.starts: list[tuple[float, int, int]] = []
 
@@ -55,6 +57,8 @@ class Server:
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         self.starts.append((self.clock.now, transaction.client, transaction.node))
         committed = self.verdict(len(self.starts))
+        if not committed:
+            transaction.error = self.error
         yield self.clock.timeout(self.service_s)
         return committed
 
@@ -65,15 +69,17 @@ class Recorder:
         self.opens: list[float] = []
         self.commits: list[tuple[float, float, str, int]] = []
         self.aborts: list[tuple[float, float, str, int]] = []
+        self.errors: list[tuple[int, str]] = []  # with the node
 
     def opened(self) -> None:
         self.opens.append(self.clock.now)
 
-    def committed(self, started_s: float, kind: str, client: int) -> None:
+    def committed(self, started_s: float, kind: str, client: int, node: int) -> None:
         self.commits.append((started_s, self.clock.now, kind, client))
 
-    def aborted(self, started_s: float, kind: str, client: int) -> None:
+    def aborted(self, started_s: float, kind: str, client: int, node: int, error: str) -> None:
         self.aborts.append((started_s, self.clock.now, kind, client))
+        self.errors.append((node, error))
 
 
 INSERT = (TransactionClass(name="insert"),)

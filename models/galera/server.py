@@ -168,8 +168,7 @@ class GaleraServer:
     def _turn_away(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Nobody answers, or an error: the client tries again after a while."""
         yield self._clock.timeout(_RECONNECT_S)
-        if transaction.journal is not None:
-            transaction.journal.error = NOT_PREPARED if self.node.alive else CONNECTION_LOST
+        transaction.error = NOT_PREPARED if self.node.alive else CONNECTION_LOST
         return False
 
     def see(self, view: View) -> None:
@@ -219,18 +218,21 @@ def _split_load_data(
     ----------
     MariaDB ``sql/sql_load.cc``, ``wsrep_load_data_split``.
     """
+    assert isinstance(transaction, LongTransaction)
     parts = list(_parts(transaction))
+    transaction.stages = None  # of parts of an attempt before
     if transaction.journal is not None:
         transaction.journal.split(len(parts))
     for part in parts:
         if part is not parts[0]:  # its time begins where that of the part before ended
             part.started_s = sessions.now_s
         if not (yield from sessions.transact(part)):
+            transaction.error = part.error
             return False
     return True
 
 
-def _parts(whole: Transaction) -> Generator[Transaction, None, None]:
+def _parts(whole: LongTransaction) -> Generator[Transaction, None, None]:
     row_bytes = whole.size_bytes / whole.rows
     text_bytes = whole.text_bytes / whole.rows
     done = 0

@@ -178,7 +178,7 @@ class Meter:
         if self._clock.now < self._first_s:
             self._first_s = self._clock.now
 
-    def committed(self, started_s: float, kind: str = "", client: int = 0) -> None:
+    def committed(self, started_s: float, kind: str = "", client: int = 0, node: int = 0) -> None:
         """A transaction that its client started at ``started_s`` is committed now."""
         now = self._clock._now
         if now < self.start_s:
@@ -195,7 +195,9 @@ class Meter:
         if self._log is not None:
             self._log.append(started_s, now, client, kind, True)
 
-    def aborted(self, started_s: float, kind: str = "", client: int = 0) -> None:
+    def aborted(
+        self, started_s: float, kind: str = "", client: int = 0, node: int = 0, error: str = ""
+    ) -> None:
         """A transaction that its client started at ``started_s`` fails now."""
         now = self._clock._now
         if now < self.start_s:

@@ -60,6 +60,13 @@ class _Stopwatch(list[float]):
             self.legs.append(Leg(lap, added, self._watch.handled_by(self._node)))
         super().__setitem__(lap, seconds)
 
+    def copy(self) -> _Stopwatch:
+        """One that goes on from here, with the next part of a transaction that is split."""
+        further = _Stopwatch(self.transaction, self._watch, self._node)
+        list.__init__(further, self)
+        further.legs = self.legs.copy()
+        return further
+
 
 @dataclass(frozen=True, slots=True)
 class Follow:
@@ -121,7 +128,6 @@ class Story:
         self.describe: Callable[[Any], MessageText] = Model.describe
         self.names = watch.names
         self._recorder = meter.laps
-        self._parts: dict[int, list[Leg]] = {}  # of what servers have split, by its identity
         clock.laps, clock.stopwatch = self._laps, self._begin
 
     def _begin(self, transaction: Transaction) -> list[float]:
@@ -132,16 +138,8 @@ class Story:
         """See ``LapRecorder``."""
         self._recorder(kind, seconds)
         if isinstance(seconds, _Stopwatch):
-            transaction, legs = seconds.transaction, seconds.legs
-            whole = transaction.whole
-            if whole is not None:
-                legs = self._parts.setdefault(id(whole), []) + legs
-                self._parts[id(whole)] = legs
-                if not transaction.last_part:
-                    return
-                del self._parts[id(whole)]
-                transaction = whole
-            self.all_journeys.append(Journey(transaction, self._watch.clock._now, legs))
+            journey = Journey(seconds.transaction, self._watch.clock._now, seconds.legs)
+            self.all_journeys.append(journey)
 
     def end(self, model: Model, measured_from_s: float) -> None:
         """The run has ended."""

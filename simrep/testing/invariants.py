@@ -88,7 +88,8 @@ def check_conservation(traffic: Traffic) -> None:
 def check_stages(measurement: Measurement) -> None:
     """The stages of committed transactions sum to their latencies; none is negative."""
     for kind, stages_s in measurement.laps.items():
-        latency = measurement.classes[kind].latency
+        latency = measurement.classes[kind].latency if kind in measurement.classes else None
+        assert latency, f"there are stages of {kind}, of which no transaction has committed"
         sum_s, latency_s = math.fsum(stages_s), latency.mean_s * latency.count
         assert min(stages_s) >= 0.0, f"a stage of {kind} lasts {min(stages_s):g} s in sum"
         assert math.isclose(sum_s, latency_s, rel_tol=_ROUNDING), (

@@ -17,6 +17,9 @@ from simrep.workload.transaction import Journal, Transaction
 
 __all__ = ["Arrivals", "Clients", "Recorder", "Scheduled", "Server", "Think", "Workload"]
 
+NOT_TOLD = "not told"
+"""The error of a transaction whose model does not say why it failed."""
+
 
 class Server(Protocol):
     """What clients talk to: a replication model."""
@@ -34,11 +37,11 @@ class Recorder(Protocol):
     def opened(self) -> None:
         """A client begins to connect now."""
 
-    def committed(self, started_s: float, kind: str, client: int) -> None:
+    def committed(self, started_s: float, kind: str, client: int, node: int) -> None:
         """A transaction is committed now."""
 
-    def aborted(self, started_s: float, kind: str, client: int) -> None:
-        """A transaction fails now."""
+    def aborted(self, started_s: float, kind: str, client: int, node: int, error: str) -> None:
+        """An attempt at a transaction fails now; the error is what its client is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,20 +281,22 @@ class Clients:
         transaction.journal = journal
         journal.begin(transaction.rows, transaction.size_bytes)
         committed = yield from self._server.transact(transaction)
-        journal.answered("" if committed else journal.error or "rolled back")
+        journal.answered("" if committed else transaction.error or NOT_TOLD)
 
     def _submit(self, transaction: Transaction) -> Generator[Event, Any, None]:
         """One transaction to its end; latency counts from its first attempt."""
         client, started_s, kind = transaction.client, transaction.started_s, transaction.kind
+        node = transaction.node
         self._in_flight[client] = started_s
         while True:
             self.submitted += 1
             if (yield from self._server.transact(transaction)):
                 self.committed += 1
-                self._recorder.committed(started_s, kind, client)
+                self._recorder.committed(started_s, kind, client, node)
                 break
             self.aborted += 1
-            self._recorder.aborted(started_s, kind, client)
+            self._recorder.aborted(started_s, kind, client, node, transaction.error or NOT_TOLD)
+            transaction.error = ""
             if not self._workload.retry:
                 break
         del self._in_flight[client]

@@ -198,12 +198,15 @@ class Sessions(Generic[T]):
         while True:
             owner = self._begin(self._clock)
             owner.transaction = transaction
-            if self._stopwatch is not None:
-                owner.seconds = self._stopwatch(transaction)
+            whole = transaction.whole
+            if whole is not None and whole.stages is not None:
+                owner.seconds = whole.stages.copy()
+            elif self._stopwatch is not None:
+                owner.seconds = self._stopwatch(whole or transaction)
             began_s = owner.marked_s
             if began_s != transaction.started_s:  # it waited in line, or there were attempts before
-                owner.seconds[_CLIENT] = transaction.queued_s
-                owner.seconds[Lap.RETRIES] = began_s - transaction.started_s - transaction.queued_s
+                owner.seconds[_CLIENT] += transaction.queued_s
+                owner.seconds[Lap.RETRIES] += began_s - transaction.started_s - transaction.queued_s
             streaming = None
             if self._streaming is not None and (self._streams_all or transaction.special):
                 streaming = self._streaming(transaction, owner)
@@ -225,7 +228,9 @@ class Sessions(Generic[T]):
                     if self._delay_s:
                         yield self._clock.until(self._clock._now + self._delay_s)
                         owner.mark(_CLIENT)
-                    if self._laps is not None and transaction.journal is None:
+                    if whole is not None and not transaction.last_part:
+                        whole.stages = owner.seconds
+                    elif self._laps is not None and transaction.journal is None:
                         self._laps(transaction.kind, owner.seconds)
                     return True
             if owner.aborted:
@@ -240,8 +245,7 @@ class Sessions(Generic[T]):
             self.wasted_s += self._clock._now - began_s
             error = owner.error or DEADLOCK
             self.errors[error] = self.errors.get(error, 0) + 1
-            if transaction.journal is not None:
-                transaction.journal.error = error
+            transaction.error = error
             if not retries or not owner.retry:
                 if self._delay_s:
                     yield self._clock.until(self._clock._now + self._delay_s)

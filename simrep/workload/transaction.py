@@ -175,13 +175,16 @@ class Transaction:
     ----------
     queued_s : float
         How long after ``started_s`` a connection was free for it.
+    error : str
+        Why its last attempt failed, as its client was told: a number first where the product has
+        one. Empty if nobody has said so.
     ranges : tuple of range
         Certification keys of neighbouring rows, too many to list in ``keys``.
     """
 
     __slots__ = (
-        "autocommit", "client", "keys", "kind", "node", "queued_s", "rows", "shared_keys",
-        "size_bytes", "started_s", "statements", "text_bytes",
+        "autocommit", "client", "error", "keys", "kind", "node", "queued_s", "rows",
+        "shared_keys", "size_bytes", "started_s", "statements", "text_bytes",
     )  # fmt: skip
 
     # What only a LongTransaction has otherwise: class attributes cost nothing to the others.
@@ -193,7 +196,7 @@ class Transaction:
     session: Any = None
     same_content = False
     journal: Journal | None = None
-    whole: Transaction | None = None
+    whole: LongTransaction | None = None
     last_part = True
 
     def __init__(
@@ -223,6 +226,7 @@ class Transaction:
         self.autocommit = autocommit
         self.started_s = started_s
         self.queued_s = 0.0
+        self.error = ""
 
     @property
     def key_count(self) -> int:
@@ -253,7 +257,10 @@ class LongTransaction(Transaction):
         What it is a part of, if its server has split what its client sent.
     last_part : bool
         Whether nothing of that follows.
+    stages : list of float or None
+        Seconds in every stage of its parts that have committed; None before the first has.
     """
 
     # No slots: there are few of them.
     special = True
+    stages: list[float] | None = None

@@ -9,6 +9,7 @@ import pytest
 import simrep
 from simrep.kernel.streams import Streams
 from simrep.models.galera.options import GaleraSession
+from simrep.testing import check_stages
 from simrep.workload.classes import Mix, TransactionClass
 from tests.clusters import GaleraCluster, updates
 from tests.large_scenario import ROW_BYTES, ROWS, large_scenario, outcome
@@ -266,6 +267,21 @@ def test_load_data_that_is_split_is_not_atomic() -> None:
         ]  # fmt: skip
         assert history.commits == [1, 2, 3]
     assert cluster.status(0, "rolled_back_rows") == 10_000
+
+
+@pytest.mark.parametrize("retry", [False, True])
+def test_the_stages_of_parts_count_when_the_whole_load_has_committed(retry: bool) -> None:
+    load = {"name": "load", "rows": 25_000, "load_data": True, "primary_key": False}
+    result = simrep.run({
+        "cluster": {"model": "galera", "version": "galera-3"},
+        "workload": {"class": [load, {"name": "log", "rows": 2}], "threads": 4, "retry": retry},
+        "run": {"duration_s": 1.2, "seed": 1},
+    })  # fmt: skip
+    (record,) = result.runs
+    check_stages(record.measurement)
+    replicated = result.counters["n1"]["wsrep_replicated"]
+    loads = result.classes["load"].latency.count
+    assert replicated > 3 * loads + result.classes["log"].latency.count  # parts cut off by the end
 
 
 @pytest.mark.parametrize(

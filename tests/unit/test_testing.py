@@ -109,6 +109,9 @@ def test_stages_that_do_not_sum_to_the_latency_are_told() -> None:
     negative = replace(measurement, laps={"write": (stages[0] + 1.0, *stages[1:-1], -1.0)})
     with pytest.raises(AssertionError, match="a stage of write lasts -1 s in sum"):
         check_stages(negative)
+    unknown = replace(measurement, laps={"delete": stages})
+    with pytest.raises(AssertionError, match="of delete, of which no transaction has committed"):
+        check_stages(unknown)
 
 
 def test_a_commit_before_the_answers_can_have_come_is_told() -> None:

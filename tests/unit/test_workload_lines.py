@@ -142,11 +142,20 @@ def test_a_scheduled_transaction_is_submitted_once_and_in_time() -> None:
     assert server.connected == [0]
 
 
+@pytest.mark.parametrize(("said", "told"), [("1213 deadlock", "1213 deadlock"), ("", "not told")])
+def test_the_recorder_is_told_on_which_node_and_why_a_transaction_failed(
+    said: str, told: str
+) -> None:
+    workload = Workload(INSERT, nodes=(1, 0), per_client=1)
+    _, _, recorder = played(workload, verdict=lambda _: False, error=said)
+    assert recorder.errors == [(1, told), (0, told)]
+
+
 def test_a_scheduled_transaction_that_fails_is_not_repeated() -> None:
     clients, server, _ = scheduled(TransactionClass("large"), verdict=lambda _: False)
     assert len([start for start in server.starts if start[2] == 1]) == 1
     (journal,) = clients.journals
-    assert journal.error == "rolled back"
+    assert journal.error == "not told"
     assert journal.closed.triggered
 
 
