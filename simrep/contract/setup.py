@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from simrep.scenario.network import paths
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
 from simrep.scenario.schema import Scenario
+from simrep.scenario.workload import WorkloadTable
 from simrep.workload.classes import TransactionClass
 from simrep.workload.clients import Workload
 
@@ -134,7 +135,7 @@ def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Wor
 
     leader = model.writers(options)
     if leader is not None:
-        _check_writers(workload, leader, scenario.node_names)
+        _check_writers(scenario, workload, leader)
     return replace(
         workload,
         classes=tuple(
@@ -153,20 +154,29 @@ def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Wor
     )
 
 
-def _check_writers(workload: Workload, leader: Leader, names: Sequence[str]) -> None:
+def _check_writers(scenario: Scenario, workload: Workload, leader: Leader) -> None:
     """Refuse clients that write where only the leader takes writes."""
+    names = scenario.node_names
     first, *_ = names
-    submitted = [(one, node) for node in dict.fromkeys(workload.nodes) for one in workload.classes]
-    submitted += [(one, own.node) for own in workload.arrivals for one in workload.classes]
-    submitted += [(own.transaction_class, own.node) for own in workload.scheduled]
-    for one, node in submitted:
+    for one, node in workload.submitted():
         if node and one.statements * one.rows:
             otherwise = f", or {leader.otherwise}" if leader.otherwise else ""
             raise ScenarioError(
-                "workload.nodes",
+                _submitter(scenario.workload, one.name, names[node]),
                 f"class {one.name!r} writes on {names[node]!r}, a {leader.others}: it is read-only",
                 f"let it write on the {leader.title}, {first!r}{otherwise}",
             )
+
+
+def _submitter(table: WorkloadTable, name: str, node: str) -> str:
+    """Where a file says that a class is submitted to a node."""
+    for position, single in enumerate(table.scheduled):
+        if single.name == name:
+            return f"workload.scheduled.{position}.node"
+    for position, group in enumerate(table.groups):
+        if group.node == node and name in (group.classes or (name,)):
+            return f"workload.group.{position}"
+    return "workload.nodes"
 
 
 def _changes(scenario: Scenario, model: type[Model]) -> tuple[Change, ...]:

@@ -335,8 +335,16 @@ def _lone_latency_s(scenario: Scenario, seed: int) -> float:
         "workload.transactions_per_client": _LONE,
         "run.duration_s": None,
     }
-    if scenario.workload.groups:
-        changes |= {"workload.nodes": [scenario.workload.groups[0].node], "workload.group": []}
+    groups = scenario.workload.groups
+    if any(group.classes for group in groups):  # one of each: their classes are not the same
+        mixes = [{"class": list(group.classes)} if group.classes else {} for group in groups]
+        changes["workload.threads"] = None
+        changes["workload.group"] = [
+            {"node": group.node, "threads": 1, **mix}
+            for group, mix in zip(groups, mixes, strict=True)
+        ]
+    elif groups:
+        changes |= {"workload.nodes": [groups[0].node], "workload.group": []}
     lone = run(with_values(scenario, changes), seed=seed, replications=1)
     mean_s = lone.latency_s["mean"]
     if not mean_s > 0.0:
@@ -352,7 +360,11 @@ def _open(scenario: Scenario, rate: float) -> Scenario:
     if groups:
         shares = [float(group.threads or group.rate_tps or 0.0) for group in groups]
         changes["workload.group"] = [
-            {"node": group.node, "rate_tps": rate * share / sum(shares)}
+            {
+                "node": group.node,
+                "rate_tps": rate * share / sum(shares),
+                **({} if group.classes is None else {"class": list(group.classes)}),
+            }
             for group, share in zip(groups, shares, strict=True)
         ]
     else:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from simrep.errors import ScenarioError
+from simrep.errors import ScenarioError, nearest
 from simrep.scenario.table import (
     Count,
     Fraction,
@@ -19,7 +19,7 @@ from simrep.scenario.table import (
     seconds,
 )
 from simrep.workload.classes import Distribution, Keys, TransactionClass
-from simrep.workload.clients import Arrivals, Scheduled, Think, Workload
+from simrep.workload.clients import Arrivals, Loop, Scheduled, Think, Workload
 from simrep.workload.presets import preset
 
 __all__ = ["ClassTable", "GroupTable", "KeysTable", "ScheduledTable", "WorkloadTable", "expand"]
@@ -170,9 +170,15 @@ class ScheduledTable(KindTable):
 
 
 class GroupTable(Table):
-    """A ``[[workload.group]]``: the clients of one node."""
+    """A ``[[workload.group]]``: clients of one node, which submit the same."""
 
     node: Name = Field(description="node that they are connected to")
+    classes: tuple[Name, ...] | None = Field(
+        None,
+        alias="class",
+        min_length=1,
+        description="names of the classes that they submit, with their weights; default: all",
+    )
     threads: Count | None = Field(None, description="clients of a closed loop")
     rate_tps: Positive | None = Field(None, description="arrivals of an open loop")
     connections: Count | None = Field(
@@ -217,7 +223,9 @@ class WorkloadTable(Table):
         description='nodes that clients connect to, in turn; ["*"] for all; default: the first',
     )
     groups: tuple[GroupTable, ...] = Field(
-        (), alias="group", description="clients node by node, instead of threads and nodes"
+        (),
+        alias="group",
+        description="clients group by group, instead of threads and nodes; a node may have several",
     )
     client: Literal["node", "own"] = Field(
         "node", description="where clients run: on the machine of their node or on their own"
@@ -268,6 +276,7 @@ class WorkloadTable(Table):
                 "clients on the machine of their node have no round trip",
                 'set client = "own"',
             )
+        self._check_mixes()
         names: list[str] = []
         for table, kinds in (("class", self.classes), ("scheduled", self.scheduled)):
             for position, one in enumerate(kinds):
@@ -277,6 +286,27 @@ class WorkloadTable(Table):
                     )
                 names.append(one.name)
         return self
+
+    def _check_mixes(self) -> None:
+        """Groups name classes that there are, and every class has clients."""
+        classes = [one.name for one in self.classes]
+        used: set[str] = set()
+        for position, group in enumerate(self.groups):
+            chosen = classes if group.classes is None else group.classes
+            for place, name in enumerate(chosen):
+                path = f"group.{position}.class.{place}"
+                if name not in classes:
+                    raise ScenarioError(path, f"no class {name!r}", nearest(name, classes))
+                if name in chosen[:place]:
+                    raise ScenarioError(path, f"class {name!r} is there twice", "name it once")
+            used |= {*chosen}
+        for position, name in enumerate(classes):
+            if self.groups and name not in used:
+                raise ScenarioError(
+                    f"class.{position}.name",
+                    f"no group submits class {name!r}",
+                    "name it in the class of a [[workload.group]], or remove it",
+                )
 
     @property
     def open_loop(self) -> bool:
@@ -304,14 +334,17 @@ class WorkloadTable(Table):
         if self.queries is not None:
             per_client = self.queries // self.clients
         if self.groups:
-            nodes = [position[g.node] for g in self.groups for _ in range(g.threads or 0)]
+            loops = [
+                Loop((position[g.node],) * g.threads, g.classes) for g in self.groups if g.threads
+            ]
             arrivals = [
-                Arrivals(position[g.node], g.rate_tps, g.connections)
+                Arrivals(position[g.node], g.rate_tps, g.connections, g.classes)
                 for g in self.groups
                 if g.rate_tps
             ]
         else:
-            nodes = [targets[client % len(targets)] for client in range(self.clients)]
+            nodes = tuple(targets[client % len(targets)] for client in range(self.clients))
+            loops = [Loop(nodes)] if nodes else []
             rate = self.rate_tps
             arrivals = [
                 Arrivals(target, rate / len(targets), self.connections)
@@ -320,7 +353,7 @@ class WorkloadTable(Table):
             ]
         return Workload(
             classes=tuple(one.transaction_class() for one in self.classes),
-            nodes=tuple(nodes),
+            loops=tuple(loops),
             per_client=per_client,
             think=Think(self.think_time, seconds(self.think_time_ms)),
             arrivals=tuple(arrivals),

@@ -20,7 +20,7 @@ from simrep.scenario.schema import Scenario
 from simrep.scenario.table import seconds
 from simrep.why.reasons import Causes, Messages, Reasons
 from simrep.why.replay import Replay
-from simrep.workload.clients import Think
+from simrep.workload.clients import Loop, Think
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction
 
@@ -299,7 +299,7 @@ def _floor(replay: Replay, node: int, kind: str) -> dict[str, float]:
     workload = replace(
         setup.workload,
         classes=tuple(one for one in setup.workload.classes if one.name == kind),
-        nodes=(node,),
+        loops=(Loop((node,)),),
         arrivals=(),
         scheduled=(),
         think=Think(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, count
@@ -188,13 +188,19 @@ class Mix:
         tables = dict.fromkeys(one.table for one in [*self._classes, *singles])
         self._first = {table: position * _TABLE for position, table in enumerate(tables)}
 
-    def client(self, client: str, number: int, node: int) -> Make:
-        """What builds the transactions of a client, which has this name in the paths of streams."""
-        makers = [self._maker(one, client, number, node) for one in self._classes]
+    def client(
+        self, client: str, number: int, node: int, among: Collection[str] | None = None
+    ) -> Make:
+        """What builds the transactions of a client, which has this name in the paths of streams.
+
+        ``among`` are the names of the classes that it submits; default: all of them.
+        """
+        own = [one for one in self._classes if among is None or one.name in among]
+        makers = [self._maker(one, client, number, node) for one in own]
         if len(makers) == 1:
             return makers[0]
         pick = self._streams.uniform(f"client/{client}/class")
-        *bounds, total = accumulate(one.weight for one in self._classes)
+        *bounds, total = accumulate(one.weight for one in own)
         shares = [bound / total for bound in bounds]
 
         def any_of_them(now: float) -> Transaction:

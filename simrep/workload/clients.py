@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, repeat
 from typing import Any, Literal, Protocol
@@ -15,7 +15,7 @@ from simrep.kernel.streams import Streams
 from simrep.workload.classes import Make, Mix, TransactionClass
 from simrep.workload.transaction import Journal, Transaction
 
-__all__ = ["Arrivals", "Clients", "Recorder", "Scheduled", "Server", "Think", "Workload"]
+__all__ = ["Arrivals", "Clients", "Loop", "Recorder", "Scheduled", "Server", "Think", "Workload"]
 
 NOT_TOLD = "not told"
 """The error of a transaction whose model does not say why it failed."""
@@ -71,11 +71,30 @@ class Arrivals:
     connections : int or None
         So many at a time are submitted, the others wait for a connection, as those of a load
         generator with a fixed rate and number of threads; None: as many as there are.
+    classes : tuple of str or None
+        Names of the classes that arrive; None: the whole mix.
     """
 
     node: int
     rate_tps: float
     connections: int | None = None
+    classes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Clients of a closed loop: each submits its next transaction when the last has ended.
+
+    Attributes
+    ----------
+    nodes : tuple of int
+        The node of each client.
+    classes : tuple of str or None
+        Names of the classes that they submit; None: the whole mix.
+    """
+
+    nodes: tuple[int, ...]
+    classes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +122,8 @@ class Workload:
     ----------
     classes : tuple of TransactionClass
         The mix.
-    nodes : tuple of int
-        The node of each client of a closed loop.
+    loops : tuple of Loop
+        Clients of a closed loop, group by group.
     per_client : int or None
         How many transactions each of them submits; None until the run ends.
     think : Think
@@ -118,12 +137,28 @@ class Workload:
     """
 
     classes: tuple[TransactionClass, ...]
-    nodes: tuple[int, ...] = ()
+    loops: tuple[Loop, ...] = ()
     per_client: int | None = None
     think: Think = Think()
     arrivals: tuple[Arrivals, ...] = ()
     retry: bool = False
     scheduled: tuple[Scheduled, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The node of each client of a closed loop."""
+        return tuple(node for loop in self.loops for node in loop.nodes)
+
+    def submitted(self) -> Iterator[tuple[TransactionClass, int]]:
+        """Which classes clients submit to which nodes."""
+        places = {(node, loop.classes) for loop in self.loops for node in loop.nodes}
+        places |= {(arrivals.node, arrivals.classes) for arrivals in self.arrivals}
+        for node, names in sorted(places, key=str):
+            for one in self.classes:
+                if names is None or one.name in names:
+                    yield one, node
+        for single in self.scheduled:
+            yield single.transaction_class, single.node
 
 
 class Clients:
@@ -178,7 +213,11 @@ class Clients:
         """Start them; the processes of a fixed number of transactions end, others never do."""
         process = self._clock.process
         workload = self._workload
-        loops = [process(self._loop(next(self._numbers), node)) for node in workload.nodes]
+        loops = [
+            process(self._loop(next(self._numbers), node, loop))
+            for loop in workload.loops
+            for node in loop.nodes
+        ]
         streams = [
             process(
                 self._arrive(arrivals, position)
@@ -208,11 +247,11 @@ class Clients:
         """Start of the oldest of them in seconds."""
         return min(self._in_flight.values(), default=None)
 
-    def _loop(self, client: int, node: int) -> Generator[Event, Any, None]:
+    def _loop(self, client: int, node: int, loop: Loop) -> Generator[Event, Any, None]:
         """One client of a closed loop: connect, then one transaction after the other."""
         clock = self._clock
         think = self._think(client)
-        make = self._mix.client(str(client), client, node)
+        make = self._mix.client(str(client), client, node, loop.classes)
         number = self._workload.per_client
         self._recorder.opened()
         yield from self._server.connect(node)
@@ -234,7 +273,7 @@ class Clients:
     def _stream(self, arrivals: Arrivals, position: int) -> tuple[Make, Callable[[], float]]:
         name = f"arrivals{position}"
         return (
-            self._mix.client(name, 0, arrivals.node),
+            self._mix.client(name, 0, arrivals.node, arrivals.classes),
             self._streams.exponential(f"client/{name}/gap", 1.0 / arrivals.rate_tps),
         )
 

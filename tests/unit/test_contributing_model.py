@@ -72,6 +72,19 @@ def test_a_commit_takes_the_round_trip_to_the_near_backup():
     assert result.breakdown().shares["acknowledgement"] > 0.99
 
 
+def test_groups_have_mixes_of_their_own():
+    classes = [{"name": "write"}, {"name": "read", "statements": 0, "reads": 1}]
+    groups = [
+        {"node": node, "threads": 2, "class": [name]}
+        for node, name in (("n1", "write"), ("n1", "read"), ("n2", "read"))
+    ]
+    asked = scenario(run={"duration_s": 0.2})
+    result = simrep.run({**asked, "workload": {"class": classes, "group": groups}})
+    assert result.classes.keys() == {"write", "read"}
+    assert result.classes["read"].latency.max_s < ONE_WAY_S < LATENCY_S
+    assert result.classes["write"].latency.percentile(50) == pytest.approx(LATENCY_S, rel=1e-3)
+
+
 def test_without_acknowledgements_nobody_waits():
     few = {"queries": 100, "threads": 1}
     asked = scenario(cluster={"options": {"acknowledgements": 0}}, workload=few)

@@ -98,8 +98,20 @@ def test_who_writes_on_a_replica_is_refused_before_anything_runs(model, workload
     content = {"cluster": {"model": model, "nodes": 2}, "workload": workload, **timed}
     with pytest.raises(ScenarioError, match="'n2', a replica: it is read-only") as refused:
         simrep.analytic(content)
-    assert refused.value.path == "workload.nodes"
+    named = [key for key in ("group.0", "scheduled.0.node") if key.partition(".")[0] in workload]
+    assert refused.value.path == f"workload.{(named or ['nodes'])[0]}"
     assert refused.value.hint == "let it write on the source, 'n1'"
+
+
+def test_of_a_group_its_own_classes_count():
+    classes = [{"name": "r", "statements": 0, "reads": 1}, {"name": "w"}]
+    groups = [{"node": "n1", "threads": 1}, {"node": "n2", "threads": 2, "class": ["r"]}]
+    workload = {"class": classes, "group": groups, "transactions_per_client": 5}
+    content = {"cluster": {"model": "semisync", "nodes": 2}, "workload": workload}
+    assert simrep.run(content).committed == 15
+    groups[1]["class"] = ["w"]
+    with pytest.raises(ScenarioError, match=r"workload\.group\.1: class 'w' writes on 'n2'"):
+        simrep.run(content)
 
 
 def test_who_reads_on_a_replica_is_welcome():

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from simrep.errors import ScenarioError
 from simrep.kernel.streams import Streams
 from simrep.scenario import load
 from simrep.workload.classes import Keys, Mix, TransactionClass
-from simrep.workload.clients import Arrivals, Think, Workload
+from simrep.workload.clients import Arrivals, Loop, Think, Workload
 from simrep.workload.transaction import Statement
 from tests.stand_in import INSERT, played, transactions, workload_of
 
@@ -153,7 +154,7 @@ def test_presets_submit_what_the_tools_do(
 
 # ------------------------------------------------------------------ clients --
 def test_each_client_connects_and_submits_its_number_one_after_the_other() -> None:
-    clients, server, recorder = played(Workload(INSERT, nodes=(0, 2), per_client=3))
+    clients, server, recorder = played(Workload(INSERT, loops=(Loop((0, 2)),), per_client=3))
     assert recorder.opens == [0.0, 0.0]
     assert server.connected == [0, 2]
     assert sorted(server.starts) == [
@@ -167,25 +168,25 @@ def test_each_client_connects_and_submits_its_number_one_after_the_other() -> No
 
 
 def test_a_closed_loop_goes_on_until_the_run_ends() -> None:
-    clients, _, recorder = played(Workload(INSERT, nodes=(0,)), until=2.05)
+    clients, _, recorder = played(Workload(INSERT, loops=(Loop((0,)),)), until=2.05)
     assert len(recorder.commits) == 10
     assert (clients.submitted, clients.committed, clients.in_flight) == (11, 10, 1)
     assert clients.in_flight_since_s == pytest.approx(2.0)
 
 
 def test_clients_think_before_every_transaction() -> None:
-    constant = Workload(INSERT, nodes=(0,), per_client=3, think=Think("constant", 0.5))
+    constant = Workload(INSERT, loops=(Loop((0,)),), per_client=3, think=Think("constant", 0.5))
     _, server, _ = played(constant)
     assert [start for start, *_ in server.starts] == pytest.approx([1.5, 2.1, 2.7])
 
-    random = Workload(INSERT, nodes=(0,), per_client=2000, think=Think("exponential", 0.5))
+    random = Workload(INSERT, loops=(Loop((0,)),), per_client=2000, think=Think("exponential", 0.5))
     _, server, _ = played(random, service_s=0.0)
     mean = (server.starts[-1][0] - 1.0) / 2000
     assert mean == pytest.approx(0.5, abs=5 * 0.5 / 2000**0.5)  # five standard deviations
 
 
 def test_aborted_transactions_are_counted_and_not_repeated() -> None:
-    odd = Workload(INSERT, nodes=(0,), per_client=4)
+    odd = Workload(INSERT, loops=(Loop((0,)),), per_client=4)
     clients, server, recorder = played(odd, verdict=lambda attempt: attempt % 2 == 1)
     assert len(server.starts) == 4
     assert (clients.committed, clients.aborted) == (2, 2)
@@ -193,7 +194,7 @@ def test_aborted_transactions_are_counted_and_not_repeated() -> None:
 
 
 def test_retried_transactions_count_from_their_first_attempt() -> None:
-    workload = Workload(INSERT, nodes=(0,), per_client=2, retry=True)
+    workload = Workload(INSERT, loops=(Loop((0,)),), per_client=2, retry=True)
     clients, _, recorder = played(workload, verdict=lambda attempt: attempt % 3 == 0)
     assert (clients.submitted, clients.committed, clients.aborted) == (6, 2, 4)
     latencies = [end - start for start, end, *_ in recorder.commits]
@@ -237,6 +238,69 @@ def test_a_rate_is_divided_among_the_nodes() -> None:
     )
     groups = [{"node": "n2", "rate_tps": 5.0}]
     assert workload_of({"group": groups}).arrivals == (Arrivals(1, 5.0),)
+
+
+TWO = [{"name": "order", "weight": 3}, {"name": "report", "statements": 0, "reads": 1}]
+
+
+def test_groups_submit_their_own_classes() -> None:
+    groups = [
+        {"node": "n1", "threads": 2, "class": ["report"]},
+        {"node": "n1", "threads": 1},
+        {"node": "n2", "threads": 1, "class": ["report", "order"]},
+    ]
+    workload = workload_of({"class": TWO, "group": groups, "transactions_per_client": 200})
+    assert [(loop.nodes, loop.classes) for loop in workload.loops] == [
+        ((0, 0), ("report",)),
+        ((0,), None),
+        ((1,), ("report", "order")),
+    ]
+    assert {(one.name, node) for one, node in workload.submitted()} == {
+        (name, node) for name in ("order", "report") for node in (0, 1)
+    }
+    _, _, recorder = played(workload, service_s=1e-3)
+    kinds: dict[int, Counter[str]] = {client: Counter() for client in range(4)}
+    for _, _, kind, client in recorder.commits:
+        kinds[client][kind] += 1
+    assert kinds[0] == kinds[1] == {"report": 200}
+    for client in (2, 3):  # both classes with their weights, whatever their order in the group
+        assert kinds[client]["order"] == near(3 / 4, 200)
+
+
+def test_a_stream_has_a_mix_of_its_own() -> None:
+    groups = [
+        {"node": "n1", "rate_tps": rate, "class": [name]}
+        for name, rate in (("report", 50.0), ("order", 5.0))
+    ]
+    workload = workload_of({"class": TWO, "group": groups})
+    _, _, recorder = played(workload, until=20.0)
+    count = Counter(kind for _, _, kind, _ in recorder.commits)
+    assert count["report"] > 5 * count["order"] > 0
+
+
+def test_groups_of_all_classes_draw_as_without_a_mix_of_their_own() -> None:
+    def drawn(**own: object) -> list[tuple[float, float, str, int]]:
+        groups = [{"node": "n1", "threads": 2, **own}]
+        table = {"class": TWO, "group": groups, "transactions_per_client": 20}
+        return played(workload_of(table))[2].commits
+
+    assert drawn() == drawn(**{"class": ["order", "report"]})
+
+
+@pytest.mark.parametrize(
+    ("names", "path", "words"),
+    [
+        (["ordr"], "workload.group.0.class.0", "no class 'ordr' (did you mean 'order'?)"),
+        (["order", "order"], "workload.group.0.class.1", "there twice"),
+        ([], "workload.group.0.class", "must not be empty"),
+        (["order"], "workload.class.1.name", "no group submits class 'report'"),
+    ],
+)
+def test_a_mix_that_cannot_be_submitted_is_refused(names: list[str], path: str, words: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        workload_of({"class": TWO, "group": [{"node": "n1", "threads": 1, "class": names}]})
+    assert refused.value.path == path
+    assert words in str(refused.value)
 
 
 def test_times_reach_the_clients_in_seconds() -> None:

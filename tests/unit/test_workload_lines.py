@@ -14,7 +14,7 @@ from simrep.kernel.streams import Streams
 from simrep.models.mysql.options import ServerCosts
 from simrep.testing import free
 from simrep.workload.classes import Keys, Mix, TransactionClass
-from simrep.workload.clients import Arrivals, Clients, Scheduled, Workload
+from simrep.workload.clients import Arrivals, Clients, Loop, Scheduled, Workload
 from simrep.workload.transaction import Transaction
 from tests.stand_in import INSERT, Recorder, Server, played, transactions, workload_of
 
@@ -126,7 +126,7 @@ def test_the_time_in_line_is_the_clients() -> None:
 
 # ------------------------------------------------------------- scheduled ones --
 def scheduled(one: TransactionClass, at_s: float = 2.5, **how: Any) -> tuple[Clients, Any, Any]:
-    workload = Workload(INSERT, nodes=(0,), scheduled=(Scheduled(one, 1, at_s),))
+    workload = Workload(INSERT, loops=(Loop((0,)),), scheduled=(Scheduled(one, 1, at_s),))
     return played(workload, until=10.0, **how)
 
 
