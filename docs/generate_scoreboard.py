@@ -46,6 +46,7 @@ Every measured cell that ships, beside its prediction. Each dataset has a page w
 
 - fitted: figures that costs were fitted to. They are not counted in the other columns.
 - predicted: all other figures. Errors are relative to what was measured.
+- largest: the largest error of one figure.
 - in interval: of the measured figures those that lie in the interval of their prediction. It should
   hold 90 % of them: chance, the costs and the error of the model, as the pack tells them; without
   such a pack it is that of 95 % of single runs, which is too narrow.
@@ -56,6 +57,7 @@ Every measured cell that ships, beside its prediction. Each dataset has a page w
 Where it is off and why: [Accuracy](../explanation/accuracy.md).
 """
 DISTANT_MS = 1.0
+FEW = 10  # figures: fewer do not make a weak dataset
 FAR, NEARBY = "with a round trip of 1 ms and more", "with less, or one node"
 QUANTILES = ("mean", "p50", "p75", "p95", "p99")
 
@@ -140,6 +142,7 @@ def _index(results: Sequence[Content]) -> Iterator[str]:
         yield _row([f"**{title}**", ""], map(_scored, own))
     for title, parts in _groups(results).items():
         yield _row([f"**{title}**", ""], parts)
+    yield _farthest(results)
     derived = [one for one in results if "derived" in one]
     if derived:
         yield "\nPublished as ratios and differences of curves, each with a range:\n"
@@ -157,12 +160,52 @@ def _index(results: Sequence[Content]) -> Iterator[str]:
 
 
 def _summary(results: Sequence[Content]) -> Iterator[str]:
-    """The table of the README."""
-    yield f"| cells | datasets | {' | '.join(HEADINGS)} |"
-    yield "|---|---:|" + "---:|" * len(HEADINGS)
-    kinds = {title: [_scored(one) for one in own] for title, own in _kinds(results).items()}
-    for title, parts in {**kinds, **_groups(results)}.items():
-        yield _row([title, str(sum(bool(cells) for cells, _ in parts))], parts)
+    """The accuracy in words, for the README."""
+    groups, kinds = _groups(results), _kinds(results)
+    far, near = (_total(groups[side]) for side in (FAR, NEARBY))
+    others = _total([_scored(one) for one in kinds[KINDS["published"]]])
+    yield (
+        f"- **Over a WAN** (a round trip of 1 ms and more): median error "
+        f"**{_percent(far.median_abs_error)}** on {far.n:,} measurements that nothing was fitted "
+        f"to.\n  {_percent(far.near, 0)} of them are within {_percent(NEAR, 0)}, and of "
+        f"{far.pairs:,} pairs of alternatives {_percent(far.ordered, 0)} are put in the right "
+        f"order."
+    )
+    yield (
+        f"- **Tables that others published**: median error {_percent(others.median_abs_error)} on "
+        f"{others.n} measurements."
+    )
+    weak = sorted(
+        ((scores.median_abs_error, one["dataset"]) for one in _with_cells(results)
+         if (scores := _total([_scored(one)])).n >= FEW), reverse=True,
+    )[:3]  # fmt: skip
+    named = ",\n  ".join(
+        f"[{name}](docs/validation/{name}.md) ({_percent(error, 0)})" for error, name in weak
+    )
+    yield (
+        f"- **Weak** is the rest, where processors and disks decide: with less than 1 ms between "
+        f"the nodes, or on one node, the median\n  error is {_percent(near.median_abs_error)} on "
+        f"{near.n} measurements. The weakest datasets are\n  {named}."
+    )
+
+
+def _total(parts: Iterable[Scored]) -> Scores:
+    parts = list(parts)
+    cells = [cell for own, _ in parts for cell in own]
+    return Scores.of(cells, Agreement.sum(pairs for _, pairs in parts))
+
+
+def _farthest(results: Sequence[Content]) -> str:
+    """The single figure that is farthest off, so that the largest error is no riddle."""
+    error, dataset, worst = max(
+        ((abs(cell.relative_error), one["dataset"], cell) for one in _with_cells(results)
+         for cell in _cells(one) if not cell.used_in_fit and isfinite(cell.relative_error)),
+        key=lambda entry: entry[0],
+    )  # fmt: skip
+    return (
+        f"\nThe largest of all, {_percent(error)}, is one figure of `{dataset}`, "
+        f"{worst.metric}: {number(worst.measured)} measured, {number(worst.predicted)} predicted."
+    )
 
 
 def _with_cells(results: Sequence[Content]) -> list[Content]:
@@ -211,10 +254,7 @@ def _scored(content: Content) -> Scored:
 
 
 def _row(left: Sequence[str], parts: Iterable[Scored]) -> str:
-    parts = list(parts)
-    cells = [cell for own, _ in parts for cell in own]
-    scores = Scores.of(cells, Agreement.sum(pairs for _, pairs in parts))
-    return f"| {' | '.join([*left, *_scores(scores)])} |"
+    return f"| {' | '.join([*left, *_scores(_total(parts))])} |"
 
 
 def _scores(scores: Scores) -> list[str]:

@@ -125,3 +125,16 @@ pd.DataFrame([row | row["factors"] for row in found]).reindex(columns=columns)
 #
 # **Try yourself.** Predict before you look: `simrep.load_dataset("wan-concurrency").cells` has what was
 # measured. How long should 500 inserts take with one thread and 100 ms? And with 64 threads?
+#
+# The solution is in the folded cell below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# A commit takes 100 ms, and one thread waits for each of 500: 50 s. 64 threads share the way. The window lets few
+# writesets travel at a time, so some wait for a second delay: between one and two times 500 / 64 x 100 ms.
+alone, shared = (500 / threads * 0.100 for threads in (1, 64))
+print(f"reckoned: {alone:.0f} s with one thread; {shared:.2f} to {2 * shared:.2f} s with 64")
+for threads in (1, 64):
+    asked = cells[(cells.threads == threads) & (cells.egress_delay_ms == 100)]
+    print(
+        asked[["system", "threads", "measured", "predicted"]].to_string(index=False, header=False)
+    )

@@ -142,3 +142,14 @@ assert errors.median() < 15
 # server](../docs/howto/start-from-your-server.md)), then your own measurements ([Fit your
 # machine](../docs/howto/fit-your-machine.md)). `simrep calibrate FOLDER --write` writes the pack for you, with how
 # sure each cost is.
+#
+# The solution is in the folded cell below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# There is no one solution: the servers are yours. This is the order of the commands, in a shell.
+#
+#   simrep from-server --mycnf my.cnf --status early.txt --status late.txt --out mine
+#   simrep run mine.toml                   # is it the load that you know?
+#   simrep calibrate FOLDER --write        # the dataset of your own runs, without a WAN
+#   simrep validate FOLDER                 # how far off it is on cells that it has not seen
+print("The commands are in the comments of this cell.")

@@ -49,23 +49,38 @@ class Candidate:
         )
 
     @property
-    def loss(self) -> str:
-        """What happens when the region that writes is lost."""
-        if self.writers > 1:
-            left = len(self.layout) - max(map(self.layout.count, self.layout))
-        else:
-            left = len(self.layout) - self.layout.count(self.layout[0])
-        here = len(self.layout) - left
-        if self.keeps == "none":
-            return "what was not sent yet is lost, failover by hand"
+    def _hit(self) -> int:
+        """Servers that go with a region: the one that writes, or the largest where several do."""
+        lost = self.layout[:1] if self.writers == 1 else self.layout
+        return max(map(self.layout.count, lost))
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether every answered transaction survives the loss of the region that writes."""
         if self.keeps == "replica":
-            kept = "answered transactions may be" if here > 1 else "nothing answered is"
-            return f"{kept} lost, failover by hand"
-        if 2 * left > len(self.layout):
-            return "the others go on, nothing answered is lost"
-        if self.keeps == "majority" and 2 * here > len(self.layout):
-            return "the others stop, answered transactions may be lost"
-        return "the others stop until somebody decides, nothing answered is lost"
+            return self._hit == 1
+        return self.keeps == "all" or (
+            self.keeps == "majority" and 2 * self._hit <= len(self.layout)
+        )
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the other regions then take writes without an operator."""
+        return self.keeps in {"all", "majority"} and 2 * self._hit < len(self.layout)
+
+    @property
+    def loss(self) -> str:
+        """The consequence of losing the region that writes, in words."""
+        if self.keeps == "none":
+            return "transactions that were not sent yet are lost, failover by hand"
+        lost = (
+            "nothing answered is lost" if self.keeps_data else "answered transactions may be lost"
+        )
+        if self.keeps == "replica":
+            return f"{lost}, failover by hand"
+        if self.goes_on:
+            return f"the others go on, {lost}"
+        return f"the others stop until an operator decides, {lost}"
 
 
 def candidates(

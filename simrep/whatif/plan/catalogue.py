@@ -123,6 +123,13 @@ QUESTIONS = (
             Option("writes", "Where clients write.", "names", metavar="LIST", required=True),
             _OBJECTIVE,
             Option(
+                "durability",
+                "When the region that writes is lost: any, keeps-data (nothing answered is lost) "
+                "or goes-on (and the others take writes without an operator).",
+                default="any",
+                metavar="WORD",
+            ),
+            Option(
                 "rtts",
                 "Round trips of your own, in columns from, to and rtt_ms.",
                 "file",

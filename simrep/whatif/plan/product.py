@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from simrep.contract.setup import setup_of
-from simrep.errors import ScenarioError
+from simrep.errors import ScenarioError, nearest
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.executor import collected
@@ -27,6 +27,17 @@ from simrep.whatif.plan.search import Tried, judged
 
 __all__ = ["Product", "Ranked", "rank_products"]
 
+Durability = Literal["any", "keeps-data", "goes-on"]
+_DURABLE: dict[str, Callable[[Candidate], bool]] = {
+    "any": lambda _: True,
+    "keeps-data": lambda candidate: candidate.keeps_data,
+    "goes-on": lambda candidate: candidate.keeps_data and candidate.goes_on,
+}
+_DEMANDS = {
+    "any": "",
+    "keeps-data": ", without loss of data when a region is lost",
+    "goes-on": ", going on without loss of data when a region is lost",
+}
 _ORDER = {"met": 0, "open": 1, "failed": 2}
 _MOSTLY = 0.4  # of the latency: a stage with less is not what decides
 
@@ -62,12 +73,14 @@ class Product(Answer):
     ----------
     objective : Objective
     ranked : tuple of Ranked
+    durability : {"any", "keeps-data", "goes-on"}
     """
 
     width = 160
 
     objective: Objective
     ranked: tuple[Ranked, ...]
+    durability: Durability = "any"
 
     @property
     def best(self) -> Ranked | None:
@@ -90,8 +103,9 @@ class Product(Answer):
                 row[condition.figure] = mean
                 row[f"{condition.figure}_low"] = interval.low
                 row[f"{condition.figure}_high"] = interval.high
-            loss = one.candidate.loss
-            rows.append({**row, "spare": one.spare, "loss": loss, "reason": one.reason})
+            candidate = one.candidate
+            row |= {"keeps_data": candidate.keeps_data, "goes_on": candidate.goes_on}
+            rows.append({**row, "spare": one.spare, "loss": candidate.loss, "reason": one.reason})
         return rows
 
 
@@ -101,6 +115,7 @@ def rank_products(
     regions: Sequence[str],
     writes: Sequence[str] | str,
     objective: str | Objective,
+    durability: Durability = "any",
     rtts: str | Path | None = None,
     zone_rtt_ms: float = 1.0,
     replications: int = 8,
@@ -121,6 +136,10 @@ def rank_products(
         Where clients write.
     objective : str or Objective
         Such as ``tps>=500,p99<=250ms``.
+    durability : {"any", "keeps-data", "goes-on"}
+        The part of the objective that no run shows: when the region that writes is lost,
+        ``keeps-data`` asks that nothing answered is lost, and ``goes-on`` that the other regions
+        take writes without an operator besides. A candidate that does not keep it fails.
     rtts : str or Path, optional
         A CSV file with the columns ``from``, ``to`` and ``rtt_ms``, instead of published ones.
     zone_rtt_ms : float
@@ -141,6 +160,12 @@ def rank_products(
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     if not 0.0 <= zone_rtt_ms < float("inf"):
         raise ScenarioError("zone_rtt_ms", f"must be at least 0 and finite, given {zone_rtt_ms:g}")
+    if durability not in _DURABLE:
+        raise ScenarioError(
+            "durability",
+            f"must be one of {', '.join(_DURABLE)}, given {durability!r}",
+            nearest(durability, _DURABLE),
+        )
     wanted = Objective.of(objective)
     writing = [writes] if isinstance(writes, str) else list(writes)
     trips = round_trips(list(regions), rtts)
@@ -165,16 +190,26 @@ def rank_products(
             shortest = min(shortest, *(sample[0][-1] for sample in samples))
             figures = [sample[0][:-1] for sample in samples]
             tried = judged(float(position), figures, wanted.conditions, each)
-            yield _ranked(candidate, tried, wanted, samples)
+            ranked = _ranked(candidate, tried, wanted, samples)
+            yield ranked if _DURABLE[durability](candidate) else _refused(ranked)
 
     ranked, complete = collected(judgements(), progress=progress, total=len(built))
-    ranked.sort(key=lambda one: (_ORDER[one.tried.verdict], -one.spare, one.tried.value))
+    durable = _DURABLE[durability]
+    ranked.sort(
+        key=lambda one: (
+            _ORDER[one.tried.verdict],
+            not durable(one.candidate),
+            -one.spare,
+            one.tried.value,
+        )
+    )
     said = (percentile_notice(path, shortest) for path in wanted.figures)
     notes += [f"In the shortest run, {notice}." for notice in said if notice]
     first = setup_of(scenario)
+    demand = f"{wanted}{_DEMANDS[durability]}"
     return Product(
-        question=f"{wanted} at {', '.join(regions)}, written at {', '.join(writing)}",
-        sentence=_sentence(ranked, wanted),
+        question=f"{demand} at {', '.join(regions)}, written at {', '.join(writing)}",
+        sentence=_sentence(ranked, demand),
         value=None,
         low=None,
         high=None,
@@ -187,6 +222,7 @@ def rank_products(
         versions=first.versions,
         objective=wanted,
         ranked=tuple(ranked),
+        durability=durability,
     )
 
 
@@ -217,6 +253,15 @@ def _ranked(
     return Ranked(candidate=one, tried=tried, spare=known[worst], reason="; ".join(parts))
 
 
+def _refused(ranked: Ranked) -> Ranked:
+    """The same of a candidate that fails by the loss of a region, whatever its figures are."""
+    return replace(
+        ranked,
+        tried=replace(ranked.tried, verdict="failed"),
+        reason=f"not durable enough; {ranked.reason}",
+    )
+
+
 def _margin(objective: Objective, position: int, mean: float, spare: float) -> str:
     condition = objective.conditions[position]
     if isnan(mean):
@@ -228,15 +273,15 @@ def _margin(objective: Objective, position: int, mean: float, spare: float) -> s
     return f"{condition.name} is {percent} % {side} the limit"
 
 
-def _sentence(ranked: Sequence[Ranked], objective: Objective) -> str:
+def _sentence(ranked: Sequence[Ranked], demand: str) -> str:
     met = [one for one in ranked if one.tried.verdict == "met"]
     if met:
         first = met[0].candidate
         more = f"; {len(met) - 1} others do, too" if len(met) > 1 else ""
-        return f"{first.product} with {first.servers} meets {objective}{more}."
+        return f"{first.product} with {first.servers} meets {demand}{more}."
     perhaps = [one for one in ranked if one.tried.verdict == "open"]
     if perhaps:
         first = perhaps[0].candidate
-        return f"None surely meets {objective}; {first.product} with {first.servers} may."
+        return f"None surely meets {demand}; {first.product} with {first.servers} may."
     nearest = ranked[0].candidate
-    return f"None meets {objective}. {nearest.product} with {nearest.servers} comes closest."
+    return f"None meets {demand}. {nearest.product} with {nearest.servers} comes closest."
