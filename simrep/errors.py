@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
+    "CacheWarning",
     "DatasetWarning",
     "ExtrapolationWarning",
     "ScenarioError",
     "ShortRunWarning",
     "SimrepError",
+    "WriteError",
     "nearest",
 ]
 
@@ -40,6 +42,14 @@ class ScenarioError(SimrepError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}" + (f" ({self.hint})" if self.hint else "")
+
+
+class WriteError(SimrepError, OSError):
+    """A file that cannot be written: the disk is full, or its place is read-only."""
+
+
+class CacheWarning(UserWarning):
+    """Results are not kept, since the folder for them cannot be written."""
 
 
 class DatasetWarning(UserWarning):

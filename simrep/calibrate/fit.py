@@ -43,7 +43,7 @@ from simrep.scenario import load
 if TYPE_CHECKING:
     from simrep.calibrate.posterior import Posterior
 
-__all__ = ["FitResult", "fit"]
+__all__ = ["FitResult", "fit", "fitted_series"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ def fit(
     if not isinstance(dataset, Dataset):
         dataset = load_dataset(dataset)
     dataset.check_measured()
-    chosen = _series(dataset, series, model, any_series=bool(parameters))
+    chosen = fitted_series(dataset, series, model, any_series=bool(parameters))
     used = _cells(dataset, chosen, cells)
     base = load(dataset.scenario_path(chosen))
     spec = chosen.fit
@@ -215,10 +215,10 @@ def fit(
     return _result(dataset, chosen, base.cluster.model, wanted, last, found, sensitivity, sampled)
 
 
-def _series(
+def fitted_series(
     dataset: Dataset, name: str | None, model: str | None, *, any_series: bool
 ) -> SeriesTable:
-    """The measured system that is meant."""
+    """The measured system that a fit is about."""
     all_of_them = {
         series.name: series
         for series in dataset.definition.series

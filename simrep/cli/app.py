@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import warnings
 from typing import Annotated, Any
@@ -47,6 +49,12 @@ class Commands(TyperGroup):
                 raise
             print(f"Error: {error}", file=sys.stderr)
             raise typer.Exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED) from None
+        except OSError as error:
+            if ctx.params.get("debug") or error.errno == errno.EPIPE:  # the reader has gone
+                raise
+            place = "" if error.filename is None else f": {error.filename!r}"
+            print(f"Error: {error.strerror or error}{place}", file=sys.stderr)
+            raise typer.Exit(FAILED) from None
         except KeyboardInterrupt:
             print("Interrupted.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
@@ -118,4 +126,18 @@ app.add_typer(rig)
 
 def main() -> None:
     """Entry point of the console script."""
-    app()
+    try:
+        app()
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Tell that what was printed could not be written, while there is an exit code to tell by."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python tries again
+        if error.errno != errno.EPIPE:
+            print(f"Error: cannot write to standard output: {error.strerror}", file=sys.stderr)
+        sys.exit(FAILED)

@@ -29,8 +29,17 @@ __all__ = [
     "Set",
     "assignments",
     "changed",
+    "path_in",
     "workers",
 ]
+
+
+def path_in(text: str) -> Path:
+    """The path that an option gives; a path without a name would be the current folder."""
+    if not text.strip():
+        raise typer.BadParameter("is empty: name a file or a folder")
+    return Path(text)
+
 
 Scenario = Annotated[
     Path, typer.Argument(metavar="SCENARIO.toml", help="What to simulate.", show_default=False)
@@ -45,7 +54,8 @@ Set = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Plot = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Save a figure (png, svg, pdf).")
+    Path | None,
+    typer.Option("--plot", metavar="FILE", parser=path_in, help="Save a figure (png, svg, pdf)."),
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Root of all random numbers.")]
 Replications = Annotated[

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Replications, Seed, workers
-from simrep.cli.output import INTERRUPTED, check_writable, progress_bar, tell, write_text
+from simrep.cli.arguments import Jobs, Json, Replications, Seed, path_in, workers
+from simrep.cli.output import INTERRUPTED, check_writable, progress_bar, tell
 from simrep.errors import ScenarioError
+from simrep.files import write_text
 
 if TYPE_CHECKING:
     from simrep.calibrate.fit import FitResult
@@ -48,7 +49,8 @@ WithPosterior = Annotated[
     bool, typer.Option("--posterior", help="Sample the posterior (emcee) for the standard errors.")
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="PACK.toml", help="Write a pack of its own.")
+    Path | None,
+    typer.Option("--out", metavar="PACK.toml", parser=path_in, help="Write a pack of its own."),
 ]
 Write = Annotated[
     bool, typer.Option("--write", help="Write into the pack that the scenario names.")
@@ -89,6 +91,12 @@ def calibrate(
     from simrep.calibrate.fit import fit as fit_costs
     from simrep.calibrate.measured_figures import CalibrationError
 
+    if write:
+        from simrep.calibrate.fit import fitted_series
+        from simrep.calibrate.pack_file import pack_path
+
+        chosen = fitted_series(dataset, series, model, any_series=bool(fit))
+        check_writable("--write", pack_path(dataset, chosen.name))
     with workers(jobs) as executor, progress_bar(f"calibrate {dataset.name}", quiet=json) as update:
         try:
             result = fit_costs(

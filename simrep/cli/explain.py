@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from simrep.cli.arguments import Json, Plot, Scenario, Seed, Set, changed
-from simrep.cli.output import check_writable, progress_bar, tell, write_whole
+from simrep.cli.arguments import Json, Plot, Scenario, Seed, Set, changed, path_in
+from simrep.cli.output import check_writable, progress_bar, tell
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, share
 
@@ -42,7 +42,9 @@ def explain(
     trace: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.json", help="Save what happened meanwhile as a trace for Perfetto."
+            metavar="FILE.json",
+            parser=path_in,
+            help="Save what happened meanwhile as a trace for Perfetto.",
         ),
     ] = None,
     set_: Set = None,
@@ -89,9 +91,9 @@ def explain(
 
             found = explain_one(chosen, txn="slowest" if txn is None else txn, seed=seed)
     if plot is not None:
-        write_whole(plot, found.plot)
+        found.plot(plot)
     if trace is not None:
-        write_whole(trace, found.trace)
+        found.trace(trace)
     tell(found, json=json)
 
 

@@ -9,16 +9,15 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, workers
+from simrep.cli.arguments import Jobs, Json, path_in, workers
 from simrep.cli.output import (
     check_writable,
     print_json,
     progress_bar,
     show,
-    write_text,
-    write_whole,
 )
 from simrep.errors import ScenarioError
+from simrep.files import whole_file, write_text
 from simrep.measure.grammar import duration
 
 __all__ = ["from_server", "with_new_names"]
@@ -41,7 +40,10 @@ Status = Annotated[
 ]
 Variables = Annotated[Path | None, typer.Option(metavar="FILE", help="SHOW GLOBAL VARIABLES.")]
 Sysbench = Annotated[Path | None, typer.Option(metavar="FILE", help="The output of sysbench run.")]
-Out = Annotated[Path, typer.Option(metavar="NAME", help="Write NAME.toml and NAME.pack.toml.")]
+Out = Annotated[
+    Path,
+    typer.Option(metavar="NAME", parser=path_in, help="Write NAME.toml and NAME.pack.toml."),
+]
 Model = Annotated[str | None, typer.Option(help="The model, if it is known better.")]
 Version = Annotated[
     str | None, typer.Option("--server-version", help="The output of SELECT VERSION().")
@@ -114,6 +116,8 @@ def from_server(
     flush_us = None if fsync_us is None else duration("--fsync-us", fsync_us, "us")
     overrides = Overrides(model, server_version, nodes, cores, trip_ms, flush_us)
     name = out.name.removesuffix(".toml")
+    if not name:
+        raise ScenarioError("--out", f"{str(out)!r} names no file", "NAME, or FOLDER/NAME")
     scenario, pack = out.with_name(f"{name}.toml"), out.with_name(f"{name}.pack.toml")
     for path in (scenario, pack):
         check_writable("--out", path)
@@ -134,12 +138,10 @@ def from_server(
             if isinstance(error.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
             raise
-
-    def write_both(part: Path) -> None:
-        part.write_text(described.scenario_text(), encoding="utf-8")
+    with whole_file(scenario) as file:  # both or none
+        file.write(described.scenario_text().encode())
+        file.flush()
         write_text(pack, described.pack_text())
-
-    write_whole(scenario, write_both)
     written = [str(scenario), str(pack)]
     if json:
         print_json({**described.to_dict(), "files": written})

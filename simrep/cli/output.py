@@ -1,11 +1,9 @@
-"""What commands write: whole files or none, JSON, and progress on a terminal."""
+"""What commands write: files, JSON, and progress on a terminal."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import typer
 
+from simrep import files
 from simrep.errors import ScenarioError
 
 __all__ = [
@@ -24,8 +23,6 @@ __all__ = [
     "progress_bar",
     "show",
     "tell",
-    "write_text",
-    "write_whole",
 ]
 
 INTERRUPTED = 130
@@ -40,44 +37,15 @@ def check_writable(option: str, path: Path | None, *, plot: bool = False) -> Non
     """Refuse a file that could not be written, before the work and not after it."""
     if path is None:
         return
+    if path.is_dir():
+        raise ScenarioError(option, f"{str(path)!r} is a folder", "name a file")
     if not path.absolute().parent.is_dir():
         raise ScenarioError(option, f"there is no folder {str(path.absolute().parent)!r}")
-    if path.is_dir():
-        raise ScenarioError(option, f"{str(path)!r} is a folder")
-    if path.exists() and not path.is_file():
-        raise ScenarioError(option, f"{str(path)!r} is no regular file")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise ScenarioError(option, f"cannot write into {str(path.absolute().parent)!r}")
     if plot and path.suffix.lower() not in _PLOT_ENDINGS:
         raise ScenarioError(
             option, f"cannot draw {path.name!r}", f"endings: {', '.join(_PLOT_ENDINGS)}"
         )
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let ``write`` fill a file beside ``path`` and put it in its place when it is finished."""
-    handle, name = tempfile.mkstemp(
-        prefix=f".{path.stem}.", suffix=path.suffix, dir=path.absolute().parent
-    )
-    os.close(handle)
-    part = Path(name)
-    try:
-        write(part)
-        part.chmod(0o666 & ~_umask())  # mkstemp makes files that only their owner may read
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a whole file of text."""
-    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    files.check_writable(path)
 
 
 def print_json(content: Mapping[str, Any]) -> None:
@@ -120,7 +88,7 @@ def present(
     else:
         show(found.tables() if tables is None else tables, width=width)
     if plot is not None and drawable:
-        write_whole(plot, found.plot)
+        found.plot(plot)
         print(f"Figure: {plot}", file=sys.stderr)
     if not found.complete:
         raise typer.Exit(INTERRUPTED)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from simrep.cli.arguments import Json
+from simrep.cli.arguments import Json, path_in
 from simrep.cli.output import print_json, show
 from simrep.errors import SimrepError
 
@@ -69,7 +69,12 @@ def measure(
     base: BaseOption = None,
     delay: DelayOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the dataset. Default: named as the experiment.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            parser=path_in,
+            help="Folder of the dataset. Default: named as the experiment.",
+        ),
     ] = None,
     repetitions: Annotated[
         int | None, typer.Option(min=1, help="At most so many of each cell.")

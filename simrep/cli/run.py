@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +21,7 @@ from simrep.cli.arguments import (
     Seed,
     Set,
     assignments,
+    path_in,
     workers,
 )
 from simrep.cli.output import (
@@ -30,8 +30,8 @@ from simrep.cli.output import (
     print_json,
     progress_bar,
     show,
-    write_whole,
 )
+from simrep.files import whole_text
 from simrep.measure.grammar import share
 
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 Log = Annotated[
-    Path | None, typer.Option("--log", metavar="FILE.csv", help="Save a row for every transaction.")
+    Path | None,
+    typer.Option(
+        "--log", metavar="FILE.csv", parser=path_in, help="Save a row for every transaction."
+    ),
 ]
 Draws = Annotated[
     int | None,
@@ -125,9 +128,9 @@ def run(
             progress=progress,
         )
     if plot is not None:
-        write_whole(plot, result.plot)
+        result.plot(plot)
     if log is not None:
-        write_whole(log, partial(_write_log, result))
+        _write_log(result, log)
     if json:
         beside = {} if opinion is None else {"analytic": opinion.to_dict(result)}
         print_json({**result.to_dict(), **beside})
@@ -140,7 +143,7 @@ def run(
 
 
 def _write_log(result: Result, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with whole_text(path) as file:
         writer = csv.writer(file)
         writer.writerow(["replication", "started_s", "latency_s", "client", "kind", "committed"])
         for record in result.runs:

@@ -22,9 +22,10 @@ from simrep.cli.arguments import (
     Seed,
     Set,
     changed,
+    path_in,
     workers,
 )
-from simrep.cli.output import INTERRUPTED, check_writable, progress_bar, tell, write_whole
+from simrep.cli.output import INTERRUPTED, check_writable, progress_bar, tell
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import share
 
@@ -58,7 +59,12 @@ Of = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Save a row for every point: .csv or .parquet."),
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        parser=path_in,
+        help="Save a row for every point: .csv or .parquet.",
+    ),
 ]
 Heat = Annotated[bool, typer.Option("--heat", help="Let --plot draw a heat map of two factors.")]
 Scheduler = Annotated[
@@ -66,7 +72,8 @@ Scheduler = Annotated[
     typer.Option("--scheduler", metavar="ADDRESS", help="Run on the cluster of a Dask scheduler."),
 ]
 CacheFolder = Annotated[
-    Path | None, typer.Option("--cache", metavar="DIR", help="Where points are kept.")
+    Path | None,
+    typer.Option("--cache", metavar="DIR", parser=path_in, help="Where points are kept."),
 ]
 NoCache = Annotated[
     bool, typer.Option("--no-cache", help="Simulate all points, and keep none of them.")
@@ -141,9 +148,9 @@ def sweep(
         file=sys.stderr,
     )
     if out is not None:
-        write_whole(out, found.save)
+        found.save(out)
     if plot is not None and found.points:
-        write_whole(plot, lambda path: found.plot(path, kind="heat" if heat else None))
+        found.plot(plot, kind="heat" if heat else None)
         print(f"Figure: {plot}", file=sys.stderr)
     if not found.complete:
         raise typer.Exit(INTERRUPTED)

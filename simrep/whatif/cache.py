@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from simrep.contract.setup import Setup
+from simrep.errors import CacheWarning, WriteError
+from simrep.files import make_folder, write_text
 
 __all__ = ["Cache", "code_digest", "key_of", "standard_folder"]
 
@@ -25,7 +27,8 @@ class Cache:
     """A folder of results.
 
     A file appears there whole or not at all, so nothing that was finished is lost when the
-    process is killed, and several processes may use one folder.
+    process is killed, and several processes may use one folder. A folder that cannot be written
+    costs a warning and no result.
 
     Parameters
     ----------
@@ -35,6 +38,7 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._fails = False
 
     def get(self, key: str) -> dict[str, Any] | None:
         """What was stored under a key; None if nothing was, or it cannot be read."""
@@ -45,17 +49,16 @@ class Cache:
         return content if isinstance(content, dict) else None
 
     def put(self, key: str, content: Mapping[str, Any]) -> None:
-        """Store what JSON can hold."""
+        """Store what JSON can hold; nothing more after a first time that failed."""
+        if self._fails:
+            return
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-        part = Path(name)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, allow_nan=False)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+            make_folder(path.parent)
+            write_text(path, json.dumps(content, allow_nan=False))
+        except WriteError as error:
+            self._fails = True
+            warnings.warn(f"{error}: finished points are not kept", CacheWarning, stacklevel=3)
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
+from simrep.files import is_device, whole_file, whole_text
 from simrep.measure.units import plain
 from simrep.runs.executor import as_finished, collected
 from simrep.runs.replication import with_warmup_found
@@ -103,10 +104,11 @@ class Sweep(Report):
         path = Path(path)
         check_ending(path)
         if path.suffix.lower() == ".parquet":
-            self.to_frame().to_parquet(path, index=False)
+            with whole_file(path) as table:
+                self.to_frame().to_parquet(table, index=False)
             return
         rows = self.rows()
-        with path.open("w", encoding="utf-8", newline="") as file:
+        with whole_text(path) as file:
             writer = csv.DictWriter(file, list(rows[0]) if rows else list(self.factors))
             writer.writeheader()
             for row in rows:
@@ -244,7 +246,7 @@ def sweep(
     varied = factors(over)
     settings = grid(varied) if samples is None else latin_hypercube(varied, samples, seed)
     setups = [_setup_at(loaded, setting) for setting in settings]
-    store = None if cache is False else Cache(standard_folder() if cache is True else Path(cache))
+    store = _store(cache)
     keys = ["" if store is None else key_of(setup, how.to_dict()) for setup in setups]
     known = dict(_known(store, keys))
     missing = {number: (setup, how) for number, setup in enumerate(setups) if number not in known}
@@ -280,6 +282,14 @@ def sweep(
     )
 
 
+def _store(cache: bool | str | Path) -> Cache | None:
+    if cache is False:
+        return None
+    if cache == "":
+        raise ScenarioError("cache", "is empty", "name a folder, or True for the standard one")
+    return Cache(standard_folder() if cache is True else Path(cache))
+
+
 def _setup_at(scenario: Scenario, setting: Setting) -> Setup:
     for path in _OF_ALL.intersection(setting.settings):
         raise ScenarioError(
@@ -313,7 +323,7 @@ def check_ending(path: Path) -> None:
     ScenarioError
         If it is neither CSV nor Parquet, or what writes Parquet is not installed.
     """
-    if path.suffix.lower() not in _ENDINGS:
+    if path.suffix.lower() not in _ENDINGS and not is_device(path):
         raise ScenarioError("--out", f"cannot write {path.name!r}", "endings: .csv, .parquet")
     if path.suffix.lower() == ".parquet":
         for package in ("pandas", "pyarrow"):

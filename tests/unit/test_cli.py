@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from simrep.cli import app
 from simrep.cli.arguments import assignments
-from simrep.cli.output import write_whole
 from simrep.errors import ScenarioError
 
 SCENARIO = """
@@ -312,25 +311,6 @@ def test_a_calibration_is_not_written_into_the_pack_of_another_model(simrep, fol
 
 
 # ------------------------------------------------------------------- output --
-
-
-def test_a_file_is_whole_or_as_it_was(tmp_path):
-    target = tmp_path / "figure.png"
-    target.write_text("old")
-
-    def half(path: Path) -> None:
-        path.write_text("ha")
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        write_whole(target, half)
-    assert target.read_text() == "old"
-    assert names(tmp_path) == {"figure.png"}
-    being_read = tmp_path / "open elsewhere"
-    being_read.hardlink_to(target)
-    write_whole(target, lambda path: path.write_text("new"))
-    assert target.read_text() == "new"
-    assert being_read.read_text() == "old"  # replaced, and not written over
 
 
 INTERRUPTED_WITHIN_THE_SECOND_CELL = """

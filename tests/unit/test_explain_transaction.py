@@ -388,7 +388,6 @@ def test_the_command_names_options_that_do_not_go_together(file: str) -> None:
         (("--tail", "much"), "not a share"),
         (("--txn", "fastest"), "slowest, a percentile"),
         (("--trace", "nowhere/a.json"), "no folder"),
-        (("--trace", "/dev/null"), "no regular file"),
         (("--txn", ""), "slowest, a percentile"),
     ):  # fmt: skip
         shown = invoke(file, *arguments)

@@ -7,6 +7,8 @@ import io
 import os
 from pathlib import Path
 
+from simrep.files import whole_file, write_text
+
 __all__ = ["content_of", "packed_path", "rig_folder", "write_packed", "write_whole"]
 
 ENVIRONMENT = "SIMREP_RIG"
@@ -26,7 +28,7 @@ def rig_folder() -> Path:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file; whoever is interrupted leaves the one that was there."""
-    _replace(path, text.encode())
+    write_text(path, text)
 
 
 def write_packed(path: Path, text: str) -> None:
@@ -35,7 +37,8 @@ def write_packed(path: Path, text: str) -> None:
     # Neither the name nor the time of the file.
     with gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as file:
         file.write(text.encode())
-    _replace(path, packed.getvalue())
+    with whole_file(path) as file:
+        file.write(packed.getvalue())
 
 
 def packed_path(path: Path) -> Path:
@@ -49,9 +52,3 @@ def content_of(path: Path) -> str | None:
         return path.read_text(encoding="utf-8")
     packed = packed_path(path)
     return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else None
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    part.replace(path)

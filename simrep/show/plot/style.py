@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context, rcParamsDefault
+from matplotlib import rc_context, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from simrep.files import whole_file
 from simrep.measure.units import number
 
 __all__ = ["GREY", "INK", "LIMIT", "MARKERS", "PALETTE", "SHADE", "VERDICTS", "Sheet", "colour",
@@ -110,9 +111,15 @@ class Sheet(Figure):
             self.suptitle(words, x=0.012, ha="left")
 
     def savefig(self, fname: Any, **kwargs: Any) -> None:
-        """Save as matplotlib does, in the style of simrep."""
+        """Save as matplotlib does, in the style of simrep; a file is there as a whole or not."""
         with styled():
-            super().savefig(fname, **kwargs)
+            if not isinstance(fname, str | Path):
+                super().savefig(fname, **kwargs)
+                return
+            path = Path(fname)
+            ending = kwargs.pop("format", None) or path.suffix[1:] or rcParams["savefig.format"]
+            with whole_file(path if path.suffix else path.with_suffix(f".{ending}")) as file:
+                super().savefig(file, format=ending.lower(), **kwargs)
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()

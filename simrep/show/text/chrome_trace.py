@@ -13,6 +13,7 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
+from simrep.files import write_text
 from simrep.show.views import trace
 from simrep.why.commit import Activity, Explanation, Transmission
 
@@ -77,7 +78,7 @@ def chrome_trace(explanation: Explanation, path: str | Path | None = None) -> di
     }
     if path is not None:
         text = json.dumps(whole, allow_nan=False, separators=(",", ":"))
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_text(path, text + "\n")
     return whole
 
 

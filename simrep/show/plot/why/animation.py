@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from math import cos, hypot, inf, pi, sin
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from simrep.errors import ScenarioError
+from simrep.files import whole_file, write_text
 from simrep.measure.units import duration
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, ink_on, stage_hatch
@@ -290,9 +292,12 @@ def animate_explanation(
         times = film_times(explanation, frames)
         film = Film(figure, Scene(explanation, figure), times.tolist(), seconds)
         if path is not None and ending == ".html":
-            Path(path).write_text(film.to_jshtml(), encoding="utf-8")
+            write_text(path, film.to_jshtml())
         elif path is not None:
-            film.save(path, writer="pillow", dpi=_DPI)
+            with TemporaryDirectory() as folder, whole_file(path) as file:
+                drawn = Path(folder) / "film.gif"
+                film.save(drawn, writer="pillow", dpi=_DPI)
+                file.write(drawn.read_bytes())
     return film
 
 
