@@ -81,12 +81,14 @@ class GaleraForm(NodesForm):
             prepare_s = self.cost(
                 node, self.costs.replicate_us, pace.own_s, self.costs.byte_ns * 1e-9 * self._bytes
             )
-        steps = execution(self.setup, node, self.costs.of_sessions(), pace, prepare_s)
+        costs = self.costs.of_sessions()
+        steps = execution(self.setup, node, costs, pace, prepare_s)
         if not self._rows:
-            return Journey(steps)
+            return Journey(steps, connect_s=costs.connect_s)
         return Journey(
             (*steps, *self._order(node, pace), *self._commit(node, pace)),
             self._beside_s(node, pace),
+            costs.connect_s,
         )
 
     def limits(self, rates: Mapping[int, float]) -> Iterator[str]:

@@ -96,12 +96,14 @@ class ServerForm(NodesForm):
     def journey(self, node: int, pace: Pace) -> Journey:
         """See ``ClosedForm.journey``."""
         prepare_s = self.prepare_s(node, pace) if self.writes else 0.0
-        steps = execution(self.setup, node, self._server_costs.of_sessions(), pace, prepare_s)
+        costs = self._server_costs.of_sessions()
+        steps = execution(self.setup, node, costs, pace, prepare_s)
         if not self.writes:
-            return Journey(steps)
+            return Journey(steps, connect_s=costs.connect_s)
         return Journey(
             (*steps, *self.before_commit(node, pace), *self._commit(node, pace)),
             self._all_beside_s(node, pace),
+            costs.connect_s,
         )
 
     def limits(self, rates: Mapping[int, float]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from simrep.cli.compare import compare
 from simrep.cli.datasets import reproduce, validate
 from simrep.cli.explain import explain
 from simrep.cli.from_server import from_server, with_new_names
+from simrep.cli.misplaced import value_of_scenario
 from simrep.cli.models import models
 from simrep.cli.output import INTERRUPTED, print_json
 from simrep.cli.plan import plan, with_questions
@@ -40,6 +41,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the subcommand."""
+        words = [*getattr(ctx, "_protected_args", ()), *ctx.args]
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
@@ -47,8 +49,7 @@ class Commands(TyperGroup):
         except SimrepError as error:
             if ctx.params.get("debug"):
                 raise
-            print(f"Error: {error}", file=sys.stderr)
-            raise typer.Exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED) from None
+            raise _told(error) from None
         except OSError as error:
             if ctx.params.get("debug") or error.errno == errno.EPIPE:  # the reader has gone
                 raise
@@ -58,6 +59,15 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             print("Interrupted.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if known := value_of_scenario(error, words):
+                raise _told(known) from None
+            raise
+
+
+def _told(error: SimrepError) -> typer.Exit:
+    print(f"Error: {error}", file=sys.stderr)
+    return typer.Exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -20,7 +20,7 @@ def explain(
     txn: Annotated[
         str | None,
         typer.Option(
-            metavar="slowest|p95|ID",
+            metavar="slowest|p95|p99.9|ID",
             help="Which transaction: the slowest (default), that at a percentile, or a number.",
         ),
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,8 @@ from simrep.cli.arguments import Json
 from simrep.cli.output import print_json, show
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Group, RenderableType
+    from rich.table import Table
 
 __all__ = ["models"]
 
@@ -97,9 +99,20 @@ def _description(one: dict[str, Any]) -> Group:
     packs = Text("Packs: " + (", ".join(one["packs"]) or "none"))
     return Group(
         *(title, versions, packs),
-        *(Text("\nOptions, as in [cluster.options]:"), options),
-        *(Text("Costs, as in [cluster.costs], when no pack gives others:"), costs),
+        *_part("Options, as in [cluster.options]", options),
+        *_part("Costs, as in [cluster.costs], when no pack gives others", costs),
     )
+
+
+def _part(head: str, content: Table) -> Iterator[RenderableType]:
+    """A table below its head; of an empty one the head says so."""
+    from rich.text import Text
+
+    if not content.row_count:
+        yield Text(f"\n{head.partition(',')[0]}: none")
+        return
+    yield Text(f"\n{head}:")
+    yield content
 
 
 def _text(value: Any) -> str:

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from simrep.cli.arguments import Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
+from simrep.cli.misplaced import scenario_first
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.contract.question import Option, Question
 from simrep.measure.grammar import duration, quantities, range_of, share
@@ -45,6 +46,8 @@ class Questions(TyperGroup):
         """Take ``QUESTION --help`` for the help of the question, and not for a scenario."""
         if len(args) == 2 and args[1] in _HELP and args[0] in self.list_commands(ctx):
             args = ["SCENARIO.toml", *args]
+        if args:
+            scenario_first("simrep plan", self.list_commands(ctx), args)
         return super().parse_args(ctx, args)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
 from simrep.errors import ScenarioError
 from simrep.scenario.problems import Step, dotted
 
-__all__ = ["leaves", "put"]
+__all__ = ["leaves", "put", "short_names"]
 
 _STEP = re.compile(r'"([^"]*)"|\'([^\']*)\'|([^."\']+)')
 
@@ -31,6 +31,24 @@ def put(content: dict[str, Any], complete: Mapping[str, Any], path: str, value: 
     copied, since a later path may lead into it. A path that leads nowhere is refused.
     """
     _put(content, complete, _steps(path), deepcopy(value))
+
+
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """Each path by its last name; in full where another one ends alike.
+
+    >>> short_names(["network.rtt_ms", "workload.threads"])
+    {'network.rtt_ms': 'rtt_ms', 'workload.threads': 'threads'}
+    """
+    last = {path: _last(path) for path in paths}
+    names = list(last.values())
+    return {path: name if names.count(name) == 1 else path for path, name in last.items()}
+
+
+def _last(path: str) -> str:
+    try:
+        return str(_steps(path)[-1])
+    except ScenarioError:  # the name of levels that change several values, and no path
+        return path
 
 
 def _steps(path: str) -> list[Step]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from simrep.errors import ScenarioError, nearest
 
-__all__ = ["ProblemsError", "Step", "combined", "dotted", "problems", "spellings"]
+__all__ = ["ProblemsError", "Step", "combined", "dotted", "paths_named", "problems", "spellings"]
 
 Step = str | int
 
@@ -211,6 +211,21 @@ def _inner(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for argument in get_args(annotation):
         yield from _inner(argument)
+
+
+def paths_named(name: str, table: type[BaseModel], steps: Sequence[Step] = ()) -> Iterator[str]:
+    """Dotted paths of all keys of this name below a table; of a list, in its first entry."""
+    for key, field in table.model_fields.items():
+        names = spellings(key, field)
+        if name in names:
+            yield dotted([*steps, names[0]])
+        entry: tuple[Step, ...] = (0,) if _is_list(field.annotation) else ()
+        for inner in _inner(field.annotation):
+            yield from paths_named(name, inner, [*steps, names[0], *entry])
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) in {list, tuple} or any(map(_is_list, get_args(annotation)))
 
 
 def _all_keys(table: type[BaseModel], path: str = "") -> Iterator[tuple[str, str]]:

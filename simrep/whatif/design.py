@@ -12,14 +12,23 @@ from simrep.errors import ScenarioError
 from simrep.kernel.streams import Streams
 from simrep.measure.grammar import Range, number, range_in, written_values
 
-__all__ = ["Factor", "Level", "Setting", "factors", "grid", "latin_hypercube", "parse"]
+__all__ = [
+    "ALSO_CALLED",
+    "Factor",
+    "Level",
+    "Setting",
+    "factors",
+    "grid",
+    "latin_hypercube",
+    "parse",
+]
 
 Given = str | Sequence[Any] | Mapping[Any, Mapping[str, Any]]
 """Levels as Python gives them; a text is what the command line takes."""
 
 _EXAMPLES = "e.g. 1,10,50 or 1..128:x2 or 1..10:+1 or 0..1:5"
 _MOST_LEVELS = 10_000
-_ALSO_CALLED = {"workload.clients": "workload.threads"}
+ALSO_CALLED = {"workload.clients": "workload.threads"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +193,7 @@ def _factor(name: str, given: Given) -> Factor:
 
 
 def _path(name: str) -> str:
-    return _ALSO_CALLED.get(name, name)
+    return ALSO_CALLED.get(name, name)
 
 
 def _checked(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:

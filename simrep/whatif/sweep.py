@@ -47,8 +47,8 @@ class Sweep(Report):
         What was varied.
     figures : tuple of str
         What every point has, by their paths in a result.
-    about : str
-        The figure of plots, and of the precision that was asked for.
+    asked : tuple of str
+        Those of them that were asked for; the others are there anyway.
     points : tuple of SweepPoint
         In the order of the design.
     seed : int
@@ -65,12 +65,17 @@ class Sweep(Report):
     name: str
     factors: tuple[str, ...]
     figures: tuple[str, ...]
-    about: str
+    asked: tuple[str, ...]
     points: tuple[SweepPoint, ...]
     seed: int
     computed: int
     complete: bool
     versions: Mapping[str, str]
+
+    @property
+    def about(self) -> str:
+        """The figure of plots, and of the precision that was asked for."""
+        return self.figures[0]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for every point: its levels, then the figures with their 95 % intervals.
@@ -139,6 +144,7 @@ class Sweep(Report):
                 "factors": list(self.factors),
                 "figures": list(self.figures),
                 "about": self.about,
+                "asked": list(self.asked),
                 "points": [
                     {
                         "labels": dict(point.labels),
@@ -271,7 +277,7 @@ def sweep(
         name=loaded.name,
         factors=tuple(factor.name for factor in varied),
         figures=how.figures,
-        about=how.figures[0],
+        asked=tuple(dict.fromkeys(asked)),
         points=tuple(
             point.at(settings[number].labels, how) for number, point in sorted(points.items())
         ),

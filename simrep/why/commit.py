@@ -229,7 +229,7 @@ class Explanation(Report):
         return f"<Explanation {self.title}: {1e3 * self.latency_s:.3f} ms>"
 
 
-_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_PERCENTILE = re.compile(r"p(?:(\d{1,2}(?:\.\d+)?)|99(\d+))")  # p999 is p99.9
 _SILENCE_S, _SILENCE_HOPS = 0.1, 10  # a member that says nothing for longer is away
 _AFTER_HOPS = 2  # what other nodes do with it is shown for at least so long
 
@@ -248,9 +248,9 @@ def explain(
     scenario : str, Path, mapping or Scenario
         What :func:`simrep.run` takes.
     txn : str or int
-        Which transaction: ``"slowest"``, a percentile (``"p50"``, ``"p95"``, ``"p99.9"``: the one
-        whose latency that is), or its number, from 1, in the order in which those of the measured
-        time committed.
+        Which transaction: ``"slowest"``, a percentile (``"p50"``, ``"p95"``, ``"p99.9"`` or
+        ``"p999"``: the one whose latency that is), or its number, from 1, in the order in which
+        those of the measured time committed.
     seed, replication : int
         Together they choose the random numbers; default: ``run.seed`` of the scenario and its
         first replication. The run is that of :func:`simrep.run`, bit for bit.
@@ -286,7 +286,7 @@ def _longest_hop_s(setup: Setup) -> float:
 
 def _pick(txn: str | int) -> Any:
     """Finds the position of a transaction among the journeys, and says which one it is."""
-    allowed = "slowest, a percentile as p95, or a number from 1"
+    allowed = "slowest, a percentile as p95 or p99.9, or a number from 1"
     if isinstance(txn, str):
         txn = int(txn) if txn.isdecimal() else txn
     elif not isinstance(txn, bool):
@@ -310,7 +310,9 @@ def _pick(txn: str | int) -> Any:
     match = _PERCENTILE.fullmatch(txn)
     if txn != "slowest" and match is None:
         raise ScenarioError("txn", f"{txn!r} is no transaction", allowed)
-    share = 1.0 if match is None else float(match[1]) / 100.0
+    if match is not None and match[2]:
+        txn = f"p99.{match[2]}"
+    share = 1.0 if match is None else float(txn[1:]) / 100.0
 
     def ranked(journeys: list[Journey]) -> tuple[int, str]:
         order = sorted(range(len(journeys)), key=lambda n: journeys[n].latency_s)

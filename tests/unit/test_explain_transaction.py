@@ -73,6 +73,7 @@ def test_transactions_are_those_of_the_run(model: str) -> None:
     assert result.explain().latency_s == latencies[-1]
     p95 = result.explain("p95")
     assert p95.latency_s == latencies[int(np.ceil(0.95 * len(latencies))) - 1]
+    assert result.explain("p999").to_dict() == result.explain("p99.9").to_dict()
     third = result.explain(3)
     assert third.latency_s == log.latency_s[log.committed][2]
     assert third.client == log.client[log.committed][2]

@@ -83,10 +83,13 @@ class Journey:
         What its client waits for, in order.
     beside_s : mapping of int to float
         CPU that it costs on nodes, by position, beside what its client waits for.
+    connect_s : float
+        CPU of the connection, once for each client.
     """
 
     steps: tuple[Step, ...]
     beside_s: Mapping[int, float] = field(default_factory=dict)
+    connect_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

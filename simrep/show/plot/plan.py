@@ -62,7 +62,7 @@ def _threshold_panel(axes: Axes, answer: Threshold, position: int) -> None:
     axes.axhline(condition.limit, **LIMIT, label="limit", zorder=1)
     if answer.low is not None and answer.high is not None:
         axes.axvspan(answer.low, answer.high, **_ANSWER, label="answer lies here")
-    axes.set_title(str(condition))
+    axes.set_title(answer.heading(condition))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: condition.text(value)))
 
 

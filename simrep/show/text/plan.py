@@ -35,7 +35,7 @@ def answer_tables(answer: Answer, simulated: RenderableType) -> Group:
 def threshold_tables(answer: Threshold) -> Group:
     """A row per value that was tried."""
     conditions = answer.objective.conditions
-    heads = [answer.varied.name, *(str(one) for one in conditions), "replications", ""]
+    heads = [answer.varied.name, *map(answer.heading, conditions), "replications", ""]
     rows = (
         (answer.varied.text(one.value), *map(_cell, conditions, one.means, one.intervals),
          str(one.replications), _WORDS[one.verdict])

@@ -10,12 +10,13 @@ from typing import Any
 from rich.console import Group
 
 from simrep.measure.units import duration, number, unit_of
+from simrep.scenario.changes import short_names
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import html, tables
-from simrep.whatif.point import FIGURES, SweepPoint
+from simrep.whatif.point import SweepPoint
 from simrep.whatif.sweep import Sweep
 
-_SHOWN = ("throughput_tps", "latency_s.p95")  # beside what the sweep is about
+_SHOWN = ("throughput_tps", "latency_s.p95")  # beside what was asked for
 _LEAST = 0.1  # percent; narrower intervals are not printed more finely
 _NOTICES = 4  # so many kinds are printed
 
@@ -41,12 +42,11 @@ def sweep_page(sweep: Sweep) -> str:
 
 
 def _headings(sweep: Sweep) -> list[str]:
-    return [*sweep.factors, *_figures(sweep)]
+    return [*short_names(sweep.factors).values(), *_figures(sweep)]
 
 
 def _figures(sweep: Sweep) -> list[str]:
-    asked = [figure for figure in sweep.figures if figure not in FIGURES]
-    return list(dict.fromkeys((sweep.about, *asked, *_SHOWN)))
+    return list(dict.fromkeys((*sweep.asked, *_SHOWN)))
 
 
 def _cells(sweep: Sweep) -> Iterator[list[str]]:

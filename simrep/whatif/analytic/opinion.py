@@ -155,7 +155,7 @@ def _throughput_tps(setup: Setup, solution: Solution) -> float:
         machine = setup.machines[setup.placement[node]]
         on_host = sum(setup.placement[other] == setup.placement[node] for other in workload.nodes)
         turns = -(-on_host // (machine.cores or 1))
-        connect_s = turns * getattr(setup.costs, "connect_us", 0.0) / 1e6
+        connect_s = turns * solution.connects_s[node]
         connect_s += 2.0 * setup.scenario.workload.client_rtt_ms / 1e3
         span_s = max(span_s, connect_s + workload.per_client * (think_s + latency_s))
     return len(workload.nodes) * workload.per_client / span_s

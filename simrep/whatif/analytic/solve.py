@@ -51,12 +51,15 @@ class Solution:
         Parts of the latency, means over all transactions.
     busy : mapping of str to float
         Share of the cores of every machine in use.
+    connects_s : mapping of int to float
+        CPU of a connection, by node.
     """
 
     rates: Mapping[int, float]
     latencies_s: Mapping[int, float]
     stages_s: Mapping[str, float]
     busy: Mapping[str, float]
+    connects_s: Mapping[int, float]
 
     @property
     def throughput_tps(self) -> float:
@@ -125,7 +128,13 @@ def solve(setup: Setup, form: ClosedForm) -> Solution:
     for node, rate in rates.items():
         for step, seconds in zip(journeys[node].steps, state.times_s[node], strict=True):
             stages[step.name] = stages.get(step.name, 0.0) + seconds * rate / total
-    return Solution(rates, latencies, {n: s for n, s in stages.items() if s > 0.0}, state.busy)
+    return Solution(
+        rates=rates,
+        latencies_s=latencies,
+        stages_s={name: seconds for name, seconds in stages.items() if seconds > 0.0},
+        busy=state.busy,
+        connects_s={node: journey.connect_s for node, journey in journeys.items()},
+    )
 
 
 class _State:

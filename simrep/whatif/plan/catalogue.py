@@ -102,7 +102,7 @@ QUESTIONS = (
     Question(
         "rate",
         "simrep.whatif.plan.rate:highest_rate",
-        "The highest rate at which flow control never begins.\n\n"
+        "The highest rate that every member keeps up in the long run.\n\n"
         "Example: simrep plan cluster.toml rate --jobs 2",
         (_PRECISION, repeated(5)),
     ),

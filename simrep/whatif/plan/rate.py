@@ -1,4 +1,4 @@
-"""What rate can be kept up without flow control."""
+"""What rate can be kept up in the long run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def highest_rate(
     executor: Executor | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Rate:
-    """The highest rate of arrivals that is kept up, so that flow control never begins.
+    """The highest rate of arrivals that is kept up: flow control, if any, never begins.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def highest_rate(
     who = Counter(found.limited_by for found in searches).most_common(1)[0][0]
     limit = "transactions queue up before they commit" if who == CLIENTS else f"{who} falls behind"
     return Rate(
-        question="The highest rate without flow control",
+        question="The highest rate that is kept up in the long run",
         sentence=f"{number(rate.mean)} transactions/s ({number(low)} to {number(high)}, "
         f"{100.0 * confidence:.3g} %). Above it {limit}.",
         value=rate.mean,

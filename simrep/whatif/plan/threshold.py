@@ -15,7 +15,7 @@ from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.notices import percentile_notice
 from simrep.scenario import Scenario
-from simrep.whatif.objective import Objective
+from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.pilot import short_setup
 from simrep.whatif.plan.search import POINTS, Found, Sample, Tried, search
@@ -87,6 +87,10 @@ class Threshold(Answer):
     varied: Varied
     tried: tuple[Tried, ...]
     monotone: bool = True
+
+    def heading(self, condition: Condition) -> str:
+        """What stands above a figure; with its limit only where the question does not tell it."""
+        return condition.name if str(condition) in self.question else str(condition)
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per value that was tried."""
