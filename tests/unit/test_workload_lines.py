@@ -146,7 +146,7 @@ def test_a_scheduled_transaction_is_submitted_once_and_in_time() -> None:
 def test_the_recorder_is_told_on_which_node_and_why_a_transaction_failed(
     said: str, told: str
 ) -> None:
-    workload = Workload(INSERT, nodes=(1, 0), per_client=1)
+    workload = Workload(INSERT, loops=(Loop((1, 0)),), per_client=1)
     _, _, recorder = played(workload, verdict=lambda _: False, error=said)
     assert recorder.errors == [(1, told), (0, told)]
 
