@@ -38,7 +38,11 @@ Figures = Annotated[
 ]
 Pairs = Annotated[
     int | None,
-    typer.Option("--replications", min=2, help="Pairs with the same random numbers; default: 10."),
+    typer.Option(
+        "--replications",
+        min=2,
+        help="So many pairs with the same random numbers; default: 3 to 10, until it is clear.",
+    ),
 ]
 Most = Annotated[int, typer.Option(min=2, help="Pairs at which --precision gives up.")]
 

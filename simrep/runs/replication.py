@@ -34,6 +34,8 @@ __all__ = [
 
 _PILOT = 2**32 - 1  # the replication that shows the warm-up; no run counts it
 _FEWEST = 10  # transactions that tell anything of a warm-up
+_PARTS = (0.125, 0.25, 0.5)  # of the measured time, in a brief pilot
+_TELLING = 1_000  # transactions that a brief pilot has to hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,23 +166,35 @@ def with_warmup_found(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"run": run.model_copy(update={"warmup": "auto"})})
 
 
-def with_warmup(setup: Setup, seed: int) -> Setup:
+def with_warmup(setup: Setup, seed: int, *, briefly: bool = False) -> Setup:
     """The setup with the length of its warm-up, if its scenario leaves that to be found out.
 
     A replication that no figure counts is measured from the beginning, as long as the run is to
     measure; the rule MSER-5, applied to its latencies, tells what of it is warm-up. All
     replications then leave out the same time, so that their figures stay independent. A warning
     says that too little commits.
+
+    With ``briefly``, a part of that time is enough if the warm-up is over in the first half of it.
     """
     settings = setup.scenario.run
     if settings.warmup is None:
         return setup
-    measured = {"warmup": None, "warmup_s": 0.0}
-    log = simulate(
-        with_run_settings(setup, {**measured, "log": True}), seed, _PILOT
-    ).measurement.log
+    measured: dict[str, object] = {"warmup": None, "warmup_s": 0.0}
+    long_s = settings.duration_s
+    for duration_s in [part * long_s for part in _PARTS] if briefly and long_s is not None else ():
+        shorter = {"duration_s": duration_s, "log": True}
+        log = simulate(with_run_settings(setup, measured | shorter), seed, _PILOT).measurement.log
+        assert log is not None
+        if int(log.committed.sum()) < _TELLING:
+            continue
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found_s = _warmup_s(log)
+        if not caught and found_s <= duration_s / 2.0:
+            return with_run_settings(setup, measured | {"warmup_s": found_s})
+    log = simulate(with_run_settings(setup, measured | {"log": True}), seed, _PILOT).measurement.log
     assert log is not None
-    return with_run_settings(setup, {**measured, "warmup_s": _warmup_s(log)})
+    return with_run_settings(setup, measured | {"warmup_s": _warmup_s(log)})
 
 
 def with_run_settings(setup: Setup, settings: Mapping[str, object]) -> Setup:

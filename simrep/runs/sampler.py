@@ -1,4 +1,4 @@
-"""Replications until there are enough: a given number, or until a figure is precise."""
+"""Replications until there are enough: a number, until a figure is precise, or an answer clear."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from simrep.errors import ScenarioError
 from simrep.measure.confidence import mean_interval
+from simrep.measure.looks import Look
 
 __all__ = [
     "LEAST",
@@ -37,11 +38,13 @@ class Sampler(Generic[T]):
     # Gives the replications of a range of numbers, in their order.
     simulate: Callable[[range], Iterable[T]]
     # The figure of each replication so far, on which the precision decides.
-    figure: Callable[[Sequence[T]], Sequence[float]]
-    replications: int  # how many there are to be, without a precision
+    figure: Callable[[Sequence[T]], Sequence[float]] = lambda _: ()
+    replications: int = 1  # how many there are to be, without a precision and without looks
     # Half width of the 95 % interval that is wanted, as a share of the figure.
     precision: float | None = None
     most: int = MOST  # with a precision, the replications at which to give up
+    looks: Sequence[Look] = ()  # instead of a number: when to ask whether the answer is clear
+    clear: Callable[[Sequence[T], Look], bool] = lambda _, __: False
     progress: Progress | None = None
     wanted: int = field(default=0, init=False)  # replications that are known to be needed so far
 
@@ -57,7 +60,14 @@ class Sampler(Generic[T]):
     def _look(self, samples: Sequence[T]) -> int:
         """How many replications there have to be, as far as those that there are can tell."""
         self.wanted = self.replications
-        if self.precision is not None:
+        if self.looks:
+            here = next((look for look in self.looks if look.count == len(samples)), None)
+            if here is not None and self.clear(samples, here):
+                self.wanted = len(samples)
+            else:
+                later = (look.count for look in self.looks if look.count > len(samples))
+                self.wanted = next(later, len(samples))
+        elif self.precision is not None:
             values = self.figure(samples) if samples else ()
             if all(map(isfinite, values)):
                 self.wanted = replications_wanted(values, self.precision, most=self.most)

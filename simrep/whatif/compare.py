@@ -12,6 +12,7 @@ from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning
+from simrep.measure.looks import Look, looks
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice
@@ -36,6 +37,7 @@ FIGURES = (
 )
 """What is compared if nothing else is asked for."""
 
+_LEAST = 3  # pairs: with two, their spread would be a single number
 _REPLICATIONS = 10  # so that Student's t is within 15 % of the normal distribution
 _COUNT = "committed"
 
@@ -71,10 +73,10 @@ def compare(
         What the two are called in tables and in the verdict.
     seed, replications, precision, most, executor, progress
         See :func:`simrep.run`. Replications are pairs, at least 2; by default as many as the
-        larger ``run.replications`` of the two, or 10 if that is 1. The precision is that of the
-        ratio of the first figure.
+        larger ``run.replications`` of the two. If that is 1: 3, 6 or 10, until the answer is clear
+        (``Comparison.clear``). The precision is that of the ratio of the first figure.
     confidence : float
-        Of every single interval.
+        Of every single interval, also if the comparison ended early: looks share the error.
 
     Returns
     -------
@@ -107,16 +109,32 @@ def compare(
     if seed < 0:
         raise ScenarioError("seed", f"must be at least 0, given {seed}")
     wanted = _wanted(first, second, replications)
-    setups = with_warmup(setup_of(first), seed), with_warmup(setup_of(second), seed)
+    schedule = looks(wanted or _LEAST, wanted or _REPLICATIONS, confidence)
+    setups = (
+        with_warmup(setup_of(first), seed, briefly=True),
+        with_warmup(setup_of(second), seed, briefly=True),
+    )
     if first.run.warmup and second.run.warmup:
         setups = _from_the_same_time(*setups)
     for label, setup in zip(labels, setups, strict=True):
         if beyond := extrapolation(setup):
             warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=2)
+    about: dict[str, Any] = {
+        "labels": labels,
+        "confidence": confidence,
+        "seed": seed,
+        "scenarios": (setups[0].scenario.to_dict(), setups[1].scenario.to_dict()),
+        "versions": tuple(dict(setup.versions) for setup in setups),
+    }
+
+    def clear(pairs: Sequence[Pair], look: Look) -> bool:
+        return Comparison.of(pairs, figures, look=look.confidence, **about).clear
+
     sampler = Sampler(
         simulate=lambda numbers: _pairs(setups, figures, numbers, seed, executor),
         figure=_relative,
-        replications=wanted,
+        looks=schedule if precision is None else (),
+        clear=clear,
         precision=precision,
         most=most,
         progress=progress,
@@ -124,15 +142,14 @@ def compare(
     pairs, complete = collected(sampler, least=2)
     for notice in _notices(pairs, figures):
         warnings.warn(notice, ShortRunWarning, stacklevel=2)
+    last = next((one for one in schedule if one.count >= len(pairs)), schedule[-1])
     found = Comparison.of(
         pairs,
         figures,
-        labels=labels,
-        confidence=confidence,
-        seed=seed,
+        look=last.confidence if precision is None else confidence,
+        most=schedule[-1].count if precision is None else len(pairs),
         complete=complete,
-        scenarios=(setups[0].scenario.to_dict(), setups[1].scenario.to_dict()),
-        versions=tuple(dict(setup.versions) for setup in setups),
+        **about,
     )
     if complete and precision is not None and not found.precise(precision):
         warnings.warn(
@@ -143,10 +160,11 @@ def compare(
     return found
 
 
-def _wanted(first: Scenario, second: Scenario, replications: int | None) -> int:
+def _wanted(first: Scenario, second: Scenario, replications: int | None) -> int | None:
+    """How many pairs are asked for; None for as many as it takes."""
     if replications is None:
         most = max(first.run.replications, second.run.replications)
-        return most if most > 1 else _REPLICATIONS
+        return most if most > 1 else None
     if replications < 2:
         raise ScenarioError(
             "replications", f"an interval needs at least 2 pairs, given {replications}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, log, log1p
 from statistics import fmean, variance
 from typing import Any
 
@@ -16,6 +16,8 @@ from simrep.runs.report import Report
 __all__ = ["Compared", "Comparison", "name_of", "value_text"]
 
 
+_CLEAR = 0.2  # of a difference: an interval of it that is half as wide is clear
+_EQUAL = 0.01  # of a figure: a difference that is surely smaller is none that counts
 _FACTOR = 1.25  # from here on a ratio is told as a factor, and below it in per cent
 _NAMES = {
     "throughput_tps": "throughput",
@@ -74,6 +76,18 @@ class Compared:
         return 0.0 not in self.difference
 
     @property
+    def clear(self) -> bool:
+        """Whether more pairs would hardly change the answer.
+
+        Either the two surely differ, and the difference of the logarithms is known to a fifth of
+        itself, or the ratio surely lies within 1 % of 1.
+        """
+        if self.ratio is None:
+            return False
+        low, high = log(self.ratio.low), log(self.ratio.high)
+        return high - low <= _CLEAR * abs(low + high) or max(-low, high) <= log1p(_EQUAL)
+
+    @property
     def gain(self) -> float | None:
         """By what factor fewer pairs this takes than independent replications would.
 
@@ -100,6 +114,8 @@ class Comparison(Report):
         Replications that both have.
     confidence : float
         Of each interval by itself.
+    most : int
+        Pairs that there would have been had the answer not been clear before.
     seed : int
     complete : bool
         False if it was interrupted.
@@ -115,6 +131,7 @@ class Comparison(Report):
     labels: tuple[str, str]
     pairs: int
     confidence: float
+    most: int
     seed: int
     complete: bool
     scenarios: tuple[Mapping[str, Any], ...]
@@ -127,15 +144,25 @@ class Comparison(Report):
         figures: Sequence[str],
         *,
         confidence: float,
+        look: float | None = None,
+        most: int | None = None,
+        complete: bool = True,
         **about: Any,
     ) -> Comparison:
-        """From the figures of every pair."""
+        """From the figures of every pair; ``look``: how sure one of several looks has to be."""
         found = {}
         for position, figure in enumerate(figures):
             values = [(one[position], other[position]) for one, other in pairs]
             if all(isfinite(value) for pair in values for value in pair):
-                found[figure] = Compared.of(figure, values, confidence)
-        return cls(figures=found, pairs=len(pairs), confidence=confidence, **about)
+                found[figure] = Compared.of(figure, values, look or confidence)
+        return cls(
+            figures=found,
+            pairs=len(pairs),
+            confidence=confidence,
+            most=most or len(pairs),
+            complete=complete,
+            **about,
+        )
 
     def __getitem__(self, figure: str) -> Compared:
         if figure not in self.figures:
@@ -146,6 +173,16 @@ class Comparison(Report):
         """Whether the ratio of the first figure is known to this share of it."""
         first = next(iter(self.figures.values()), None)
         return first is None or first.ratio is None or first.ratio.relative <= precision
+
+    @property
+    def clear(self) -> bool:
+        """Whether more pairs would hardly change the verdict: that of the first figure."""
+        return bool(self.figures) and next(iter(self.figures.values())).clear
+
+    @property
+    def early(self) -> bool:
+        """Whether it ended early, as the answer was clear."""
+        return self.complete and self.pairs < self.most
 
     @property
     def verdict(self) -> str:
@@ -171,6 +208,8 @@ class Comparison(Report):
             },
             "pairs": self.pairs,
             "confidence": self.confidence,
+            "most": self.most,
+            "early": self.early,
             "seed": self.seed,
             "complete": self.complete,
             "scenarios": [dict(one) for one in self.scenarios],

@@ -56,6 +56,11 @@ def _ends(ratio: Interval) -> str:
 def _precision(comparison: Comparison) -> Iterator[str]:
     yield ""
     yield "Both have the same random numbers, pair by pair."
+    if comparison.early:
+        yield (
+            f"The answer was clear after {comparison.pairs} of at most {comparison.most} pairs; "
+            "the intervals are wider for having been looked at before the end."
+        )
     first = next(iter(comparison.figures.values()), None)
     if first is not None and first.gain is not None:
         alone = first.gain * comparison.pairs

@@ -1,10 +1,10 @@
 """Where an objective begins or ceases to be met, found by noisy simulations.
 
-A value is judged by replications until its interval leaves the limit out, or there are as many as
-allowed. First a grid over the range is judged: it shows on which side the objective is met, whether
-the answer lies in the range at all, and whether the question is monotone. Then the gap between the
-last value of the one kind and the first of the other is bisected. A value that stays open between
-them does no harm: both of its sides are narrowed.
+A value is judged by replications until its interval leaves the limit out, which the first few of
+them may tell, or there are as many as allowed. First a grid over the range is judged: it shows on
+which side the objective is met, whether the answer lies in the range at all, and whether the
+question is monotone. Then the gap between the last value of the one kind and the first of the other
+is bisected. A value that stays open between them does no harm: both of its sides are narrowed.
 
 With the given confidence no verdict of the whole search is wrong (Bonferroni over all looks that it
 may take), so if the question is monotone, the answer lies between the two ends.
@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite, nan, sqrt
 from statistics import fmean
 from typing import Literal
 
 from simrep.measure.confidence import Interval, mean_interval
 from simrep.measure.grammar import Range
+from simrep.measure.looks import Look, looks
+from simrep.runs.sampler import Sampler
 from simrep.whatif.objective import Condition
 
 __all__ = ["MOST_VALUES", "POINTS", "Found", "Sample", "Tried", "judged", "search"]
@@ -31,7 +34,7 @@ Sample = Callable[[float, range], Sequence[Sequence[float]]]
 MOST_VALUES = 32
 POINTS = 8
 """Values of the range that are tried first, at equal ratios."""
-_LOOKS = 3  # at a value: with a quarter, a half and all of the replications
+_FIRST = 4  # replications at the first look at a value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,20 +131,19 @@ def search(
     """
     # A value that meets the objective can be taken for one that does not, or the other way
     # round, but not both: one side of each interval counts.
-    each = 1.0 - 2.0 * (1.0 - confidence) / (MOST_VALUES * _LOOKS * len(conditions))
+    each = 1.0 - 2.0 * (1.0 - confidence) / (MOST_VALUES * len(conditions))
+    schedule = looks(_FIRST, replications, each)
     tried: dict[float, Tried] = {}
 
     def attempt(value: float) -> None:
-        samples: list[Sequence[float]] = []
-        for part in reversed(range(_LOOKS)):
-            wanted = max(2, replications >> part)
-            if wanted == len(samples):
-                continue
-            samples += sample(value, range(len(samples), wanted))
-            one = judged(value, samples, conditions, each)
-            if one.verdict != "open":
-                break
-        tried[value] = one
+        judgement: list[Tried] = []
+
+        def clear(samples: Sequence[Sequence[float]], look: Look) -> bool:
+            judgement[:] = [judged(value, samples, conditions, look.confidence)]
+            return judgement[0].verdict != "open"
+
+        list(Sampler(simulate=partial(sample, value), looks=schedule, clear=clear))
+        [tried[value]] = judgement
         if progress is not None:
             progress(len(tried), None)
 
