@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from simrep.printable import printable, shortened
+
 __all__ = [
     "CacheWarning",
     "DatasetWarning",
@@ -17,8 +19,25 @@ __all__ = [
 ]
 
 
+_MOST = 2_400
+"""Characters of a line of a message: a hint may list all names, but no value is shown in full."""
+_MOST_OF_PATH, _MOST_OF_PROBLEM, _MOST_OF_HINT = 200, 500, 1_600
+_COMPARED = 200
+"""Characters of a name that are compared with others."""
+
+
 class SimrepError(Exception):
-    """Base of all errors that simrep raises on purpose."""
+    """Base of all errors that simrep raises on purpose.
+
+    Its text can be shown as it is: long values in it are shortened, and what could command a
+    terminal is escaped.
+    """
+
+    def __str__(self) -> str:
+        return printable(shortened(self._text(), _MOST))
+
+    def _text(self) -> str:
+        return super().__str__()
 
 
 class ScenarioError(SimrepError, ValueError):
@@ -40,8 +59,11 @@ class ScenarioError(SimrepError, ValueError):
         self.hint = hint
         super().__init__(path, problem, hint)  # SimPy and pickle rebuild it from its arguments
 
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}" + (f" ({self.hint})" if self.hint else "")
+    def _text(self) -> str:
+        several = "\n" in self.problem  # each on its line, with path and hint
+        problem = shortened(self.problem, _MOST if several else _MOST_OF_PROBLEM)
+        hint = f" ({shortened(self.hint, _MOST_OF_HINT)})" if self.hint else ""
+        return f"{shortened(self.path, _MOST_OF_PATH)}: {problem}{hint}"
 
 
 class WriteError(SimrepError, OSError):
@@ -67,7 +89,7 @@ class ExtrapolationWarning(UserWarning):
 def nearest(name: str, valid: Iterable[str]) -> str:
     """A hint that names the closest valid name, or lists them all when none is close."""
     names = sorted(valid)
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    close = get_close_matches(name[:_COMPARED], names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
     return "valid: " + ", ".join(names) if names else ""

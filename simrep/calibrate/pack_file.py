@@ -24,6 +24,7 @@ from simrep.runs.prediction import spans
 from simrep.scenario import load, with_values
 from simrep.scenario.options import in_product_spelling
 from simrep.scenario.pack import load_pack
+from simrep.user_files import read_text
 
 __all__ = ["calibrated", "data_digest", "new_pack", "pack_path", "with_costs", "with_range"]
 
@@ -51,7 +52,7 @@ def new_pack(dataset: Dataset, result: FitResult, name: str) -> str:
     """The text of a pack of its own: the scenario's pack under another name, or a new one."""
     series = _series(dataset, result.series)
     try:
-        document = tomlkit.parse(pack_path(dataset, series.name).read_text(encoding="utf-8"))
+        document = tomlkit.parse(read_text(pack_path(dataset, series.name), "pack"))
     except ScenarioError:
         document = _from_scenario(dataset, series)
     card: Any = document["pack"]

@@ -25,6 +25,7 @@ from simrep.cli.run import run
 from simrep.cli.sensitivity import sensitivity
 from simrep.cli.sweep import sweep
 from simrep.errors import ScenarioError, SimrepError
+from simrep.printable import printable
 
 __all__ = ["app", "main"]
 
@@ -71,7 +72,7 @@ def _told(error: SimrepError) -> typer.Exit:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"Warning: {message}", file=sys.stderr)
+    print(f"Warning: {printable(str(message))}", file=sys.stderr)
 
 
 app = typer.Typer(

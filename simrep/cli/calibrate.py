@@ -124,13 +124,14 @@ def calibrate(
 
 def _write(dataset: Dataset, result: FitResult, *, out: Path | None, write: bool) -> None:
     from simrep.calibrate.pack_file import calibrated, new_pack, pack_path
+    from simrep.user_files import read_text
 
     texts: dict[Path, str] = {}
     if out is not None:
         texts[out] = new_pack(dataset, result, out.stem)
     if write:
         path = pack_path(dataset, result.series)
-        texts[path] = calibrated(path.read_text(encoding="utf-8"), dataset, result)
+        texts[path] = calibrated(read_text(path, str(path)), dataset, result)
     for path, text in texts.items():
         write_text(path, text)
         print(f"Pack written: {path}", file=sys.stderr)

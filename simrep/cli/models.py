@@ -48,7 +48,7 @@ def models(name: Name = None, json: Json = False) -> None:
 def _overview(cards: list[dict[str, Any]]) -> Group:
     from rich.console import Group
 
-    from simrep.show.text.layout import table
+    from simrep.show.text.layout import table, words
 
     rows = (
         (one["name"], one["summary"], ", ".join(one["versions"]), ", ".join(one["packs"]))
@@ -56,14 +56,14 @@ def _overview(cards: list[dict[str, Any]]) -> Group:
     )
     heads = ("model", "what it simulates", "versions", "packs")
     content = table(heads, "l", rows, edges=True)
-    return Group(content, "simrep models NAME describes options, defaults by version and costs.")
+    advice = "simrep models NAME describes options, defaults by version and costs."
+    return Group(content, words(advice))
 
 
 def _description(one: dict[str, Any]) -> Group:
     from rich.console import Group
-    from rich.text import Text
 
-    from simrep.show.text.layout import table
+    from simrep.show.text.layout import table, words
 
     rows = (
         (
@@ -94,11 +94,12 @@ def _description(one: dict[str, Any]) -> Group:
         for name, cost in one["costs"].items()
     )
     costs = table(("cost", "default", "usual", "unit", "meaning"), "lrl", prices, edges=True)
-    title = Text.assemble((one["name"], "bold"), f": {one['summary']}")
-    versions = Text("Versions: " + (", ".join(one["versions"]) or "none"))
-    packs = Text("Packs: " + (", ".join(one["packs"]) or "none"))
+    heading = words(f"{one['name']}: {one['summary']}")
+    heading.stylize("bold", 0, len(one["name"]))
+    versions = words("Versions: " + (", ".join(one["versions"]) or "none"))
+    packs = words("Packs: " + (", ".join(one["packs"]) or "none"))
     return Group(
-        *(title, versions, packs),
+        *(heading, versions, packs),
         *_part("Options, as in [cluster.options]", options),
         *_part("Costs, as in [cluster.costs], when no pack gives others", costs),
     )
@@ -106,12 +107,12 @@ def _description(one: dict[str, Any]) -> Group:
 
 def _part(head: str, content: Table) -> Iterator[RenderableType]:
     """A table below its head; of an empty one the head says so."""
-    from rich.text import Text
+    from simrep.show.text.layout import words
 
     if not content.row_count:
-        yield Text(f"\n{head.partition(',')[0]}: none")
+        yield words(f"\n{head.partition(',')[0]}: none")
         return
-    yield Text(f"\n{head}:")
+    yield words(f"\n{head}:")
     yield content
 
 

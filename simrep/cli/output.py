@@ -55,10 +55,10 @@ def print_json(content: Mapping[str, Any]) -> None:
 
 def show(renderable: Any, *, width: int = 120) -> None:
     """Print tables on standard output, as wide as they are where it is no terminal."""
-    from rich.console import Console
+    from simrep.show.views import console
 
     columns = None if sys.stdout.isatty() else width
-    Console(width=columns, highlight=False).print(renderable)
+    console(width=columns).print(renderable)
 
 
 def tell(found: Any, *, json: bool) -> None:
@@ -104,11 +104,14 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | No
     if quiet or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
-    from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
-    bar = Progress(console=Console(stderr=True), transient=True)
-    task = bar.add_task(label, total=None)
+    from simrep.printable import printable
+    from simrep.show.views import console
+
+    bar = Progress(console=console(stderr=True), transient=True)
+    task = bar.add_task(escape(printable(label)), total=None)
     turn, over = Lock(), False
 
     def begin() -> None:

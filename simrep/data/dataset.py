@@ -7,14 +7,12 @@ what is computed from several cells, which are then simulated whether they were 
 
 from __future__ import annotations
 
-import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -33,6 +31,7 @@ from simrep.data.statements import Statement, Systems
 from simrep.errors import DatasetWarning, ScenarioError, nearest
 from simrep.measure.units import spellings, unit_of
 from simrep.scenario.problems import combined, problems
+from simrep.user_files import is_file, parse_toml, read_text
 
 __all__ = ["Dataset", "dataset_folder", "datasets", "load_dataset"]
 
@@ -144,12 +143,12 @@ def load_dataset(name: str | Path) -> Dataset:
 
 def dataset_folder(name: str | Path) -> Path:
     """The folder of a dataset, by its name or path."""
-    folder = _shipped().get(str(name)) or Path(name).resolve()
-    if not (folder / DEFINITION).is_file():
+    folder = _shipped().get(str(name)) or Path(name)
+    if not is_file(folder / DEFINITION):
         raise ScenarioError(
             str(name), f"neither a dataset nor a folder with {DEFINITION}", _known(name)
         )
-    return folder
+    return folder.resolve()
 
 
 def _shipped() -> dict[str, Path]:
@@ -171,17 +170,11 @@ def _known(name: str | Path) -> str:
     return nearest(str(name), datasets())
 
 
-def _toml(folder: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads((folder / DEFINITION).read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{folder.name}/{DEFINITION}", f"is not TOML: {error}") from None
-
-
 def _definition(folder: Path) -> Definition:
     where = f"{folder.name}/{DEFINITION}"
     try:
-        definition = Definition.model_validate(new_tables(_toml(folder), where))
+        content = parse_toml(read_text(folder / DEFINITION, where), where)
+        definition = Definition.model_validate(new_tables(content, where))
     except ValidationError as error:
         raise combined(problems(error, Definition), where) from None
     for key in (definition.show.x, definition.show.by):

@@ -76,7 +76,7 @@ def _read(path: Path) -> NDArray[np.float64]:
                     if row["error"] == "0"
                 ]
             )
-    except (OSError, EOFError, zlib.error, KeyError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, csv.Error, KeyError, ValueError) as error:
         name = f"{path.parent.parent.name}/{FOLDER}/{path.name}"
         raise ScenarioError(name, f"holds no recorded transactions: {error}") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, Literal
 
 from simrep.data.definition import Definition, MetricTable, SeriesTable, Value
 from simrep.errors import DatasetWarning, ScenarioError
+from simrep.user_files import csv_rows, read_text
 
 __all__ = [
     "PASSED",
@@ -30,6 +30,7 @@ CsvRow = Mapping[str, Value]
 
 PASSED = "passed"
 """Column that is 0 in rows that must not be used."""
+_EXACT = 2.0**63  # whole numbers below it are not rounded
 _RUN = ("run", "attempt")
 """Columns by which the rig names the file with the transactions of a row."""
 
@@ -83,12 +84,9 @@ def written(factors: Mapping[str, object]) -> str:
 
 def read_rows(path: Path, where: str) -> list[dict[str, Value]]:
     """The rows of a CSV file; texts that are numbers become numbers."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            header, *lines = list(csv.reader(file)) or [[]]
-    except FileNotFoundError:
-        raise ScenarioError(where, "is missing: the definition names it as its data") from None
-    lines = [line for line in lines if line]
+    if not path.exists():
+        raise ScenarioError(where, "is missing: the definition names it as its data")
+    header, *lines = csv_rows(read_text(path, where), where) or [[]]
     if not lines:
         raise ScenarioError(where, "has no rows")
     twice = sorted({name for name in header if header.count(name) > 1})
@@ -102,12 +100,14 @@ def read_rows(path: Path, where: str) -> list[dict[str, Value]]:
 
 
 def _number(text: str) -> Value:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    try:
+        return int(text) if abs(number) < _EXACT else number
+    except ValueError:
+        return number
 
 
 def measured_cells(

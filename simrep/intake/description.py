@@ -26,6 +26,7 @@ from simrep.intake.row_sizes import with_sizes
 from simrep.intake.server_files import ServerFiles, read_server
 from simrep.intake.settings import options_for
 from simrep.intake.sysbench import Sysbench, counters_cover, load_of_sysbench, read_sysbench
+from simrep.printable import printable
 from simrep.runs.report import Report
 from simrep.scenario import load
 from simrep.scenario.cluster import DEFAULT_MACHINE
@@ -107,7 +108,7 @@ class ServerDescription(Report):
         for key, value in content.items():
             if not _is_table(value):
                 origin = self.origins.get(prefix + key)
-                comment = f" # {origin}" if origin is not None else ""
+                comment = "" if origin is None else f" # {_comment(origin)}"
                 yield f"{tomlkit.key(key).as_string()} = {_in_one_line(value)}{comment}"
         for key, value in content.items():
             if not _is_table(value):
@@ -117,6 +118,11 @@ class ServerDescription(Report):
                 path = f"{prefix}{key}." if one else f"{prefix}{key}.{place}."
                 yield from ("", f"[{heading}{key}]" if one else f"[[{heading}{key}]]")
                 yield from self._lines(inner, path, f"{heading}{key}.")
+
+
+def _comment(text: str) -> str:
+    """The name of a file may hold a new line, which would end the comment."""
+    return printable(text).replace("\n", " ")
 
 
 def _in_one_line(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from simrep.contract.recognition import Clue
 from simrep.contract.server_reading import FileEntry, Place
-from simrep.errors import ScenarioError
+from simrep.user_files import read_bytes
 
 __all__ = ["Finding", "Findings", "text_of"]
 
@@ -91,7 +91,5 @@ def _lines(places: Iterable[Place]) -> str:
 
 def text_of(path: Path, option: str) -> str:
     """The text of a file; bytes that are not UTF-8 are replaced, as names are all that is read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ScenarioError(option, f"cannot read {str(path)!r}: {error.strerror}") from error
+    content = read_bytes(path, f"{option}, {str(path)!r}")
+    return content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")

@@ -24,6 +24,7 @@ _SWITCH = {
     **dict.fromkeys(("off", "0", "no", "false"), False),
 }
 _SIZE = re.compile(r"(\d+)([KMGTPE])", re.IGNORECASE)
+_LONGEST = 40  # characters: no option has a number of more
 _POWERS = {letter: 1024 ** (power + 1) for power, letter in enumerate("KMGTPE")}
 
 
@@ -105,6 +106,8 @@ def value_of(text: str, annotation: Any, *, path_switch: bool = False) -> Any:
 
 
 def _number(text: str, kind: type[int | float]) -> Any:
+    if len(text) > _LONGEST:
+        return text
     if (match := _SIZE.fullmatch(text)) is not None:
         return kind(int(match[1]) * _POWERS[match[2].upper()])
     if kind is int and text.isdigit():

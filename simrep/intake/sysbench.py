@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ _FIGURES = {
     "mean_ms": re.compile(r"avg: +([\d.]+)(?:ms)?"),
     "max_ms": re.compile(r"max: +([\d.]+)(?:ms)?"),
 }
-_PERCENTILE = re.compile(r"(?:approx\. +)?(\d+)(?:th)? percentile: +([\d.]+)(?:ms)?")
+_PERCENTILE = re.compile(r"(?:approx\. +)?(\d{1,2})(?:th)? percentile: +([\d.]+)(?:ms)?")
 _SLACK = 0.05  # transactions that were open at the end
 _REQUIRED = ("threads", "transactions", "seconds", "mean_ms")
 _INSERT, _UPDATE = "sysbench-oltp-insert", "sysbench-oltp-update-index"
@@ -67,6 +67,16 @@ def read_sysbench(path: Path) -> Sysbench:
     return sysbench_of(text_of(path, "--sysbench"), path.name)
 
 
+def _figure(text: str, file: str, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = inf
+    if value == inf:
+        raise ScenarioError("--sysbench", f"{file}:{line}: {text!r} is no figure")
+    return value
+
+
 def sysbench_of(text: str, file: str) -> Sysbench:
     """The figures in the text of a file; none of them may be missing, and something committed."""
     found: dict[str, Quantity] = {}
@@ -75,9 +85,10 @@ def sysbench_of(text: str, file: str) -> Sysbench:
         stripped = line.strip()
         for name, pattern in _FIGURES.items():
             if match := pattern.fullmatch(stripped):
-                found[name] = Quantity(float(match[1]), (Place(file, number),))
+                value = _figure(match[1], file, number)
+                found[name] = Quantity(value, (Place(file, number),))
         if match := _PERCENTILE.fullmatch(stripped):
-            percentile = int(match[1]), float(match[2]) / 1000
+            percentile = int(match[1]), _figure(match[2], file, number) / 1000
     for name in _REQUIRED:
         if name not in found:
             raise ScenarioError(

@@ -12,13 +12,13 @@ its steps  ``1..128:x2``, ``1..10:+1``, ``0..1:5``       factors, differences, s
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from simrep.errors import ScenarioError
+from simrep.user_files import parse_toml
 
 __all__ = [
     "Range",
@@ -55,9 +55,9 @@ def number(text: str) -> int | float | None:
     for read in (int, partial(int, base=0), float):
         try:
             value: int | float = read(text.strip())
-        except ValueError:
+            return value if isfinite(value) else None
+        except (ValueError, OverflowError):
             continue
-        return value if isfinite(value) else None
     return None
 
 
@@ -188,8 +188,8 @@ def written_value(text: str) -> Any:
     (5, True, 'galera')
     """
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}", "value")["value"]
+    except ScenarioError:
         return text.strip()
 
 
@@ -200,8 +200,8 @@ def written_values(text: str) -> list[Any]:
     ([1, 2.5], ['galera', 'semisync'], [['n1'], ['*']])
     """
     try:
-        values: list[Any] = tomllib.loads(f"value = [{text}]")["value"]
-    except tomllib.TOMLDecodeError:
+        values: list[Any] = parse_toml(f"value = [{text}]", "value")["value"]
+    except ScenarioError:
         return [written_value(part) for part in text.split(",")]
     return values
 

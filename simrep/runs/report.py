@@ -70,25 +70,17 @@ class Report(ABC):
 
     def __str__(self) -> str:
         """The tables as plain text, without spaces at the end of lines."""
-        from rich.console import Console
+        from simrep.show.views import console
 
-        console = Console(
-            width=self.width,
-            no_color=True,
-            highlight=False,
-            force_terminal=False,
-            force_jupyter=False,
-        )
-        with console.capture() as capture:
-            console.print(self.tables())
+        plain = console(width=self.width, no_color=True, force_terminal=False, force_jupyter=False)
+        with plain.capture() as capture:
+            plain.print(self.tables())
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     def _repr_html_(self) -> str:
         """The same for a notebook, with bold titles."""
-        from rich.console import Console
+        from simrep.show.views import console
 
-        console = Console(
-            width=self.width, highlight=False, record=True, file=StringIO(), force_jupyter=False
-        )
-        console.print(self.tables())
-        return console.export_html(inline_styles=True, code_format=_HTML)
+        page = console(width=self.width, record=True, file=StringIO(), force_jupyter=False)
+        page.print(self.tables())
+        return page.export_html(inline_styles=True, code_format=_HTML)

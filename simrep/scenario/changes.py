@@ -14,6 +14,8 @@ __all__ = ["leaves", "put", "short_names"]
 
 _STEP = re.compile(r'"([^"]*)"|\'([^\']*)\'|([^."\']+)')
 
+_POSITION = re.compile(r"[0-9]{1,9}")
+
 
 def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Values of a table by their dotted paths."""
@@ -58,8 +60,8 @@ def _steps(path: str) -> list[Step]:
     for match in _STEP.finditer(path):
         if path[end : match.start()] != ("." if steps else ""):
             break
-        plain = match[3]
-        steps.append(int(plain) if plain and plain.isdigit() else match[match.lastindex or 0])
+        step = match[match.lastindex or 0]
+        steps.append(int(step) if match[3] and _POSITION.fullmatch(step) else step)
         end = match.end()
     if end != len(path) or not steps:
         raise ScenarioError(path or "''", "is not a dotted path", "e.g. network.rtt_ms")

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from simrep.errors import ScenarioError
 from simrep.scenario import prior
-from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
+from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole, Words
 
 __all__ = [
     "DEFAULT_MACHINE",
@@ -139,7 +139,7 @@ class ClusterTable(Table):
     version: Name | None = Field(
         None, description="product version whose defaults hold; default: the newest"
     )
-    pack: Name | None = Field(
+    pack: Words | None = Field(
         None,
         description="calibrated costs: a shipped pack by name, or a file (*.toml) by its path, "
         "seen from the scenario file; of a pack of another model its machine and network hold, and "

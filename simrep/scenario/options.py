@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.problems import Step, combined, problems, spellings
+from simrep.user_files import parse_toml
 
 __all__ = ["by_spelling", "in_product_spelling", "resolve", "version_defaults", "versions"]
 
@@ -24,7 +24,7 @@ _SWITCH = {"on": True, "yes": True, "true": True, "off": False, "no": False, "fa
 def versions(package: str, model: str) -> Mapping[str, Mapping[str, Any]]:
     """Option overrides by product version, from the models' package; empty when there are none."""
     file = files(package) / "versions" / f"{model}.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return parse_toml(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else {}
 
 
 def version_defaults(package: str, model: str, version: str | None) -> Mapping[str, Any]:

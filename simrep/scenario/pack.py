@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
@@ -14,7 +13,8 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.problems import ProblemsError, combined, problems
-from simrep.scenario.table import Count, Name, NotNegative, Positive, Real, Table, Whole
+from simrep.scenario.table import Count, Name, NotNegative, Positive, Real, Table, Whole, Words
+from simrep.user_files import parse_toml, read_bytes, text_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,7 @@ class FittedCost(Table):
 class FittedCell(Table):
     """A figure that a fit had to explain."""
 
-    label: Name = Field(description="column and factors")
+    label: Words = Field(description="column and factors")
     measured: Real = Field(description="what was measured")
     fitted: Real = Field(description="what is simulated with the fitted costs")
 
@@ -193,21 +193,16 @@ def load_pack(name: str, package: str, folder: Path | None = None) -> Pack:
     Shipped packs lie in the package of the model; relative paths start in ``folder``, or where the
     command runs. What is no pack is refused.
     """
-    path = "cluster.pack"
+    path, where = "cluster.pack", f"cluster.pack, {name!r}"
     if name.endswith(".toml"):
-        try:
-            content = ((folder or Path()) / name).read_bytes()
-        except OSError as error:
-            raise ScenarioError(path, f"cannot read {name!r}: {error.strerror}") from error
+        content = read_bytes((folder or Path()) / name, where)
     elif name in (shipped := pack_names(package)):
         content = (files(package) / "packs" / f"{name}.toml").read_bytes()
     else:
         hint = nearest(name, shipped) or "none is shipped"
         raise ScenarioError(path, f"no pack {name!r}", f"{hint}; a file is given as *.toml")
     try:
-        pack = Pack.model_validate(tomllib.loads(content.decode()))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ScenarioError(path, f"{name!r} is not valid TOML: {error}") from error
+        pack = Pack.model_validate(parse_toml(text_in(content, where), where))
     except ValidationError as error:
         found = combined(problems(error, Pack), "file")
         raise ScenarioError(path, f"pack {name!r}: {found}") from error

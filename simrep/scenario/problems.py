@@ -34,6 +34,8 @@ _EXPECTED = {
     "tuple": "a list",
 }
 
+_MOST = 30  # problems of one error that are told
+
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
@@ -54,8 +56,9 @@ def combined(found: Sequence[ScenarioError], where: str) -> ScenarioError:
     """One error for all of them; a single one is raised as it is."""
     if len(found) == 1:
         return found[0]
-    lines = "".join(f"\n  {problem}" for problem in found)
-    return ScenarioError(where, f"{len(found)} problems{lines}")
+    lines = "".join(f"\n  {problem}" for problem in found[:_MOST])
+    more = f"\n  and {len(found) - _MOST:,} more" if len(found) > _MOST else ""
+    return ScenarioError(where, f"{len(found)} problems{lines}{more}")
 
 
 def problems(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from html import escape
@@ -16,8 +15,9 @@ from simrep.scenario.changes import leaves, put
 from simrep.scenario.cluster import ClusterTable, HostTable, NodeTable
 from simrep.scenario.network import NetworkTable, paths
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
-from simrep.scenario.table import Count, NotNegative, Positive, Table, Whole
+from simrep.scenario.table import Count, NotNegative, Positive, Table, Title, Whole
 from simrep.scenario.workload import WorkloadTable, expand
+from simrep.user_files import check_content, parse_toml, read_text
 
 __all__ = ["RunTable", "Scenario", "json_schema", "load", "with_value", "with_values"]
 
@@ -54,7 +54,7 @@ class RunTable(Table):
 class Scenario(Table):
     """Everything that a run needs, as a scenario file says it."""
 
-    name: str = Field("", description="title of the scenario")
+    name: Title = Field("", description="title of the scenario")
     description: str = Field("", description="what it is about")
     cluster: ClusterTable = Field(description="the product and its machines")
     nodes: tuple[NodeTable, ...] = Field((), alias="node", description="details of single nodes")
@@ -124,6 +124,7 @@ class Scenario(Table):
         ScenarioError
             If a path leads nowhere or the result is not valid.
         """
+        check_content({**(values or {}), **tables}, "scenario")
         changes = dict(values or {})
         for name, table in tables.items():
             changes |= leaves(name, table)
@@ -149,6 +150,7 @@ class Scenario(Table):
         ScenarioError
             With everything that is wrong with it.
         """
+        check_content(content, where)
         try:
             scenario = cls.model_validate(content)
         except ValidationError as error:
@@ -382,15 +384,10 @@ def load(scenario: str | Path | Mapping[str, Any] | Scenario) -> Scenario:
     if isinstance(scenario, Mapping):
         return Scenario.checked(dict(scenario), "scenario")
     if isinstance(scenario, str) and "\n" in scenario:
-        return Scenario.checked(_parsed(scenario, "scenario"), "scenario")
-    path = Path(scenario)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ScenarioError(str(scenario), f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ScenarioError(str(scenario), f"is not UTF-8 text: {error}") from error
-    return Scenario.checked(_parsed(text, str(scenario)), str(scenario), path.parent)
+        return Scenario.checked(parse_toml(scenario, "scenario"), "scenario")
+    where = str(scenario)
+    content = parse_toml(read_text(scenario, where), where)
+    return Scenario.checked(content, where, Path(scenario).parent)
 
 
 def with_value(scenario: Scenario, path: str, value: Any) -> Scenario:
@@ -408,10 +405,3 @@ def with_values(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
     8
     """
     return scenario.replace(values)
-
-
-def _parsed(text: str, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(where, f"is not valid TOML: {error}") from error

@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping
 from functools import singledispatch
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from simrep.errors import SimrepError
 
-__all__ = ["VIEWS", "Figures", "View", "animate", "html", "plot", "tables", "trace"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["VIEWS", "Figures", "View", "animate", "console", "html", "plot", "tables", "trace"]
 
 Show = TypeVar("Show", bound=Callable[..., Any])
 
@@ -67,6 +70,13 @@ class View:
                     import_module(module)
                     break
         return self._views.dispatch(kind)(result, *arguments, **options)
+
+
+def console(**how: Any) -> Console:
+    """What every table is printed on, with the options of Rich: what it prints is no markup."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, **how)
 
 
 class Figures(View):

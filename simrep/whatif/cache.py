@@ -41,17 +41,22 @@ class Cache:
         self._fails = False
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """What was stored under a key; None if nothing was, or it cannot be read."""
+        """What was stored under a key; None if nothing was, or it cannot be read.
+
+        A file that was copied to the name of another one tells a key of its own: it is no answer.
+        """
         try:
             content = json.loads(self._path(key).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
-        return content if isinstance(content, dict) else None
+        own = isinstance(content, dict) and content.pop("key", None) == key
+        return content if own else None
 
     def put(self, key: str, content: Mapping[str, Any]) -> None:
         """Store what JSON can hold; nothing more after a first time that failed."""
         if self._fails:
             return
+        content = {"key": key, **content}
         path = self._path(key)
         try:
             make_folder(path.parent)

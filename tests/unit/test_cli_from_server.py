@@ -73,7 +73,7 @@ def test_what_is_there_is_not_overwritten(simrep, tmp_path, there):
         (("--sysbench", "no.txt"), "nothing to read"),
         (("--status", "after.txt", "--keep"), "No such option: --keep"),
         (("galera-rig", "--status", "after.txt"), "unexpected extra"),
-        (("--mycnf", "no.cnf"), "cannot read 'no.cnf'"),
+        (("--mycnf", "no.cnf"), "'no.cnf': cannot be read"),
         (("--status", "my.cnf"), "holds no variables"),
         (("--status", "after.txt", "--status", "before.txt"), "earlier one first"),
         (("--mycnf", "my.cnf", "--model", "galerra"), "did you mean 'galera'"),

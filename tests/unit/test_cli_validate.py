@@ -43,7 +43,7 @@ def test_a_figure_is_saved(simrep, tmp_path):
         (["smal"], "neither a dataset nor a folder"),
         (["small", "--holdout", "thread > 1"], "no factor 'thread'"),
         (["small", "--pack", "nobody"], "no pack 'nobody'"),
-        (["small", "--pack", "nobody.toml"], "cannot read"),
+        (["small", "--pack", "nobody.toml"], "cannot be read"),
         (["small", "--plot", "errors.txt"], "cannot draw"),
     ],
 )

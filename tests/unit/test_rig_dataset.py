@@ -199,7 +199,7 @@ def test_a_folder_with_something_else_is_refused(measured, tmp_path):
     with pytest.raises(ScenarioError, match="dataset of experiment 'made-up'"):
         check_folder(other, folder)
     (folder / "dataset.toml").write_text("title = ")
-    with pytest.raises(ScenarioError, match="is not TOML"):
+    with pytest.raises(ScenarioError, match="is not valid TOML"):
         check_folder(stored, folder)
     (folder / "dataset.toml").unlink()
     less = CONTENT | {"load": [{"name": "inserts", "transactions": 11}]}

@@ -105,7 +105,7 @@ def test_a_later_line_wins_wherever_it_stands(tmp_path):
         ("[mysqld]\n!inklude x\n", "my.cnf:2: '!inklude x' is neither"),
         ("[mysqld]\n!includedir nowhere\n", "my.cnf:2: there is no folder 'nowhere'"),
         ("!include my.cnf\n", "include each other"),
-        ("!include other.cnf\n", "cannot read"),
+        ("!include other.cnf\n", "cannot be read"),
     ],
 )
 def test_what_is_no_option_file_is_refused(tmp_path, text, message):

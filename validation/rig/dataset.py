@@ -29,6 +29,7 @@ from simrep.rig.scenarios import (
     unknown_options,
 )
 from simrep.rig.transactions import thin_out
+from simrep.user_files import read_text
 
 __all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
 
@@ -130,9 +131,9 @@ def _with_its_pack(scenario: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def _content(path: Path) -> Mapping[str, Any]:
     try:
-        return tomlkit.parse(path.read_text(encoding="utf-8"))
+        return tomlkit.parse(read_text(path, str(path)))
     except ParseError as error:
-        raise ScenarioError(str(path), f"is not TOML: {error}") from None
+        raise ScenarioError(str(path), f"is not valid TOML: {error}") from None
 
 
 class _Found:

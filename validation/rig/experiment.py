@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -28,6 +27,7 @@ from simrep.rig.load import Load
 from simrep.rig.server import Option
 from simrep.scenario.problems import combined, problems
 from simrep.scenario.table import Count, Fraction, Name, Positive, Table
+from simrep.user_files import is_file, parse_toml, read_text
 
 __all__ = [
     "SERVERS_OF",
@@ -345,15 +345,12 @@ def load_experiment(name: str | Path) -> StoredExperiment:
         With everything that is wrong with it.
     """
     path = _shipped() / f"{name}.toml" if str(name) in experiments() else Path(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError:
+    if not is_file(path):
         raise ScenarioError(
             str(name), "neither an experiment nor a file", nearest(str(name), experiments())
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ScenarioError(path.name, f"is not TOML: {error}") from None
+        )
+    text = read_text(path, path.name)
+    content = parse_toml(text, path.name)
     try:
         return StoredExperiment(path.stem, Experiment.model_validate(content), text)
     except ValidationError as error:

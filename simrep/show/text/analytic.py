@@ -7,11 +7,10 @@ from typing import Any
 
 from rich.console import Group
 from rich.table import Table
-from rich.text import Text
 
 from simrep.measure.units import duration, number
 from simrep.runs.result import Result
-from simrep.show.text.layout import closing, table, title
+from simrep.show.text.layout import closing, table, title, words
 from simrep.show.views import tables
 from simrep.whatif.analytic.opinion import Analytic
 
@@ -25,7 +24,7 @@ def analytic_tables(found: Analytic, result: Result | None = None) -> Group:
         return Group(title(f"{name}no closed form holds"), closing([*lines, ""]))
     parts: list[Any] = [title(f"{name}closed forms"), _figures(found, result)]
     if result is None:
-        parts += [_stages(found), Text("\n".join(_remarks(found)))]
+        parts += [_stages(found), words("\n".join(_remarks(found)))]
     return Group(*parts)
 
 

@@ -13,7 +13,7 @@ from simrep.calibrate.fit import FitResult
 from simrep.calibrate.identify import Estimate
 from simrep.intake.description import ServerDescription
 from simrep.intake.findings import Finding
-from simrep.show.text.layout import closing, table
+from simrep.show.text.layout import closing, table, words
 from simrep.show.views import tables
 
 _SETTINGS = {"setting": "setting", "value": "value", "where": "origin", "how": "note"}
@@ -96,4 +96,6 @@ def _cell(value: Any) -> Text:
         text = ", ".join(f"{key} {inner}" for key, inner in value.items())
     else:
         text = "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-    return Text(text, overflow="fold")
+    cell = words(text)
+    cell.overflow = "fold"
+    return cell

@@ -7,7 +7,6 @@ from math import isfinite
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from simrep.data.cells import Cell, Summary
 from simrep.data.definition import MetricTable, SeriesTable
@@ -18,7 +17,7 @@ from simrep.data.scores import NEAR, Scores
 from simrep.data.validation import DatasetValidation, Validation
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import describe, duration, number
-from simrep.show.text.layout import closing, table, title
+from simrep.show.text.layout import closing, table, title, words
 from simrep.show.views import tables
 
 _FAR = 0.20
@@ -34,7 +33,7 @@ def dataset_tables(result: DatasetResult) -> Group:
     """One block per value of the factor that the dataset shows by, and the summary."""
     parts: list[RenderableType] = [*_cell_tables(result), *_derived_tables(result)]
     if result.dataset.definition.show.breakdown and result.complete:
-        parts += [Text(), _breakdown_table(breakdowns(result.dataset, result.seed))]
+        parts += [words(""), _breakdown_table(breakdowns(result.dataset, result.seed))]
     missing = "" if result.complete else "cells are missing"
     return Group(*parts, closing(["", *_notes(result)], missing=missing))
 
@@ -44,17 +43,17 @@ def _cell_tables(result: DatasetResult) -> list[RenderableType]:
     definition = result.dataset.definition
     metrics = definition.metrics
     measured = f"{_heading(metrics[0])}; " if len(metrics) == 1 else ""
-    source = Text(f"{measured}source: {definition.source}")
+    source = words(f"{measured}source: {definition.source}")
     parts: list[RenderableType] = [title(definition.title), source]
     for series in definition.series:
         own = [cell for cell in result.cells if cell.series == series.name]
         if own:
-            parts += [Text(), title(series.title)]
+            parts += [words(""), title(series.title)]
         for metric in metrics:
             of_metric = [cell for cell in own if cell.metric == metric.column]
             for titles, block in _blocks(definition.show.by, of_metric):
                 whole = [_heading(metric), *titles] if len(metrics) > 1 else titles
-                parts += [Text("\n" + "; ".join(whole)), _block(result, series, block)]
+                parts += [words("\n" + "; ".join(whole)), _block(result, series, block)]
     return parts
 
 
@@ -104,17 +103,17 @@ def _span(cell: Cell) -> str:
     return f"{number(low)} .. {number(high)}"
 
 
-def _error(cell: Cell) -> str:
+def _error(cell: Cell) -> RenderableType:
     """In percent, or as a difference where the metric has a tolerance; red if it is far off."""
     if cell.within is not None:
         difference = cell.predicted - cell.measured
         text = f"{number(abs(difference))} {cell.unit}".rstrip()
         text = f"{'-' if difference < 0 else '+'}{text}" if isfinite(difference) else "-"
-        return text if cell.within else f"[red]{text}[/red]"
+        return words(text, "" if cell.within else "red")
     if not isfinite(cell.relative_error):
         return "-"
     text = f"{100 * cell.relative_error:+.1f} %"
-    return f"[red]{text}[/red]" if abs(cell.relative_error) > _FAR else text
+    return words(text, "red" if abs(cell.relative_error) > _FAR else "")
 
 
 def _variant(cell: Cell, variant: str, what_if: Sequence[Cell]) -> str:
@@ -159,7 +158,7 @@ def _derived_tables(result: DatasetResult) -> Iterator[RenderableType]:
              "fit" if row.used_in_fit else "")
             for row in own
         )  # fmt: skip
-        yield Text("\n" + "; ".join([describe(quantity), *shared]))
+        yield words("\n" + "; ".join([describe(quantity), *shared]))
         left = [*map(describe, varied)]
         yield table((*left, *heads), "l" * len(left) + "R" * (3 + spread) + "l", rows)
 
@@ -171,12 +170,12 @@ def _range(ends: tuple[float, float] | None, unit: str) -> str:
     return f"{' .. '.join(dict.fromkeys(words))} {'%' if unit == 'ratio' else unit}"
 
 
-def _distance(row: DerivedRow) -> str:
+def _distance(row: DerivedRow) -> RenderableType:
     if not isfinite(row.distance):
         return "-"
     unit = row.distance_unit
     text = f"{row.distance:+.{1 if unit == 'points' else 2}f} {unit}" if row.distance else "0"
-    return f"[red]{text}[/red]" if abs(row.distance) > _FAR_OFF[unit] else text
+    return words(text, "red" if abs(row.distance) > _FAR_OFF[unit] else "")
 
 
 def _notes(result: DatasetResult) -> list[str]:
@@ -230,7 +229,7 @@ def validation_tables(validation: Validation, cells: bool | None = None) -> Grou
         cells = len(validation.parts) == 1
     parts: list[RenderableType] = []
     for part in validation.parts if cells else ():
-        parts += [*_cell_tables(part.result), Text()]
+        parts += [*_cell_tables(part.result), words("")]
         if part.latencies:
             parts.append(_latencies(part))
     missing = "" if validation.complete else "cells are missing"

@@ -7,11 +7,10 @@ from math import isfinite
 
 from rich.console import Group
 from rich.table import Table
-from rich.text import Text
 
 from simrep.measure.confidence import Interval
 from simrep.measure.units import duration, number, unit_of
-from simrep.show.text.layout import closing, table, title
+from simrep.show.text.layout import closing, table, title, words
 from simrep.show.views import tables
 from simrep.whatif.comparison import Compared, Comparison, name_of, value_text
 from simrep.whatif.sensitivity.result import Effect, Sensitivity
@@ -32,7 +31,7 @@ def comparison_tables(comparison: Comparison) -> Group:
     return Group(
         title(f"{a} and {b}, seed {comparison.seed}, {comparison.pairs} pairs"),
         table(heads, rows=map(_cells, comparison.figures.values())),
-        Text(comparison.verdict),
+        words(comparison.verdict),
         closing(_precision(comparison), missing="" if comparison.complete else "pairs are missing"),
     )
 

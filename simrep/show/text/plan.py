@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
 from simrep.measure.confidence import Interval
 from simrep.measure.units import number
-from simrep.show.text.layout import closing, table, title
+from simrep.show.text.layout import closing, table, title, words
 from simrep.show.views import tables
 from simrep.whatif.objective import Condition
 from simrep.whatif.plan.answer import Answer
@@ -28,7 +27,7 @@ def answer_tables(answer: Answer, simulated: RenderableType) -> Group:
     missing = "" if answer.complete else "the search is not over"
     notes = [closing(["", *answer.notes], missing=missing)] if answer.notes or missing else []
     heading = f"{answer.question}, seed {answer.seed}"
-    return Group(title(heading), simulated, Text(answer.sentence), *notes)
+    return Group(title(heading), simulated, words(answer.sentence), *notes)
 
 
 @tables.register(Threshold)

@@ -8,13 +8,12 @@ from typing import Any
 
 from rich.console import Group
 from rich.table import Table
-from rich.text import Text
 
 from simrep.measure.units import duration, number
 from simrep.runs.notices import percentile_notice
 from simrep.runs.prediction import Prediction
 from simrep.runs.result import Result
-from simrep.show.text.layout import table, title
+from simrep.show.text.layout import table, title, words
 from simrep.show.views import tables
 
 _SHOWN_STATIONS = 8
@@ -47,13 +46,13 @@ def run_tables(result: Result) -> Group:
         parts[f"Stations, busiest first{some}"] = _stations(result)
     if any(value for counters in result.counters.values() for value in counters.values()):
         parts["Status variables"] = _counters(result)
-    lines: list[tuple[Text, Any]] = [(title(words), content) for words, content in parts.items()]
+    lines: list[tuple[Any, Any]] = [(title(name), content) for name, content in parts.items()]
     if result.prediction is not None:
-        lines.insert(1, (Text(_said(result.prediction)), Text("")))
+        lines.insert(1, (words(_said(result.prediction)), words("")))
     committed = result.histogram.count
     thin = (percentile_notice(f"latency_s.{name}", committed) for name in ("p50", "p95", "p99"))
     if notice := next(filter(None, thin), ""):
-        lines.insert(1, (Text(f"{notice}."), Text("")))
+        lines.insert(1, (words(f"{notice}."), words("")))
     return Group(*(part for pair in lines for part in pair))
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from rich.console import Group
 from rich.table import Table
-from rich.text import Text
 
 from simrep.measure.units import amount, duration, size
-from simrep.show.text.layout import sentences, table, title
+from simrep.show.text.layout import sentences, table, title, words
 from simrep.show.views import tables
 from simrep.why.commit import CommitStage, Explanation, Transmission
 from simrep.why.stall import StallExplanation
@@ -36,7 +35,7 @@ def explanation_tables(explanation: Explanation) -> Group:
         f"{one.ended_s:.6f} s, {duration(one.latency_s)}, seed {one.seed}"
     )
     heading = f"{one.title[0].upper()}{one.title[1:]}"
-    parts: list[Any] = [title(heading), Text(facts), Text(""), _waterfall(one)]
+    parts: list[Any] = [title(heading), words(facts), words(""), _waterfall(one)]
     critical = [message for message in one.messages if message.critical]
     if critical:
         origin = one.nodes[one.node]
@@ -64,7 +63,7 @@ def tail_tables(explanation: TailExplanation) -> Group:
         *(duration(whole.floor_s), duration(whole.above_s), "100.0%"),
     )
     stages = table(heads, "LR", rows, total=total)
-    return Group(sentences(explanation.sentences()), Text(""), stages)
+    return Group(sentences(explanation.sentences()), words(""), stages)
 
 
 @tables.register(StallExplanation)
@@ -84,7 +83,7 @@ def stall_tables(explanation: StallExplanation) -> Group:
             for one in shown
         )  # fmt: skip
         blockages = table(("began", "lasted", "in stall", "what"), "RRRl", rows)
-        parts += [Text(""), title(heading), blockages]
+        parts += [words(""), title(heading), blockages]
     return Group(*parts)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from simrep.errors import ScenarioError, nearest
 from simrep.network.regions import PRESETS, Regions
+from simrep.user_files import csv_rows, read_text
 
 __all__ = ["CODES", "RoundTrips", "round_trips"]
 
@@ -110,14 +110,11 @@ def _pairs(
 
 def _read(path: Path) -> Regions:
     """A table of one's own."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as error:
-        raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
+    header, *lines = csv_rows(read_text(path, str(path)), str(path)) or [[]]
     found: dict[tuple[str, str], float] = {}
-    for line, row in enumerate(rows, start=2):
-        source, target, text = (str(row.get(name) or "").strip() for name in _COLUMNS)
+    for line, cells in enumerate(lines, start=2):
+        row = dict(zip(header, cells, strict=False))
+        source, target, text = (row.get(name, "").strip() for name in _COLUMNS)
         try:
             rtt_ms = float(text)
         except ValueError:
