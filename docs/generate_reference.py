@@ -173,8 +173,8 @@ def _tables(properties: Mapping[str, Any], tables: Mapping[str, Any], path: str)
         yield f"{_sentence(value.get('description') or table['description'])}\n"
         inner = table["properties"]
         own = {k: v for k, v in inner.items() if _table(v)[0] is None}
-        if name == "HostTable":
-            own = {"name": own["name"]}
+        if name in {"HostTable", "NodeTable"}:
+            own = {k: v for k, v in own.items() if k not in tables["MachineTable"]["properties"]}
             yield f"{MACHINE}\n"
         yield from _keys(own, required=table.get("required", ()))
         yield ""

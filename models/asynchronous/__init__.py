@@ -34,6 +34,7 @@ sql/binlog.cc, sql/rpl_binlog_sender.cc, sql/rpl_trx_tracking.cc, sql/rpl_mta_su
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, ClassVar
 
 from simpy.events import Event
@@ -76,6 +77,8 @@ class Asynchronous(Model):
     name: ClassVar[str] = "asynchronous"
     Options: ClassVar[type[AsynchronousOptions]] = AsynchronousOptions
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
+    faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
+    node_costs: ClassVar[bool] = True
     recognition: ClassVar[Recognition] = SourceRecognition()
     made_of: ClassVar[tuple[Any, ...]] = (WatchedParts, BinlogSource, Replica)
 
@@ -84,15 +87,24 @@ class Asynchronous(Model):
     ) -> None:
         watched, source, replica = self.made_of
         first, *rest = parts_of(cluster, watched)
-        self.source = source(first, options, costs)
+        own = [cluster.costs_of(node, costs) for node in range(cluster.size)]
+        self.source = source(first, options, own[SOURCE])
         logs = options.log_replica_updates
         self.servers = [
-            first.make(MysqlServer, first, options, costs, log_bin=True, hooks=self.source),
-            *(of.make(MysqlServer, of, options, costs, log_bin=logs) for of in rest),
+            first.make(MysqlServer, first, options, own[SOURCE], log_bin=True, hooks=self.source),
+            *(of.make(MysqlServer, of, options, own[of.index], log_bin=logs) for of in rest),
         ]
         self.replicas = [
-            replica(cluster, server, options, costs) for server in self.servers if server.index
+            replica(cluster, server, options, own[server.index])
+            for server in self.servers
+            if server.index
         ]
+
+    @staticmethod
+    def pause_limit_s(options: AsynchronousOptions) -> float:
+        """See ``Model.pause_limit_s``: any, as nobody suspects a server that is silent."""
+        del options
+        return inf
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:

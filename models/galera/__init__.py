@@ -69,6 +69,8 @@ from .watch import WatchedParts, describe_payload
 
 __all__ = ["Galera"]
 
+_PEER_TIMEOUT_S = 3.0  # gmcast.peer_timeout, by default
+
 
 class Galera(Model):
     """The cluster of one replication.
@@ -86,6 +88,8 @@ class Galera(Model):
     Costs: ClassVar[type[GaleraCosts]] = GaleraCosts
     Session: ClassVar[type[GaleraSession]] = GaleraSession
     changes: ClassVar[bool] = True
+    faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
+    node_costs: ClassVar[bool] = True
     recognition: ClassVar[Recognition] = GaleraRecognition()
 
     def __init__(self, cluster: Cluster, options: GaleraOptions, costs: GaleraCosts) -> None:
@@ -99,13 +103,27 @@ class Galera(Model):
         spread = costs.keepalive_spread_ms * 1e-3
         self._parts = parts_of(cluster, WatchedParts)
         self._members = [
-            GroupMember(parts, options, costs, phase + spread * uniform()) for parts in self._parts
+            GroupMember(
+                parts,
+                options,
+                cluster.costs_of(parts.index, costs),
+                phase + spread * uniform(),
+            )
+            for parts in self._parts
         ]
         self._stream_numbers = count()
         self._servers = [self._server(index) for index in range(cluster.size)]
         self._changes: Changes | None = None
         if cluster.changes:
             self._changes = Changes(cluster, options, self._members, self._servers, self._server)
+
+    @staticmethod
+    def pause_limit_s(options: GaleraOptions) -> float:
+        """See ``Model.pause_limit_s``: then links are given up, or the node is suspected.
+
+        The last sign of progress may be as old as a keepalive period when the pause begins.
+        """
+        return min(_PEER_TIMEOUT_S, options.suspect_timeout_s - options.keepalive_period_s)
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:
@@ -170,4 +188,5 @@ class Galera(Model):
     def _server(self, index: int) -> GaleraServer:
         """Start the server of a node."""
         parts, member = self._parts[index].anew(), self._members[index]
-        return GaleraServer(parts, member, self._options, self._costs, self._stream_numbers)
+        costs = self._cluster.costs_of(index, self._costs)
+        return GaleraServer(parts, member, self._options, costs, self._stream_numbers)

@@ -43,7 +43,7 @@ class GroupMember:
         self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, keepalive_at_s: float
     ) -> None:
         cluster, index = parts.cluster, parts.index
-        clock, host = cluster.clock, cluster.hosts[index]
+        clock, host = parts.clock, cluster.hosts[index]
         self.options = EvsOptions(
             send_window=options.send_window,
             user_send_window=options.user_send_window,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from simrep.modelling import Disk, Lap, Moments, OrderedGate, Parts, Stage, Thread
+from simrep.modelling import Lap, Moments, OrderedGate, Parts, Stage, Thread
 from simrep.models.galera.gcomm.view import View
 
 from .certifier import Certifier, NodeState
@@ -38,7 +38,7 @@ class GaleraNode:
         self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, member: GroupMember
     ) -> None:
         cluster, index = parts.cluster, parts.index
-        clock, host = cluster.clock, cluster.hosts[index]
+        clock, host = parts.clock, cluster.hosts[index]
         self.index = index
         self.name = parts.name
         self.clock = clock
@@ -87,7 +87,7 @@ class GaleraNode:
         self._early_release = not options.commit_monitor_through_flush
         self._redo = None
         if options.flush_log_at_trx_commit == 1:
-            disk = Disk(clock, costs.fsync_us * _US, flusher=host.flusher, name=f"{self.name}/disk")
+            disk = parts.disk(costs.fsync_us * _US, name=f"{self.name}/disk")
             self._redo = parts.redo_log(disk)
 
         self._recv_q: deque[Ordered] = parts.make(deque)

@@ -65,7 +65,7 @@ class Member:
         loop_at_s: float,
     ) -> None:
         cluster, index = parts.cluster, parts.index
-        clock, host = cluster.clock, cluster.hosts[index]
+        clock, host = parts.clock, cluster.hosts[index]
         self.index = index
         self.clock = clock
         self.host = host

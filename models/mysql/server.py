@@ -12,7 +12,6 @@ from simpy.events import Event
 from simrep.modelling import (
     Binlog,
     Decided,
-    Disk,
     Lap,
     OpenTransaction,
     Parts,
@@ -114,7 +113,7 @@ class MysqlServer:
         prepare: Callable[[Transaction], float] | None = None,
     ) -> None:
         cluster, index = parts.cluster, parts.index
-        clock, host, name = cluster.clock, cluster.hosts[index], parts.name
+        clock, host, name = parts.clock, cluster.hosts[index], parts.name
         self.parts = parts
         self.index = index
         self.name = name
@@ -124,9 +123,7 @@ class MysqlServer:
         self.log_bin = log_bin
         self.locks = parts.locks()
         self.switch_s = costs.switch_us * _US
-        self.disk = Disk(
-            clock, costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, flusher=host.flusher, name=name
-        )
+        self.disk = parts.disk(costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, name=name)
         self._redo = parts.redo_log(
             self.disk,
             flush_at_commit=options.innodb_flush_log_at_trx_commit,

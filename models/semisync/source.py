@@ -58,7 +58,7 @@ class SemisyncSource(BinlogSource):
         }
         self.acknowledgements = parts.make(
             Acknowledgements,
-            cluster.clock,
+            parts.clock,
             replicas=len(self._numbers),
             enabled=options.enabled,
             count=options.wait_for_replica_count,

@@ -31,6 +31,7 @@ MySQL 8.4 Reference Manual, Server System Variables and Binary Logging Options.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
+from math import inf
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -88,14 +89,28 @@ class Standalone(Model):
     name: ClassVar[str] = "standalone"
     Options: ClassVar[type[StandaloneOptions]] = StandaloneOptions
     Costs: ClassVar[type[ServerCosts]] = ServerCosts
+    faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
+    node_costs: ClassVar[bool] = True
     alone: ClassVar[bool] = True
     recognition: ClassVar[Recognition] = StandaloneRecognition()
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
         self.servers = [
-            parts.make(MysqlServer, parts, options, costs, log_bin=options.log_bin)
+            parts.make(
+                MysqlServer,
+                parts,
+                options,
+                cluster.costs_of(parts.index, costs),
+                log_bin=options.log_bin,
+            )
             for parts in parts_of(cluster, WatchedParts)
         ]
+
+    @staticmethod
+    def pause_limit_s(options: StandaloneOptions) -> float:
+        """See ``Model.pause_limit_s``: any, nobody else notices."""
+        del options
+        return inf
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.pace import Pace
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.network.network import Network
 from simrep.server.host import Host
+from simrep.server.process import PacedDisk
+from simrep.server.storage import Disk
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "NodeTraits"]
+
+C = TypeVar("C", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTraits:
+    """How a node differs from the others."""
+
+    costs: Mapping[str, Any] = field(default_factory=dict)  # by name of the field
+    clock: Clock | None = None  # by which it sets its timers, if its process may be stopped
+    syncs: Pace | None = None  # of its fsyncs, if that is another than full speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +60,8 @@ class Cluster:
         Where to record what is blocked; None records nothing.
     changes : bool
         Whether servers will come and go.
+    traits : mapping of int to NodeTraits
+        How nodes differ from the others, by position; nothing for most.
     """
 
     clock: Clock
@@ -55,8 +75,29 @@ class Cluster:
     trace: Trace | None = None
     watch: Watch | None = None
     changes: bool = False
+    traits: Mapping[int, NodeTraits] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """Number of nodes."""
         return len(self.names)
+
+    def clock_of(self, node: int) -> Clock:
+        """The clock by which the server of a node sets its timers: late while it stands still."""
+        traits = self.traits.get(node)
+        return self.clock if traits is None or traits.clock is None else traits.clock
+
+    def costs_of(self, node: int, costs: C) -> C:
+        """The costs of a node: those of all, and above them what it has of its own."""
+        traits = self.traits.get(node)
+        return (
+            costs if traits is None or not traits.costs else costs.model_copy(update=traits.costs)
+        )
+
+    def disk(self, node: int, fsync_s: float, bytes_per_s: float = inf, *, name: str = "") -> Disk:
+        """The disk of a node: as slow as its machine's, and all that happens to it."""
+        traits = self.traits.get(node)
+        clock, flusher = self.clock_of(node), self.hosts[node].flusher
+        if traits is None or traits.syncs is None:
+            return Disk(clock, fsync_s, bytes_per_s, flusher=flusher, name=name)
+        return PacedDisk(traits.syncs, clock, fsync_s, bytes_per_s, flusher=flusher, name=name)

@@ -19,6 +19,7 @@ from simrep.kernel.trace import MessageText
 from simrep.measure.stations import Station
 from simrep.network.network import Path
 from simrep.scenario.cluster import MachineTable
+from simrep.scenario.faults import FaultWord
 from simrep.scenario.pack import Pack
 from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Workload
@@ -138,6 +139,13 @@ class Model(ABC):
     """Session variables that a class of transactions may set; None if there are none."""
     changes: ClassVar[bool] = False
     """Whether its servers may come and go."""
+    faults: ClassVar[frozenset[FaultWord]] = frozenset()
+    """Which faults its servers play, by their words in ``[[fault]]``.
+
+    ``slow`` and ``disk-stall``: its disks are those that ``Parts.disk`` makes. ``pause``: its
+    timers are those of ``Parts.clock``; ``pause_limit_s`` tells how long a pause may be."""
+    node_costs: ClassVar[bool] = False
+    """Whether each of its servers has the costs that ``Cluster.costs_of`` gives it."""
     alone: ClassVar[bool] = False
     """Whether its servers know nothing of each other, so that no commit sees the network."""
     recognition: ClassVar[Recognition] = Recognition()
@@ -192,6 +200,14 @@ class Model(ABC):
         return None
 
     @staticmethod
+    def pause_limit_s(options: Any) -> float | None:
+        """The longest pause of a server (seconds) to which no other reacts in a way of its own.
+
+        None, the default: the model does not tell, so it plays none.
+        """
+        return None
+
+    @staticmethod
     def deployments() -> Sequence[Deployment]:
         """How it is deployed in several regions, for ``plan product``; by default not at all."""
         return ()
@@ -233,6 +249,8 @@ class Setup:
     workload : Workload
     changes : tuple of Change
         Servers that come and go, in the order of time.
+    node_costs : mapping of int to mapping
+        Costs of single nodes above ``costs``, by position of the node and name of the field.
     versions : mapping of str to str
         What computes it: package, interpreter, libraries, model and pack.
     pack : Pack or None
@@ -249,3 +267,4 @@ class Setup:
     changes: tuple[Change, ...]
     versions: Mapping[str, str]
     pack: Pack | None = None
+    node_costs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)

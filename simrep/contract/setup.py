@@ -11,13 +11,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from simrep.contract.faults import check_faults
 from simrep.contract.model import Change, Leader, Model, Setup
 from simrep.contract.registry import find_model, model_names, models_that
 from simrep.errors import ScenarioError, nearest
-from simrep.scenario.cluster import DEFAULT_MACHINE
+from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
 from simrep.scenario.network import paths
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
+from simrep.scenario.problems import spellings
 from simrep.scenario.schema import Scenario
 from simrep.scenario.workload import WorkloadTable
 from simrep.workload.classes import TransactionClass
@@ -26,7 +28,6 @@ from simrep.workload.clients import Workload
 __all__ = ["Setup", "setup_of"]
 
 _DEFAULT_RTT_MS = 0.1  # "typical LAN"
-_SHARED = "host"
 
 
 def setup_of(scenario: Scenario) -> Setup:
@@ -82,28 +83,55 @@ def setup_of(scenario: Scenario) -> Setup:
             "network": network.model_copy(update={"rtt_ms": rtt_ms, "relay_us": relay_us}),
         }
     )
-    nodes = scenario.node_tables()
-    if cluster.shared_host:
-        placement: tuple[str, ...] = (_SHARED,) * len(nodes)
-    else:
-        placement = tuple(node.host or node.name for node in nodes)
-    described = {host.name: host for host in scenario.hosts}
+    nodes, placement = scenario.node_tables(), scenario.host_names
+    own = {node.name: node for node in scenario.nodes if node.host is None}
+    described: dict[str, MachineTable] = {**own, **{host.name: host for host in scenario.hosts}}
+    machines = {
+        name: described[name].above(machine) if name in described else machine
+        for name in dict.fromkeys(placement)
+    }
+    check_faults(scenario, model, options, machines)
     return Setup(
         scenario=complete,
         model=model,
         options=options,
         costs=costs,
-        machines={
-            name: described[name].above(machine) if name in described else machine
-            for name in dict.fromkeys(placement)
-        },
+        machines=machines,
         placement=placement,
         paths=paths(network, nodes, rtt_ms, relayed=relay_us > 0),
         workload=_workload(scenario, model, options),
         changes=_changes(scenario, model),
         versions=_versions(scenario, pack),
         pack=pack,
+        node_costs=_node_costs(scenario, model, costs),
     )
+
+
+def _node_costs(
+    scenario: Scenario, model: type[Model], costs: BaseModel
+) -> dict[int, dict[str, Any]]:
+    """What single nodes have of their own, by position and name of the field."""
+    own: dict[int, dict[str, Any]] = {}
+    for position, node in enumerate(scenario.nodes):
+        if not node.costs:
+            continue
+        path = f"node.{position}.costs"
+        if not model.node_costs:
+            raise ScenarioError(
+                path,
+                f"all servers of model {model.name!r} have the same costs",
+                f"models whose servers may differ: {models_that(lambda other: other.node_costs)}",
+            )
+        resolved = resolve(
+            model.Costs, path, {"cluster.costs": in_product_spelling(costs)}, node.costs
+        )
+        given = by_spelling(model.Costs, node.costs, path)
+        own[scenario.node_names.index(node.name)] = {
+            name: getattr(resolved, name)
+            for name, field in model.Costs.model_fields.items()
+            if spellings(name, field)[0] in given
+        }
+    return own
 
 
 def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Workload:

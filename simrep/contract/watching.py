@@ -12,6 +12,7 @@ another node has its ``seqno`` as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from math import inf
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from simrep.contract.cluster import Cluster
@@ -103,7 +104,7 @@ class Parts:
     def __init__(self, cluster: Cluster, index: int) -> None:
         self.cluster = cluster
         self.index = index
-        self.clock = cluster.clock
+        self.clock = cluster.clock_of(index)
         self.name = cluster.names[index]
 
     def anew(self) -> Parts:
@@ -126,7 +127,7 @@ class Parts:
         cluster, index = self.cluster, self.index
         hosts = cluster.hosts[index], cluster.client_hosts[index]
         delay_s = cluster.client_delays_s[index]
-        return Sessions(self.clock, *hosts, delay_s, locks, costs, begin=begin, **how)
+        return Sessions(cluster.clock, *hosts, delay_s, locks, costs, begin=begin, **how)
 
     def on_message(self, handle: Callable[[Any], object]) -> None:
         """Messages for the node are handed to ``handle(message)`` as soon as they arrive."""
@@ -165,6 +166,10 @@ class Parts:
         """
         del doing, lap, title
         return Stage(self.clock, serve, f"{self.name}/{name}", **how)
+
+    def disk(self, fsync_s: float, bytes_per_s: float = inf, *, name: str = "") -> Disk:
+        """The disk under its logs; see ``Disk``."""
+        return self.cluster.disk(self.index, fsync_s, bytes_per_s, name=name)
 
     def redo_log(self, disk: Disk, **how: Any) -> RedoLog:
         """The redo log of a storage engine."""

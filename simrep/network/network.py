@@ -38,7 +38,8 @@ class Network:
     Nodes are addressed by their position in ``names``; ``paths`` has one entry per ordered pair of
     different nodes. Jitter and loss draw from the streams ``link/<from>/<to>``. ``relay(call,
     argument)`` has the delay relay of a test rig do its work for a message that is due; it is
-    required if a path is relayed.
+    required if a path is relayed. ``gates[node](receive)`` is what takes the messages for a node
+    that may stand still, and hands them to ``receive``.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class Network:
         names: Sequence[str],
         paths: Mapping[tuple[int, int], Path],
         relay: Relay | None = None,
+        gates: Mapping[int, Callable[[Receive], Receive]] | None = None,
     ) -> None:
         self._clock = clock
+        self._gates = gates or {}
         self._receive: list[Receive | None] = [None] * len(names)
         self._links: list[list[Link | None]] = [[None] * len(names) for _ in names]
         self._relay = relay
@@ -78,7 +81,8 @@ class Network:
 
     def on_receive(self, node: int, receive: Receive) -> None:
         """Messages for ``node`` are handed to ``receive(message)``."""
-        self._receive[node] = receive
+        gate = self._gates.get(node)
+        self._receive[node] = receive if gate is None else gate(receive)
 
     def handler(self, _node: int, handle: Receive) -> Receive:
         """What a node that queues its messages calls when it gets round to one of them."""

@@ -12,6 +12,7 @@ from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.network.network import Network, Relay, WatchedNetwork
+from simrep.runs.faults import build_processes, host_kind, node_traits
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.host import Host, Thread
@@ -21,8 +22,14 @@ __all__ = ["build_cluster", "build_host"]
 _NEVER_CONTENDED = 1 << 16  # cores
 
 
-def build_host(clock: Clock, streams: Streams, machine: MachineTable, name: str) -> Host:
-    """A machine with the traits of a complete table."""
+def build_host(
+    clock: Clock,
+    streams: Streams,
+    machine: MachineTable,
+    name: str,
+    make: Callable[..., Host] = Host,
+) -> Host:
+    """A machine with the traits of a complete table, made by ``make``."""
     assert machine.cores is not None
     assert machine.slice_ms is not None
     assert machine.spin_ms is not None
@@ -30,7 +37,7 @@ def build_host(clock: Clock, streams: Streams, machine: MachineTable, name: str)
     assert machine.cold_after_ms is not None
     assert machine.wakeup_us is not None
     assert machine.variation is not None
-    return Host(
+    return make(
         clock,
         machine.cores,
         streams=streams,
@@ -66,26 +73,30 @@ def build_cluster(
     workload = scenario.workload
     names = scenario.node_names
     machines = {
-        name: build_host(clock, streams, machine, f"{name}/cpu")
+        name: build_host(clock, streams, machine, f"{name}/cpu", host_kind(scenario, machine, name))
         for name, machine in setup.machines.items()
     }
     hosts = [machines[name] for name in setup.placement]
-    client_hosts = hosts
+    processes = build_processes(setup, hosts)
+    servers = [processes.get(node, host) for node, host in enumerate(hosts)]
+    client_hosts = servers
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
     make_network: Callable[..., Network] = Network
     if watch is not None and watch.details:
         make_network = partial(WatchedNetwork, watch)
+    gates = {node: process.receive for node, process in processes.items()}
     return Cluster(
         clock=clock,
         streams=streams,
-        network=make_network(clock, streams, names, setup.paths, _relay(setup, hosts[0])),
+        network=make_network(clock, streams, names, setup.paths, _relay(setup, hosts[0]), gates),
         names=names,
-        hosts=hosts,
+        hosts=servers,
         segments=[node.segment for node in scenario.node_tables()],
         client_hosts=client_hosts,
         client_delays_s=[seconds(workload.client_rtt_ms) / 2] * len(names),
         trace=trace,
         watch=watch,
         changes=bool(setup.changes),
+        traits=node_traits(setup, clock, processes),
     )

@@ -51,6 +51,9 @@ def _never_happened(setup: Setup, records: Sequence[RunRecord]) -> Iterator[str]
         if all(isnan(record.scheduled[number].begin_s) for record in records):
             yield f"workload.scheduled.{number} ({table.name}) begins at {table.at_s:g} s"
     ended_s = max(record.measurement.ended_s for record in records)
+    for number, fault in enumerate(setup.scenario.faults):
+        if fault.at_s > ended_s:
+            yield f"fault.{number} ({fault.what}) begins at {fault.at_s:g} s"
     for number, change in enumerate(setup.scenario.cluster.changes):
         if change.at_s > ended_s:
             what = f"{change.what} of {change.node}"

@@ -109,7 +109,9 @@ def simulate(
         blocked = story.watch
     cluster = build_cluster(setup, clock, streams, tracer, blocked)
     model = setup.model(cluster, setup.options, setup.costs)
-    hosts = dict.fromkeys(cluster.hosts)  # each once, in the order of the nodes
+    hosts = dict.fromkeys(
+        host.machine for host in cluster.hosts
+    )  # each once, in the order of the nodes
     flushers = [host.flusher for host in hosts if host.flusher is not None]
     watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
     clients = Clients(clock, streams, setup.workload, model, meter, cluster.size)
@@ -158,10 +160,7 @@ def with_warmup_found(scenario: Scenario) -> Scenario:
     does not say itself from when on it is measured.
     """
     run = scenario.run
-    lasting = run.duration_s is not None and not (
-        scenario.workload.scheduled or scenario.cluster.changes or scenario.network.outages
-    )
-    if not lasting or "warmup_s" in run.model_fields_set:
+    if run.duration_s is None or scenario.timed or "warmup_s" in run.model_fields_set:
         return scenario
     return scenario.model_copy(update={"run": run.model_copy(update={"warmup": "auto"})})
 

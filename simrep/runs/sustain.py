@@ -159,6 +159,7 @@ def sustainable_rate(
     if replication < 0:
         raise ScenarioError("replication", f"must not be negative, given {replication}")
     loaded = load(scenario)
+    _check_steady(loaded)
     seed = loaded.run.seed if seed is None else seed
     lone_s = _lone_latency_s(loaded, seed)
     search = _Search(loaded, seed, replication, precision, lone_s, backlog)
@@ -169,6 +170,7 @@ def probe(
     scenario: Scenario, rate_tps: float, *, seed: int, replication: int, precision: float = 0.05
 ) -> Probe:
     """Try one rate, as finely as the end of a search does; see :func:`sustainable_rate`."""
+    _check_steady(scenario)
     lone_s = _lone_latency_s(scenario, seed)
     search = _Search(scenario, seed, replication, precision, lone_s, None)
     return search.probe(rate_tps, precision / 2.0)
@@ -370,6 +372,17 @@ def _open(scenario: Scenario, rate: float) -> Scenario:
     else:
         changes["workload.rate_tps"] = rate
     return with_values(scenario, changes)
+
+
+def _check_steady(scenario: Scenario) -> None:
+    """Refuse what happens at a given time: it would be answered for nothing that lasts."""
+    for name in scenario.timed:
+        if name != "workload.scheduled":  # it is left out, with all of the load
+            raise ScenarioError(
+                name,
+                "a rate that is sustained is one of a cluster in which nothing changes",
+                "remove it; for a node that is always slow give its traits in [[node]] or [[host]]",
+            )
 
 
 def _nobody() -> dict[str, Any]:

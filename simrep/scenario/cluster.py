@@ -21,6 +21,7 @@ __all__ = [
 
 _MOST_NODES = 64
 _AtLeastOne = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False)]
+_Factor = Annotated[float, Field(strict=True, ge=0.01, le=1000, allow_inf_nan=False)]
 
 
 def _node_names(value: Any) -> Any:
@@ -72,6 +73,12 @@ class MachineTable(Table):
     cold_after_ms: Annotated[Positive | None, prior.COLD_AFTER] = Field(
         None, description="the pause after which half of that is reached; default: 2"
     )
+    cpu_factor: _Factor | None = Field(
+        None, description="how many times as long code takes on it; default: 1"
+    )
+    fsync_factor: _Factor | None = Field(
+        None, description="how many times as long an fsync takes on its disk; default: 1"
+    )
     wakeup_us: Annotated[NotNegative | None, prior.WAKE_UP] = Field(
         None, description="time to wake an idle core for work; default: 0"
     )
@@ -108,11 +115,17 @@ class HostTable(MachineTable):
     name: Name = Field(description="name that nodes refer to")
 
 
-class NodeTable(Table):
-    """A ``[[node]]``: what differs from the other nodes."""
+class NodeTable(MachineTable):
+    """A ``[[node]]``: what differs from the other nodes.
+
+    Traits of a machine are for a node that has a machine of its own.
+    """
 
     name: Name = Field(description="name of the node")
     host: Name | None = Field(None, description="machine it runs on; default: one of its own")
+    costs: dict[str, Any] | None = Field(
+        None, description="single costs of this node, above the cluster's"
+    )
     site: Name | None = Field(None, description="where it is, for presets and paths")
     segment: Annotated[Whole, Field(le=255)] = Field(
         0, description="network segment (gmcast.segment)"

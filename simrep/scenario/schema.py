@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from html import escape
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,7 +13,8 @@ from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationEr
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.changes import leaves, put
-from simrep.scenario.cluster import ClusterTable, HostTable, NodeTable
+from simrep.scenario.cluster import ClusterTable, HostTable, MachineTable, NodeTable
+from simrep.scenario.faults import FaultTable, fault_problems, hosts_of
 from simrep.scenario.network import NetworkTable, paths
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
 from simrep.scenario.table import Count, NotNegative, Positive, Table, Title, Whole
@@ -63,6 +65,9 @@ class Scenario(Table):
         default_factory=NetworkTable, description="latency, jitter, bandwidth, loss"
     )
     workload: WorkloadTable = Field(default_factory=WorkloadTable, description="the load")
+    faults: tuple[FaultTable, ...] = Field(
+        (), alias="fault", description="what goes wrong, when and where"
+    )
     run: RunTable = Field(default_factory=RunTable, description="length and repetitions")
 
     _source: dict[str, Any] = PrivateAttr(default_factory=dict)
@@ -96,6 +101,28 @@ class Scenario(Table):
         """Details of every node by position."""
         given = {node.name: node for node in self.nodes}
         return tuple(given.get(name) or NodeTable(name=name) for name in self.node_names)
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The machine of every node by its name, by position of the node."""
+        return hosts_of(self.node_tables(), shared=self.cluster.shared_host)
+
+    @property
+    def timed(self) -> tuple[str, ...]:
+        """Its tables of what happens at a given time: such a run has no steady state."""
+        tables = {
+            "workload.scheduled": self.workload.scheduled,
+            "cluster.change": self.cluster.changes,
+            "network.outage": self.network.outages,
+            "fault": self.faults,
+        }
+        return tuple(path for path, entries in tables.items() if entries)
+
+    @property
+    def end_s(self) -> float:
+        """When the run ends, in simulated seconds; infinite if that is not known before it."""
+        run = self.run
+        return inf if run.duration_s is None else run.warmup_s + run.duration_s
 
     @property
     def folder(self) -> Path | None:
@@ -204,6 +231,12 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
         yield from _unknown(("node", position, "name"), "node", node.name, names)
     yield from _placement(scenario)
     yield from _comings_and_goings(scenario)
+    yield from fault_problems(
+        scenario.faults,
+        scenario.node_tables(),
+        shared=scenario.cluster.shared_host,
+        run_end_s=scenario.end_s,
+    )
     yield from _addresses(scenario)
     for position, name in enumerate(scenario.workload.nodes or ()):
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
@@ -248,15 +281,10 @@ def _warmup(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             "run.warmup", "is for runs of given length", "set run.duration_s, or remove it"
         )
-    for name, tables in (
-        ("workload.scheduled", scenario.workload.scheduled),
-        ("cluster.change", scenario.cluster.changes),
-        ("network.outage", scenario.network.outages),
-    ):
-        if tables:
-            yield ScenarioError(
-                "run.warmup", f"does not go with the times in {name}", "set run.warmup_s instead"
-            )
+    for name in scenario.timed:
+        yield ScenarioError(
+            "run.warmup", f"does not go with the times in {name}", "set run.warmup_s instead"
+        )
 
 
 def _comings_and_goings(scenario: Scenario) -> Iterator[ScenarioError]:
@@ -291,6 +319,14 @@ def _placement(scenario: Scenario) -> Iterator[ScenarioError]:
         )
         return
     for position, node in enumerate(scenario.nodes):
+        traits = [key for key in MachineTable.model_fields if getattr(node, key) is not None]
+        if traits and (scenario.cluster.shared_host or node.host is not None):
+            table = "[cluster.machine]" if scenario.cluster.shared_host else "its [[host]]"
+            yield ScenarioError(
+                f"node.{position}.{traits[0]}",
+                f"node {node.name!r} has no machine of its own",
+                f"give it in {table}",
+            )
         if node.host is None:
             continue
         path = ("node", position, "host")

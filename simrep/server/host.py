@@ -15,7 +15,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
 
-__all__ = ["Host", "Routine", "Spin", "Thread"]
+__all__ = ["Call", "Host", "Routine", "Spin", "Thread", "Visit"]
 
 
 _AVERAGED_S = 1e-3
@@ -67,12 +67,12 @@ class Routine:
 Call = Callable[[Any], object]
 
 
-class _Visit:
+class Visit:
     """Work that has a core or waits for one; itself the event of the clock that ends a slice."""
 
     __slots__ = ("argument", "call", "callbacks", "seconds", "since", "used")
     _ok = True
-    callbacks: tuple[Callable[[_Visit], None]]
+    callbacks: tuple[Callable[[Visit], None]]
     since: float  # when it began to wait, or to use a slice
 
     def __init__(self, seconds: float, call: Call, argument: Any) -> None:
@@ -82,7 +82,7 @@ class _Visit:
         self.used = 0.0  # how long its thread has had the core
 
 
-class Spin(_Visit):
+class Spin(Visit):
     """A thread that waits busily; to be handed to ``Host.stop``."""
 
     __slots__ = ()
@@ -178,13 +178,18 @@ class Host:
         self.wait_s = 0.0
         self.wait_max_s = 0.0
         self._idle = cores
-        self._queue: deque[_Visit] = deque()
-        self._ending: _Visit | None = None  # what has just done its work and not found more to do
+        self._queue: deque[Visit] = deque()
+        self._ending: Visit | None = None  # what has just done its work and not found more to do
         self._ends = (self._end,)
         self._slice_ends = (self._end_slice,)
         # A visit ends on most events of a simulation: it is put on the clock without detours.
         self._events: list[Any] = clock._queue
         self._number = clock._eid.__next__
+
+    @property
+    def machine(self) -> Host:
+        """The machine itself, where this stands for a process on it."""
+        return self
 
     @property
     def servers(self) -> int:
@@ -202,11 +207,11 @@ class Host:
             seconds += self.wakeup_s
             if seconds > 0.0:
                 self._idle -= 1
-                self._start(_Visit(seconds, call, argument))
+                self._start(Visit(seconds, call, argument))
             else:
                 call(argument)
         else:
-            visit = _Visit(seconds, call, argument)
+            visit = Visit(seconds, call, argument)
             visit.since = self.clock._now
             self._queue.append(visit)
 
@@ -246,7 +251,7 @@ class Host:
         else:
             self.busy_s -= spin.since + self.spin_s - self.clock._now  # what it no longer uses
             spin.seconds = -inf
-            self._start(_Visit(0.0, call, argument))
+            self._start(Visit(0.0, call, argument))
 
     def work(self, seconds: float) -> Event:
         """``go_on`` for a generator: an event that fires when the work is done."""
@@ -254,7 +259,7 @@ class Host:
         self.go_on(seconds, self.clock.fire, done)
         return done
 
-    def _start(self, visit: _Visit) -> None:
+    def _start(self, visit: Visit) -> None:
         """Give the visit a core until its work or a slice ends."""
         seconds = visit.seconds
         if seconds > self.slice_s:
@@ -267,7 +272,7 @@ class Host:
         self.busy_s += seconds
         heappush(self._events, (self.clock._now + seconds, NORMAL, self._number(), visit))
 
-    def _end(self, visit: _Visit) -> None:
+    def _end(self, visit: Visit) -> None:
         self._ending = visit
         visit.call(visit.argument)
         if self._ending is not visit:  # it goes on
@@ -282,12 +287,12 @@ class Host:
         else:
             self._idle += 1
 
-    def _end_slice(self, visit: _Visit) -> None:
+    def _end_slice(self, visit: Visit) -> None:
         visit.seconds -= self.slice_s
         if visit.seconds > -inf:  # else it was busy waiting, and has stopped
             self._wait(visit)
 
-    def _wait(self, visit: _Visit) -> None:
+    def _wait(self, visit: Visit) -> None:
         """Go to the end of the run queue."""
         visit.since = self.clock._now
         visit.used = 0.0

@@ -307,7 +307,10 @@ def _floor(replay: Replay, node: int, kind: str) -> dict[str, float]:
     )
     paths = {link: replace(path, outages=()) for link, path in setup.paths.items()}
     quiet = {"duration_s": None, "settle_s": None, "warmup": None, "warmup_s": 0.0, "log": False}
-    alone = with_run_settings(replace(setup, workload=workload, paths=paths), quiet)
+    scenario = setup.scenario.model_copy(update={"faults": ()})
+    alone = with_run_settings(
+        replace(setup, scenario=scenario, workload=workload, paths=paths), quiet
+    )
     story = Replay(alone, replay.seed).story(Follow())
     messages = Messages(story)
     causes = [Causes(story, messages, journey) for journey in story.journeys]

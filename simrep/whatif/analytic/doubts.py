@@ -27,6 +27,13 @@ def doubts(setup: Setup) -> Iterator[str]:
         yield "scheduled transactions: what they do to the others changes with time"
     if setup.changes:
         yield "servers come and go"
+    if setup.scenario.faults:
+        yield "faults: what they do changes with time"
+    if setup.node_costs:
+        yield "costs of single nodes: those of all nodes are taken"
+    machines = setup.machines.values()
+    if any(one.cpu_factor is not None or one.fsync_factor is not None for one in machines):
+        yield "machines that are slower or faster (cpu_factor, fsync_factor)"
     if any(arrivals.connections is not None for arrivals in workload.arrivals):
         yield "arrivals wait for a connection"
     yield from _network(setup)

@@ -74,8 +74,7 @@ def _lasting(figure: str) -> bool:
 def _shortened(setup: Setup, seed: int, figures: Sequence[str]) -> Setup:
     scenario = setup.scenario
     run = scenario.run
-    timed = scenario.workload.scheduled or scenario.cluster.changes or scenario.network.outages
-    if run.duration_s is None or run.duration_s <= _LEAST_S or timed:
+    if run.duration_s is None or run.duration_s <= _LEAST_S or scenario.timed:
         return setup
     percentiles = [float(match[1]) for one in figures if (match := _PERCENTILE.match(one))]
     rest = 1.0 - max(percentiles, default=0.0) / 100.0

@@ -1,0 +1,255 @@
+"""Slow nodes, pauses and stalled disks: the tables of a scenario, and what comes of them."""
+
+import pytest
+
+import simrep
+from simrep.runs.replication import simulate
+from simrep.scenario import load
+from simrep.scenario.events import events
+from tests import own_models
+
+MODELS = ["asynchronous", "galera", "group_replication", "semisync", "standalone"]
+PAUSE = {"what": "pause", "node": "n1", "at_s": 0.1, "until_s": 0.25}
+STALL = {"what": "disk-stall", "node": "n1", "at_s": 0.1, "until_s": 0.25}
+SLOW = {"what": "slow", "node": "n1", "at_s": 0.1, "cpu_factor": 20.0}
+
+
+def scenario(model="galera", *faults, **tables):
+    base = {
+        "cluster": {"model": model, "nodes": 3},
+        "network": {"rtt_ms": 1.0},
+        "workload": {"threads": 4, "nodes": ["n1"]},
+        "run": {"duration_s": 0.4, "seed": 5},
+    }
+    return {**base, **({"fault": list(faults)} if faults else {}), **tables}
+
+
+def refused(content, *words):
+    with pytest.raises(simrep.ScenarioError) as caught:
+        simrep.run(content)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (PAUSE | {"node": "n4"}, ("fault.0.node", "no node 'n4'", "n1")),
+        (PAUSE | {"node": None, "host": "m1"}, ("fault.0.host", "no host 'm1'", "n1")),
+        (PAUSE | {"host": "n1"}, ("fault.0.node", "given both")),
+        (PAUSE | {"node": None}, ("fault.0.node", "given neither")),
+        (PAUSE | {"until_s": None}, ("fault.0.until_s", "required")),
+        (PAUSE | {"until_s": 0.1}, ("fault.0.until_s", "after at_s = 0.1", "given 0.1")),
+        (PAUSE | {"until_s": 0.5}, ("fault.0.until_s", "end of the run at 0.4 s", "given 0.5")),
+        (SLOW | {"at_s": 0.4}, ("fault.0.at_s", "end of the run at 0.4 s", "given 0.4")),
+        (SLOW | {"at_s": -1.0}, ("fault.0.at_s", "at least 0")),
+        (SLOW | {"cpu_factor": 0.5}, ("fault.0.cpu_factor", "at least 1")),
+        (SLOW | {"cpu_factor": 1e9}, ("fault.0.cpu_factor", "at most 1000")),
+        (SLOW | {"cpu_factor": None}, ("fault.0.cpu_factor", "changes nothing")),
+        (SLOW | {"cpu_factor": 1.0}, ("fault.0.cpu_factor", "changes nothing")),
+        (STALL | {"fsync_factor": 2.0}, ("fault.0.fsync_factor", "not for 'disk-stall'")),
+        (PAUSE | {"what": "pauze"}, ("fault.0.what", "'slow', 'pause' or 'disk-stall'", "pauze")),
+        (PAUSE | {"whom": "n1"}, ("fault.0.whom", "unknown key")),
+    ],
+)
+def test_a_fault_that_cannot_be_is_an_error(fault, words):
+    refused(scenario("galera", {key: x for key, x in fault.items() if x is not None}), *words)
+
+
+@pytest.mark.parametrize(
+    ("others", "fine"),
+    [
+        (PAUSE | {"at_s": 0.2, "until_s": 0.3}, False),
+        (PAUSE | {"at_s": 0.25, "until_s": 0.3}, True),
+        (PAUSE | {"node": "n2"}, True),
+        ({"what": "pause", "host": "n1", "at_s": 0.2, "until_s": 0.3}, False),
+        (STALL, True),
+        (SLOW, True),
+    ],
+)
+def test_one_thing_happens_to_a_node_once_at_a_time(others, fine):
+    content = scenario("galera", PAUSE, others)
+    if fine:
+        load(content)
+    else:
+        refused(content, "fault.1", "pause of 'n1'", "during that of fault.0")
+
+
+def test_a_slow_processor_and_a_slow_disk_may_overlap():
+    load(scenario("galera", SLOW, {"what": "slow", "node": "n1", "at_s": 0.2, "fsync_factor": 2.0}))
+    refused(scenario("galera", SLOW, SLOW | {"at_s": 0.3}), "during that of fault.0")
+
+
+@pytest.mark.parametrize("place", [{"node": "n1"}, {"node": None, "host": "n1"}])
+@pytest.mark.parametrize("fault", [PAUSE, STALL])
+@pytest.mark.parametrize("model", MODELS)
+def test_every_product_stops_for_as_long_as_its_only_writer(model, fault, place):
+    given = {key: value for key, value in (fault | place).items() if value is not None}
+    result = simrep.run(scenario(model, given))
+    assert result.stall_max_s == pytest.approx(0.15, abs=0.01)
+    assert result.stall_began_s == pytest.approx(0.1, abs=0.01)
+    assert result.latency_s["max"] == pytest.approx(0.15, abs=0.02)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_until_it_begins_a_fault_changes_nothing(model):
+    without = simulate(load(scenario(model)), 1, trace=True).trace
+    times = []
+    for fault in (PAUSE, STALL, SLOW):
+        trace = simulate(load(scenario(model, fault)), 1, trace=True).trace
+        same = [one for one, other in zip(trace, without, strict=False) if one == other]
+        times.append(next(a.time_s for a, b in zip(trace, without, strict=False) if a != b))
+        assert len(same) > 20
+    assert min(times) >= 0.1
+
+
+@pytest.mark.parametrize("model", ["galera", "group_replication"])
+def test_a_stopped_member_stops_the_group_and_a_replica_does_not(model):
+    other = PAUSE | {"node": "n3"}
+    assert simrep.run(scenario(model, other)).stall_max_s == pytest.approx(0.15, abs=0.01)
+    assert simrep.run(scenario("semisync", other)).stall_max_s < 0.01
+    assert simrep.run(scenario("asynchronous", other)).stall_max_s < 0.01
+
+
+def test_a_disk_that_stalls_elsewhere_lets_flow_control_stop_all():
+    stall = {"what": "disk-stall", "node": "n3", "at_s": 0.1}
+    result = simrep.run(scenario("galera", stall))
+    assert result.stall_max_s == pytest.approx(0.3, abs=0.05)
+    assert result.counters["n3"]["wsrep_flow_control_sent"] > 0
+
+
+def test_a_slow_processor_makes_statements_slower():
+    costs = {"statement_us": 1000.0}
+    tables = {"cluster": {"model": "standalone", "costs": costs, "nodes": 1}}
+    plain = simrep.run(scenario(**tables)).latency_s["p50"]
+    timed = simrep.run(scenario("standalone", SLOW | {"at_s": 0.0}, **tables)).latency_s["p50"]
+    assert timed > plain + 0.018
+    node = {"name": "n1", "cpu_factor": 20.0}
+    assert simrep.run(scenario(**tables, node=[node])).latency_s["p50"] == pytest.approx(timed)
+    machine = tables["cluster"] | {"machine": {"cpu_factor": 20.0}}
+    assert simrep.run(scenario(cluster=machine)).latency_s["p50"] == pytest.approx(timed)
+
+
+def test_on_a_shared_machine_a_pause_is_of_one_process():
+    cluster = {"model": "standalone", "shared_host": True, "nodes": 2}
+    tables = {"cluster": cluster, "workload": {"threads": 4, "nodes": ["n1", "n2"]}}
+    one = simrep.run(scenario("standalone", PAUSE, **tables))
+    both = simrep.run(scenario("standalone", {**PAUSE, "host": "host", "node": None}, **tables))
+    assert one.stall_max_s < 0.01
+    assert one.latency_s["max"] == pytest.approx(0.15, abs=0.01)
+    assert both.stall_max_s == pytest.approx(0.15, abs=0.01)
+
+
+def test_traits_of_a_machine_are_those_of_its_own_only():
+    slow = {"name": "n2", "cores": 2, "fsync_factor": 5.0}
+    result = simrep.run(scenario("standalone", node=[slow]))
+    cores = {one.name: one.servers for one in result.stations if one.name.endswith("/cpu")}
+    assert cores == {"n1/cpu": 4, "n2/cpu": 2, "n3/cpu": 4}
+    host = {"host": [{"name": "big"}], "node": [slow | {"host": "big"}]}
+    refused(scenario("standalone", **host), "node.0.cores", "give it in its [[host]]")
+    shared = {"cluster": {"model": "standalone", "nodes": 3, "shared_host": True}, "node": [slow]}
+    refused(scenario(**shared), "node.0.cores", "give it in [cluster.machine]")
+
+
+def test_the_disk_of_a_machine_with_one_journal_is_that_of_all_nodes_on_it():
+    cluster = {"model": "standalone", "shared_host": True, "machine": {"parallel_syncs": 1}}
+    refused(scenario("standalone", STALL, cluster=cluster), "fault.0.node", "say host = 'host'")
+    whole = {**STALL, "host": "host"}
+    del whole["node"]
+    result = simrep.run(scenario("standalone", whole, cluster=cluster))
+    assert result.stall_max_s == pytest.approx(0.15, abs=0.01)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_costs_of_a_node_are_those_of_its_server_alone(model):
+    own = {"statement_us": 20_000.0}
+    plain = simrep.run(scenario(model))
+    first = simrep.run(scenario(model, node=[{"name": "n1", "costs": own}]))
+    third = simrep.run(scenario(model, node=[{"name": "n3", "costs": own}]))
+    assert third.latency_s == plain.latency_s
+    assert first.latency_s["p50"] > plain.latency_s["p50"] + 0.019
+
+
+def test_costs_of_a_node_stand_above_those_of_the_cluster():
+    cluster = {"model": "standalone", "nodes": 3, "costs": {"fsync_us": 900.0}}
+    both = scenario(cluster=cluster, node=[{"name": "n1", "costs": {"commit_us": 500.0}}])
+    same = {**cluster, "costs": {"fsync_us": 900.0, "commit_us": 500.0}}
+    assert simrep.run(both).latency_s == simrep.run(scenario(cluster=same)).latency_s
+    wrong = scenario("standalone", node=[{"name": "n1", "costs": {"fsyc_us": 1.0}}])
+    refused(wrong, "node.0.costs", "fsyc_us", "fsync_us")
+
+
+@pytest.mark.parametrize(
+    ("model", "most_s"), [("galera", 3.0), ("group_replication", 0.2), ("semisync", None)]
+)
+def test_a_pause_to_which_others_would_react_is_refused(model, most_s):
+    run = {"run": {"duration_s": 5.0}, "workload": {"threads": 1, "nodes": ["n1"]}}
+    length = 4.0 if most_s is None else most_s + 0.01
+    long = scenario(model, PAUSE | {"until_s": 0.1 + length}, **run)
+    if most_s is None:
+        assert simrep.run(long).stall_max_s == pytest.approx(length, abs=0.05)
+    else:
+        refused(long, "fault.0.until_s", f"longer than model {model!r}", f"{most_s:g}")
+
+
+def test_a_shorter_suspicion_allows_a_shorter_pause():
+    options = {"evs.suspect_timeout": "PT3S"}
+    cluster = {"model": "galera", "options": options}
+    run = {"run": {"duration_s": 5.0}}
+    refused(
+        scenario("galera", PAUSE | {"until_s": 2.2}, cluster=cluster, **run), "these options, 2 s"
+    )
+
+
+def test_a_model_that_tells_nothing_plays_no_fault(monkeypatch):
+    own_models.install(monkeypatch, silent="tests.own_models:Silent")
+    for fault in (PAUSE, STALL, SLOW):
+        refused(scenario("silent", fault), "fault.0.what", "'silent' does not play", "galera")
+    slow_disk = [{"name": "n1", "fsync_factor": 2.0}]
+    refused(scenario("silent", node=slow_disk), "node.0.fsync_factor", "does not play 'slow'")
+    own_costs = [{"name": "n1", "costs": {"commit_us": 1.0}}]
+    refused(scenario("silent", node=own_costs), "node.0.costs", "the same costs", "galera")
+    faster = scenario("silent", node=[{"name": "n1", "cpu_factor": 0.5}])
+    assert simrep.run(faster).latency_s["p50"] < simrep.run(scenario("silent")).latency_s["p50"]
+
+
+def test_faults_have_paths_and_a_place_in_the_schema():
+    loaded = load(scenario("galera", PAUSE)).replace({"fault.0.at_s": 0.2, "fault.0.node": "n2"})
+    assert (loaded.faults[0].at_s, loaded.faults[0].node) == (0.2, "n2")
+    swept = simrep.sweep(
+        scenario("galera", PAUSE), {"fault.0.until_s": [0.15, 0.2]}, of="stall_max_s"
+    )
+    assert [point.values["stall_max_s"][0] for point in swept.points] == pytest.approx(
+        [0.05, 0.1], abs=0.01
+    )
+    assert "fault" in simrep.scenario.schema.json_schema()["properties"]
+
+
+def test_questions_about_the_long_run_refuse_faults():
+    warm = scenario("galera", PAUSE, run={"duration_s": 0.4, "warmup": "auto"})
+    refused(warm, "run.warmup", "times in fault")
+    with pytest.raises(simrep.ScenarioError, match=r"fault: a rate that is sustained"):
+        simrep.sustainable_rate(scenario("galera", PAUSE))
+
+
+def test_all_that_happens_is_one_list_in_the_order_of_time():
+    listed = events(
+        load(
+            scenario(
+                "galera",
+                {"what": "slow", "host": "n2", "at_s": 0.3, "cpu_factor": 2.0, "fsync_factor": 9.0},
+                STALL,
+                network={"outage": [{"node": "n2", "from_s": 0.05, "to_s": 0.2}]},
+                cluster={
+                    "model": "galera",
+                    "change": [{"at_s": 0.2, "node": "n3", "what": "leave"}],
+                },
+            )
+        )
+    )
+    assert [(one.path, one.what, one.nodes, one.at_s, one.lasts) for one in listed] == [
+        ("network.outage.0", "n2 cut off", ("n2",), 0.05, True),
+        ("fault.1", "disk of n1 stalls", ("n1",), 0.1, True),
+        ("cluster.change.0", "n3 leaves", ("n3",), 0.2, False),
+        ("fault.0", "n2 slow (CPU 2x, fsync 9x)", ("n2",), 0.3, True),
+    ]
