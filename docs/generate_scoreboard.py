@@ -89,7 +89,8 @@ def pages() -> dict[Path, str]:
 
 def draw() -> None:
     """The figure of every dataset."""
-    from simrep.show.plot.dataset import plot_cells, plot_derived
+    from simrep.show.plot.dataset import plot_cells
+    from simrep.show.plot.stated import plot_derived
 
     for name in datasets():
         content = _stored(name)

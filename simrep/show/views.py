@@ -106,7 +106,8 @@ tables = View(
 plot = Figures(
     "figure",
     {
-        "plot.dataset": ("DatasetResult", "Validation"),
+        "plot.dataset": ("DatasetResult",),
+        "plot.errors": ("Validation",),
         "plot.effect": ("Comparison", "Sensitivity"),
         "plot.plan": ("Product", "Rate", "Threshold"),
         "plot.run": ("Result",),

@@ -2,48 +2,18 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from simrep.data.cells import Cell
 from simrep.kernel.clock import Clock
 from simrep.measure.meter import Meter
 from simrep.runs.record import RunRecord
 from simrep.runs.result import Result
-from simrep.show.plot.dataset import plot_dataset
-from simrep.show.plot.style import PALETTE
-
-DELAYS = (0.05, 50.0, 100.0)
-THREADS = (1, 4, 16, 64)
-
-
-def cell(delay: float, threads: int, **changes: Any) -> Cell:
-    measured = (0.2 + delay) / threads
-    told = {
-        "factors": {"egress_delay_ms": delay, "threads": threads, "system": "pxc"},
-        "measured": measured,
-        "repetitions": 1,
-        "predicted": measured * 1.05,
-        "unit": "s",
-        "relative_error": 0.05,
-        "interval": (measured, measured * 1.1),
-        "used_in_fit": delay < 1.0,
-        "series": "pxc",
-    }
-    return Cell(**{**told, **changes})
-
-
-def dataset(**changes: Any) -> Any:
-    cells = [cell(delay, threads) for delay in DELAYS for threads in THREADS]
-    arguments = {"x": "threads", "y": "makespan", "by": ["egress_delay_ms"], **changes}
-    return plot_dataset(arguments.pop("cells", cells), **arguments)
 
 
 def result(*runs: np.ndarray, aborts: int = 0, name: str = "") -> Result:
@@ -63,98 +33,9 @@ def result(*runs: np.ndarray, aborts: int = 0, name: str = "") -> Result:
     return Result.combine(records, scenario={"name": name} if name else {})
 
 
-def lines(axes: Axes, style: str) -> list[Any]:
-    return [line for line in axes.get_lines() if line.get_linestyle() == style]
-
-
 def legend_texts(figure: Figure) -> list[str]:
     legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
     return [text.get_text() for legend in legends if legend for text in legend.get_texts()]
-
-
-def test_a_dataset_draws_a_line_a_band_and_points_per_series() -> None:
-    axes = dataset().axes[0]
-    simulated, measured = lines(axes, "-"), lines(axes, "None")
-    assert [len(line.get_xdata()) for line in simulated] == [4, 4, 4]
-    assert [len(line.get_xdata()) for line in measured] == [4, 4, 4]
-    assert len(axes.collections) == 3
-    assert [line.get_color() for line in simulated] == list(PALETTE[:3])
-    assert [line.get_color() for line in measured] == list(PALETTE[:3])
-
-
-def test_a_dataset_draws_what_the_cells_say() -> None:
-    cells = [cell(50.0, threads) for threads in (16, 1, 4)]  # not in the order of the axis
-    axes = dataset(cells=cells).axes[0]
-    (simulated,), (measured,) = lines(axes, "-"), lines(axes, "None")
-    assert list(simulated.get_xdata()) == [1, 4, 16]
-    assert list(measured.get_ydata()) == pytest.approx([50.2, 50.2 / 4, 50.2 / 16])
-    assert list(simulated.get_ydata()) == pytest.approx([52.71, 52.71 / 4, 52.71 / 16])
-    band = axes.collections[0].get_paths()[0].get_extents()
-    assert (band.ymin, band.ymax) == pytest.approx((50.2 / 16, 50.2 * 1.1))
-
-
-def test_a_dataset_is_labelled_with_units() -> None:
-    figure = dataset(title="Galera over a WAN")
-    axes = figure.axes[0]
-    assert axes.get_xlabel() == "threads"
-    assert axes.get_ylabel() == "makespan (s)"
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert axes.get_xticks().tolist() == [1, 4, 16, 64]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "4", "16", "64"]
-    assert figure.get_suptitle() == "Galera over a WAN"
-    assert figure.legends[0].get_title().get_text() == "egress delay (ms)"
-    assert legend_texts(figure)[:3] == ["100", "50", "0.05"]
-    assert legend_texts(figure)[3:] == [
-        "measured",
-        "measured, used in fit",
-        "simulated",
-        "interval of simulation",
-    ]
-
-
-def test_cells_used_in_the_fit_are_hollow() -> None:
-    axes = dataset().axes[0]
-    hollow = [line for line in lines(axes, "None") if line.get_markerfacecolor() == "white"]
-    assert [line.get_color() for line in hollow] == [PALETTE[0]]
-
-
-def test_a_dataset_with_errors_has_a_panel_in_percent() -> None:
-    figure = dataset()
-    _, axes = figure.axes
-    assert axes.get_ylabel() == "simulated relative to measured"
-    low, high = axes.get_ylim()
-    assert low == -high
-    assert high > 5.0
-    drawn = [line for line in lines(axes, "None") if len(line.get_ydata())]
-    assert [list(line.get_ydata()) for line in drawn] == [pytest.approx([5.0] * 4)] * 3
-    assert axes.yaxis.get_major_formatter()(2.0) == "2%"
-
-
-def test_a_dataset_takes_linear_axes_and_several_factors() -> None:
-    cells = [
-        cell(0.0, n, factors={"system": system, "sites": sites, "threads": n}, interval=None,
-             measured=n * sites, predicted=n * sites, relative_error=0.0, unit="tps")
-        for system in ("pxc", "mariadb")
-        for sites in (3, 5)
-        for n in (1, 10)
-    ]  # fmt: skip
-    cells = [replace(one, measured=0.0) if one.measured == 3 else one for one in cells]
-    figure = dataset(cells=cells, by=("system", "sites"), y="throughput")
-    axes = figure.axes[0]
-    assert axes.get_yscale() == "linear"
-    assert len(lines(axes, "-")) == 4
-    assert len(axes.collections) == 0
-    assert figure.legends[0].get_title().get_text() == "system, sites"
-    assert "mariadb, 5" in legend_texts(figure)
-    assert "interval of simulation" not in legend_texts(figure)
-    assert axes.get_ylabel() == "throughput (tps)"
-
-
-def test_a_dataset_refuses_what_would_mislead() -> None:
-    with pytest.raises(ValueError, match="without cells"):
-        dataset(cells=[])
-    with pytest.raises(ValueError, match="add a factor"):
-        dataset(cells=[cell(50.0, 1), cell(50.0, 1)])
 
 
 def test_a_result_shows_its_distribution_and_percentiles() -> None:
@@ -222,14 +103,15 @@ def test_odd_results_can_be_drawn(ends: np.ndarray, tmp_path: Path) -> None:
 
 
 def test_figures_are_saved_in_the_format_of_their_name(tmp_path: Path) -> None:
-    dataset(path=tmp_path / "dataset.png")
-    dataset(path=str(tmp_path / "dataset.svg"))
-    assert (tmp_path / "dataset.png").read_bytes().startswith(b"\x89PNG")
-    assert "<svg" in (tmp_path / "dataset.svg").read_text()
+    shown = result(np.array([0.01, 0.02]))
+    shown.plot(tmp_path / "run.png")
+    shown.plot(str(tmp_path / "run.svg"))
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "run.svg").read_text()
 
 
 def test_figures_show_themselves_in_a_notebook() -> None:
-    assert dataset()._repr_png_().startswith(b"\x89PNG")
+    assert result(np.array([0.01])).plot()._repr_png_().startswith(b"\x89PNG")
 
 
 def test_drawing_leaves_the_settings_of_the_caller(tmp_path: Path) -> None:
@@ -239,7 +121,7 @@ def test_drawing_leaves_the_settings_of_the_caller(tmp_path: Path) -> None:
 
     before = settings()
     with mpl.rc_context({"font.size": 33.0, "axes.grid": False, "axes.facecolor": "black"}):
-        figure = dataset(path=tmp_path / "dataset.png")
+        figure = result(np.array([0.01, 0.02])).plot(tmp_path / "run.png")
         assert mpl.rcParams["font.size"] == 33.0
         assert mpl.rcParams["axes.grid"] is False
     axes = figure.axes[0]  # in our style, not in the caller's
@@ -254,11 +136,16 @@ import sys
 import simrep.runs.result
 import simrep.show.plot
 assert not {"matplotlib", "pandas", "rich", "scipy.stats"} & sys.modules.keys()
-from simrep.show.plot.dataset import plot_dataset
 from simrep.data.cells import Cell
+from simrep.data.definition import Definition
+from simrep.show.plot.dataset import plot_cells
 cell = Cell(factors=dict(n=1, d=2), measured=1.0, repetitions=1, predicted=1.0, unit="s",
-            relative_error=0.0, interval=(1.0, 1.0), used_in_fit=False, series="a")
-plot_dataset([cell], x="n", y="time", by=["d"])._repr_png_()
+            relative_error=0.0, interval=(1.0, 1.0), used_in_fit=False, series="a", metric="s")
+metric = dict(column="s", result="makespan_s", unit="s", label="time")
+series = [dict(name="a", title="A", scenario="a.toml")]
+definition = Definition.model_validate(dict(title="T", source="S", metric=metric, series=series,
+                                            factors=dict(n="seed", d="seed"), show=dict(x="n")))
+plot_cells(definition, [cell])._repr_png_()
 assert "matplotlib" in sys.modules
 assert "matplotlib.pyplot" not in sys.modules
 """

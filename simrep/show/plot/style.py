@@ -23,7 +23,8 @@ from simrep.files import whole_file
 from simrep.measure.units import number
 
 __all__ = ["GREY", "INK", "LIMIT", "MARKERS", "PALETTE", "SHADE", "VERDICTS", "Sheet", "colour",
-           "decade_ticks", "dots", "row_axis", "save", "styled", "value_ticks"]  # fmt: skip
+           "decade_ticks", "dots", "logarithmic", "plain_text", "row_axis",
+           "save", "styled", "value_ticks"]  # fmt: skip
 
 # Okabe and Ito's set for all kinds of colour vision (https://jfly.uni-koeln.de/color/), without
 # its yellow, which is too pale for lines on white.
@@ -64,12 +65,14 @@ _SETTINGS: dict[str, Any] = {
     "lines.markersize": 6.5,
     "savefig.dpi": 160.0,
     "text.color": INK,
+    "text.parse_math": False,
     "xtick.color": GREY,
     "xtick.labelcolor": INK,
     "ytick.color": GREY,
     "ytick.labelcolor": INK,
 }  # fmt: skip
 
+_LONG_LABEL = 24  # characters
 
 # Everything in these groups that a user's own matplotlibrc could change about a figure.
 _GROUPS = {
@@ -152,14 +155,24 @@ def row_axis(axes: Axes, labels: Collection[str], *, room: float = 0.5, **text: 
     axes.grid(visible=False, axis="y")
 
 
+def logarithmic(axis: Axis, words: str = "") -> None:
+    """Make an axis logarithmic, and its label say so; inner panels have none."""
+    axes = axis.axes
+    (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
+    if words:
+        between = ",\n" if len(words) > _LONG_LABEL else ", "
+        axis.set_label_text(f"{words}{between}logarithmic")
+
+
 def value_ticks(axis: Axis, values: list[float]) -> None:
     """Ticks exactly at the values that were run, such as 1, 4, 8, 16 threads."""
     axis.set_major_locator(FixedLocator(values))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(_plain_text))
+    axis.set_major_formatter(FuncFormatter(plain_text))
 
 
-def _plain_text(value: float, _: object = None) -> str:
+def plain_text(value: float, _: object = None) -> str:
+    """A number as it stands at a tick: 0.05, 64, 1,048,576."""
     return f"{value:g}" if abs(value) < 1000 else number(value)
 
 
