@@ -52,7 +52,7 @@ from simrep.modelling import (
     parts_of,
 )
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.mysql.server import BinlogTransaction, MysqlServer
+from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 
 from .options import AsynchronousCosts, AsynchronousOptions
@@ -79,6 +79,7 @@ class Asynchronous(Model):
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
     faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
     node_costs: ClassVar[bool] = True
+    errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = SourceRecognition()
     made_of: ClassVar[tuple[Any, ...]] = (WatchedParts, BinlogSource, Replica)
 

@@ -64,7 +64,7 @@ from .group import GroupMember
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions, GaleraSession
 from .recognition import GaleraRecognition
-from .server import GaleraServer
+from .server import ERRORS, GaleraServer
 from .watch import WatchedParts, describe_payload
 
 __all__ = ["Galera"]
@@ -90,6 +90,7 @@ class Galera(Model):
     changes: ClassVar[bool] = True
     faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
     node_costs: ClassVar[bool] = True
+    errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = GaleraRecognition()
 
     def __init__(self, cluster: Cluster, options: GaleraOptions, costs: GaleraCosts) -> None:

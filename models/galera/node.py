@@ -20,7 +20,9 @@ from .stream_appliers import StreamAppliers
 from .views import NodeViews
 from .writeset import Kind, Ordered, ViewChange, Writeset, is_whole
 
-__all__ = ["GaleraNode"]
+__all__ = ["TOO_LARGE", "GaleraNode"]
+
+TOO_LARGE = "1180 writeset too large (wsrep_max_ws_size)"
 
 _SHORT_CERTIFICATION_S = 50e-6
 _CACHED_KEYS = 10_000  # their table takes about a megabyte, as the second-level cache of a core
@@ -132,7 +134,7 @@ class GaleraNode:
     def refuse_size(self) -> str:
         """Count a writeset that is too large; the error that its client gets."""
         self.too_large += 1
-        return "1180 writeset too large (wsrep_max_ws_size)"
+        return TOO_LARGE
 
     def replicate(self, writeset: Writeset) -> None:
         """Send a writeset to the group; its local transaction is ``done`` when it has ended."""

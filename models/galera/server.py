@@ -8,19 +8,31 @@ from typing import Any
 
 from simpy.events import Event
 
-from simrep.modelling import Clock, Lap, LongTransaction, Parts, Sessions, Statement, Transaction
+from simrep.modelling import (
+    Clock,
+    Lap,
+    LongTransaction,
+    Parts,
+    Sessions,
+    Statement,
+    Transaction,
+)
 from simrep.models.galera.gcomm.view import View
 
 from .group import GroupMember
-from .node import GaleraNode
+from .node import TOO_LARGE, GaleraNode
 from .options import GaleraCosts, GaleraOptions
 from .streaming import StreamingReplication
 from .writeset import LocalTransaction, Part, Writeset
 
-__all__ = ["GaleraServer"]
+__all__ = ["ERRORS", "GaleraServer"]
 
 CONNECTION_LOST = "2013 lost connection to the server"
 NOT_PREPARED = "1047 the node has not yet prepared for application use"
+_TOO_MANY_ROWS = "1180 wsrep_max_ws_rows exceeded"
+ERRORS = (NOT_PREPARED, TOO_LARGE, CONNECTION_LOST, *Sessions.errors_told)
+"""Why transactions fail."""
+
 _LOAD_DATA_ROWS = 10_000  # of a transaction, where ``LOAD DATA`` commits on the way
 _RECONNECT_S = 1.0  # a client whose server is away tries again so often
 
@@ -200,7 +212,7 @@ class GaleraServer:
 
 
 def _refuse(most: int, rows: int) -> str:
-    return "1180 wsrep_max_ws_rows exceeded" if rows > most else ""
+    return _TOO_MANY_ROWS if rows > most else ""
 
 
 def _mean(total: float, count: int) -> float:

@@ -59,8 +59,9 @@ from simrep.modelling import (
 )
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.group_replication.xcom import describe_xcom
+from simrep.models.mysql.server import ERRORS
 
-from .member import LOOP_S, Member
+from .member import CONFLICT, LOOP_S, TOO_LARGE, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .recognition import GroupRecognition
 from .watch import WatchedParts, describe_payload
@@ -94,6 +95,7 @@ class GroupReplication(Model):
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
     faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
     node_costs: ClassVar[bool] = True
+    errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT)
     recognition: ClassVar[Recognition] = GroupRecognition()
 
     def __init__(

@@ -29,15 +29,15 @@ from .messages import GtidExecuted, Kind, Ordered, Statistics, TransactionMessag
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .sending import Sending
 
-__all__ = ["LOOP_S", "PRIMARY", "Member"]
+__all__ = ["CONFLICT", "LOOP_S", "PRIMARY", "TOO_LARGE", "Member"]
 
 PRIMARY = 0
 _GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
 LOOP_S = 1.0
 
 # As MySQL numbers them: an observer of the commit refused it; certification failed.
-_TOO_LARGE = "3100 transaction exceeds group_replication_transaction_size_limit"
-_CONFLICT = "3101 rolled back by the plugin: it failed certification"
+TOO_LARGE = "3100 transaction exceeds group_replication_transaction_size_limit"
+CONFLICT = "3101 rolled back by the plugin: it failed certification"
 
 _US = 1e-6
 
@@ -157,7 +157,7 @@ class Member:
         limit = self._options.transaction_size_limit
         if limit and message.size_bytes > limit:
             self.too_large += 1
-            entry.owner.error = _TOO_LARGE
+            entry.owner.error = TOO_LARGE
             return False
         if not self.flow_control.admit():
             gate = Event(self.clock)
@@ -179,7 +179,7 @@ class Member:
         owner.mark(Lap.CONSISTENCY if self._options.waits_after else Lap.CERTIFICATION)
         self.round_trip.add(self.clock._now - sent_s)
         if not passed:
-            owner.error = _CONFLICT
+            owner.error = CONFLICT
         return passed
 
     def _send(self, message: Any) -> None:

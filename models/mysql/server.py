@@ -15,6 +15,7 @@ from simrep.modelling import (
     Lap,
     OpenTransaction,
     Parts,
+    Sessions,
     Station,
     Transaction,
 )
@@ -23,7 +24,7 @@ from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, Grou
 
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions
 
-__all__ = ["ENVELOPE_BYTES", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
+__all__ = ["ENVELOPE_BYTES", "ERRORS", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
 
 BeforeBegin = Callable[[Transaction], Generator[Event, Any, None]]
 BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
@@ -37,6 +38,8 @@ _ROWS_EVENT_BYTES = 8192
 
 # As MySQL and MariaDB number it (ER_TRANS_CACHE_FULL).
 _CACHE_FULL = "1197 more than max_binlog_cache_size bytes of storage required"
+ERRORS = (_CACHE_FULL, *Sessions.errors_told)
+"""Why transactions fail on any server."""
 
 _US = 1e-6
 

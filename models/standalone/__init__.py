@@ -51,7 +51,7 @@ from simrep.modelling import (
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.mysql.options import ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
-from simrep.models.mysql.server import MysqlServer
+from simrep.models.mysql.server import ERRORS, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 
 __all__ = ["Standalone", "StandaloneOptions"]
@@ -92,6 +92,7 @@ class Standalone(Model):
     faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
     node_costs: ClassVar[bool] = True
     alone: ClassVar[bool] = True
+    errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = StandaloneRecognition()
 
     def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:

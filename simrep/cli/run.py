@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +54,15 @@ Draws = Annotated[
     ),
 ]
 
+PlotNodes = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot-nodes",
+        metavar="FILE",
+        parser=path_in,
+        help="Save a figure of the nodes: latencies, commits, aborts by error.",
+    ),
+]
 SecondOpinion = Annotated[
     bool,
     typer.Option(
@@ -73,6 +83,7 @@ def run(
     draws: Draws = None,
     json: Json = False,
     plot: Plot = None,
+    plot_nodes: PlotNodes = None,
     log: Log = None,
     jobs: Jobs = 1,
     analytic: SecondOpinion = False,
@@ -85,11 +96,13 @@ def run(
       simrep run cluster.toml --set network.rtt_ms=50 --set workload.threads=64
       simrep run cluster.toml --set cluster.options.evs.send_window=10
       simrep run cluster.toml --replications 10 --jobs 2 --plot cluster.png
+      simrep run cluster.toml --plot-nodes nodes.png
       simrep run cluster.toml --precision 2% --of latency_s.p95
       simrep run cluster.toml --json | jq .throughput_tps
       simrep run cluster.toml --analytic
     """
     check_writable("--plot", plot, plot=True)
+    check_writable("--plot-nodes", plot_nodes, plot=True)
     check_writable("--log", log)
     wanted_share = None if precision is None else share("--precision", precision)
 
@@ -129,6 +142,8 @@ def run(
         )
     if plot is not None:
         result.plot(plot)
+    if plot_nodes is not None:
+        result.nodes.plot(plot_nodes)
     if log is not None:
         _write_log(result, log)
     if json:
@@ -143,12 +158,16 @@ def run(
 
 
 def _write_log(result: Result, path: Path) -> None:
+    from simrep.measure.meter import TransactionLog
+
     with whole_text(path) as file:
         writer = csv.writer(file)
-        writer.writerow(["replication", "started_s", "latency_s", "client", "kind", "committed"])
+        names = [field.name for field in fields(TransactionLog)]
+        writer.writerow(["replication", *names])
         for record in result.runs:
             log = record.measurement.log
             if log is not None:
-                columns = (log.started_s, log.latency_s, log.client, log.kind, log.committed)
+                columns = [getattr(log, name) for name in names]
+                columns = [c.astype(int) if c.dtype == bool else c for c in columns]
                 for row in zip(*(column.tolist() for column in columns), strict=True):
-                    writer.writerow([record.replication, *row[:-1], int(row[-1])])
+                    writer.writerow([record.replication, *row])

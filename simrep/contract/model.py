@@ -137,6 +137,9 @@ class Model(ABC):
     """Physical parameters, which a calibrated pack gives values to."""
     Session: ClassVar[type[SessionTable] | None] = None
     """Session variables that a class of transactions may set; None if there are none."""
+    errors: ClassVar[tuple[str, ...]] = ()
+    """Why its transactions may fail, each with its number first: ``"1213 deadlock"``. A run counts
+    ``transaction.error``; these are counted as 0 where no client was told of them."""
     changes: ClassVar[bool] = False
     """Whether its servers may come and go."""
     faults: ClassVar[frozenset[FaultWord]] = frozenset()

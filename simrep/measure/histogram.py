@@ -8,7 +8,7 @@ from math import fsum, inf, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LatencyHistogram", "Moments"]
+__all__ = ["BLOCK", "LatencyHistogram", "Moments"]
 
 # A bucket is named by the leading bits of its values: the exponent and the first 9 bits of the
 # mantissa of an IEEE 754 double. That makes 512 buckets per factor of two, each at most
@@ -16,7 +16,8 @@ __all__ = ["LatencyHistogram", "Moments"]
 _SHIFT = 52 - 9
 _LOWEST_S = 2.0**-20  # 0.95 us; anything shorter is counted in the first bucket
 _FIRST = int(np.float64(_LOWEST_S).view(np.int64)) >> _SHIFT
-_BLOCK = 8192
+BLOCK = 8192
+"""So many values are sorted into the buckets at a time; sums are rounded once for each block."""
 
 
 class LatencyHistogram:
@@ -52,7 +53,13 @@ class LatencyHistogram:
         """Count one latency, in seconds."""
         buffer = self._buffer
         buffer.append(seconds)
-        if len(buffer) >= _BLOCK:
+        if len(buffer) >= BLOCK:
+            self._fold()
+
+    def extend(self, seconds: Iterable[float]) -> None:
+        """Count up to a block of latencies, in seconds."""
+        self._buffer.extend(seconds)
+        if len(self._buffer) >= BLOCK:
             self._fold()
 
     def merge(self, other: LatencyHistogram) -> None:

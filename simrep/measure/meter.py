@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from math import inf
@@ -14,25 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.kernel.clock import Clock
+from simrep.measure.counts import ClassCount, Latencies, NodeCount, error_of, error_texts
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.series import CommitSeries, Series, Stall
 
-__all__ = ["ClassCount", "Measurement", "Meter", "TransactionLog"]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassCount:
-    """One class of transactions, for example the reads of a mix.
-
-    Attributes
-    ----------
-    latency : LatencyHistogram
-        Latencies of its committed transactions; its length is their number.
-    aborted : int
-    """
-
-    latency: LatencyHistogram
-    aborted: int
+__all__ = ["Measurement", "Meter", "TransactionLog"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +35,10 @@ class TransactionLog:
         Class of transaction.
     committed : numpy.ndarray of bool
         False for the aborted.
+    node : numpy.ndarray of str
+        Name of the node to which it was submitted.
+    error : numpy.ndarray of str
+        What the client was told of the aborted.
     """
 
     started_s: NDArray[np.float64]
@@ -55,40 +46,48 @@ class TransactionLog:
     client: NDArray[np.int64]
     kind: NDArray[np.str_]
     committed: NDArray[np.bool_]
+    node: NDArray[np.str_]
+    error: NDArray[np.str_]
 
     def __len__(self) -> int:
         return len(self.started_s)
 
 
 class _LogColumns:
-    """A log while it grows: 25 bytes per transaction."""
+    """A log while it grows: 33 bytes per transaction."""
 
     def __init__(self) -> None:
         self.started_s = array("d")
         self.ended_s = array("d")
         self.client = array("q")
         self.kind = array("i")
-        self.committed = array("b")
+        self.node = array("i")
+        self.error = array("i")
         self._codes: dict[str, int] = {}
+        self._errors = {"": 0}
 
     def append(
-        self, started_s: float, ended_s: float, client: int, kind: str, committed: bool
+        self, started_s: float, ended_s: float, client: int, kind: str, node: int, error: str = ""
     ) -> None:
         self.started_s.append(started_s)
         self.ended_s.append(ended_s)
         self.client.append(client)
         self.kind.append(self._codes.setdefault(kind, len(self._codes)))
-        self.committed.append(committed)
+        self.node.append(node)
+        self.error.append(self._errors.setdefault(error, len(self._errors)))
 
-    def log(self) -> TransactionLog:
+    def log(self, names: Sequence[str]) -> TransactionLog:
         started_s = np.array(self.started_s, np.float64)
-        names = np.array(list(self._codes), np.str_)
+        kinds = np.array(list(self._codes), np.str_)
+        error = np.array(self.error, np.intp)
         return TransactionLog(
             started_s=started_s,
             latency_s=np.array(self.ended_s, np.float64) - started_s,
             client=np.array(self.client, np.int64),
-            kind=names[np.array(self.kind, np.intp)],
-            committed=np.array(self.committed, np.bool_),
+            kind=kinds[np.array(self.kind, np.intp)],
+            committed=error == 0,
+            node=np.array(names, np.str_)[np.array(self.node, np.intp)],
+            error=np.array(list(self._errors), np.str_)[error],
         )
 
 
@@ -105,6 +104,10 @@ class Measurement:
         Latencies of the committed transactions.
     classes : mapping of str to ClassCount
         By class of transaction, sorted by name; also when there is only one.
+    nodes : mapping of str to NodeCount
+        By name of the node, in their order; also those that have no clients.
+    error_texts : mapping of str to str
+        What the errors say, by their number or words.
     series : Series
     stall : Stall
     log : TransactionLog or None
@@ -119,10 +122,20 @@ class Measurement:
     aborted: int
     latency: LatencyHistogram
     classes: Mapping[str, ClassCount]
+    nodes: Mapping[str, NodeCount]
+    error_texts: Mapping[str, str]
     series: Series
     stall: Stall
     log: TransactionLog | None = None
     laps: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Aborts by what clients were told: the number of the error, or its words."""
+        return {
+            error: sum(count.errors[error] for count in self.classes.values())
+            for error in self.error_texts
+        }
 
     @property
     def makespan_s(self) -> float:
@@ -151,23 +164,32 @@ class Meter:
     """Counts the transactions that end after the warm-up, whenever they started.
 
     The warm-up counts from now, in seconds; ``interval_s`` is that of the time series. With ``log``
-    every transaction is kept, so that memory grows with their number.
+    every transaction is kept, so that memory grows with their number. ``names`` are those of the
+    nodes by position; ``errors`` are shown also if no client is told of them.
     """
 
-    __slots__ = ("_aborted", "_adds", "_clock", "_first_s", "_histograms", "_laps", "_last_s",
-                 "_log", "_series", "start_s")  # fmt: skip
+    __slots__ = ("_aborted", "_adds", "_clock", "_errors", "_first_s", "_laps", "_last_s",
+                 "_latencies", "_log", "_names", "_series", "start_s")  # fmt: skip
 
     def __init__(
-        self, clock: Clock, warmup_s: float = 0.0, interval_s: float = 1.0, log: bool = False
+        self,
+        clock: Clock,
+        warmup_s: float = 0.0,
+        interval_s: float = 1.0,
+        log: bool = False,
+        names: Sequence[str] = ("n1",),
+        errors: Sequence[str] = (),
     ) -> None:
         if not 0.0 <= warmup_s < inf:
             raise ValueError(f"warmup_s must be at least 0, given {warmup_s}")
         self._clock = clock
         self.start_s = clock.now + warmup_s
         self._series = CommitSeries(self.start_s, interval_s)
-        self._histograms: dict[str, LatencyHistogram] = {}
-        self._adds: dict[str, Callable[[float], None]] = {}
-        self._aborted: dict[str, int] = {}
+        self._names = names
+        self._errors = errors
+        self._latencies: dict[str, Latencies] = {}
+        self._adds: dict[str, Callable[[float, int], None]] = {}
+        self._aborted: Counter[tuple[str, int, str]] = Counter()  # by class, node and error
         self._laps: dict[str, list[Sequence[float]]] = {}
         self._first_s = inf
         self._last_s = -inf
@@ -191,14 +213,19 @@ class Meter:
             count = self._adds[kind]
         except KeyError:
             count = self._new_class(kind)
-        count(now - started_s)
+        count(now - started_s, node)
         if self._log is not None:
-            self._log.append(started_s, now, client, kind, True)
+            self._log.append(started_s, now, client, kind, node)
 
     def aborted(
-        self, started_s: float, kind: str = "", client: int = 0, node: int = 0, error: str = ""
+        self,
+        started_s: float,
+        kind: str = "",
+        client: int = 0,
+        node: int = 0,
+        error: str = "not told",
     ) -> None:
-        """A transaction that its client started at ``started_s`` fails now."""
+        """A transaction that its client started at ``started_s`` fails now, with this error."""
         now = self._clock._now
         if now < self.start_s:
             return
@@ -206,9 +233,9 @@ class Meter:
             self._first_s = started_s
         self._last_s = now
         self._series.aborted(now, started_s)
-        self._aborted[kind] = self._aborted.get(kind, 0) + 1
+        self._aborted[kind, node, error] += 1
         if self._log is not None:
-            self._log.append(started_s, now, client, kind, False)
+            self._log.append(started_s, now, client, kind, node, error)
 
     def laps(self, kind: str, seconds: Sequence[float]) -> None:
         """A transaction of this class is committed now: how long it was in every stage."""
@@ -222,9 +249,9 @@ class Meter:
         if len(rows) == _ROWS:
             rows[:] = [_columns(rows)]
 
-    def _new_class(self, kind: str) -> Callable[[float], None]:
-        histogram = self._histograms[kind] = LatencyHistogram()
-        count = self._adds[kind] = histogram.add  # bound once, called per transaction
+    def _new_class(self, kind: str) -> Callable[[float, int], None]:
+        latencies = self._latencies[kind] = Latencies()
+        count = self._adds[kind] = latencies.add  # bound once, called per transaction
         return count
 
     def measurement(
@@ -245,25 +272,41 @@ class Meter:
             began_s, ended_s = self.start_s, until_s
             if until_s < max(self.start_s, self._last_s):
                 raise ValueError(f"until_s = {until_s} lies before what has been measured")
-        latency = LatencyHistogram.merged(self._histograms.values())
-        kinds = sorted(self._histograms.keys() | self._aborted.keys())
+        for latencies in self._latencies.values():
+            latencies.sort()
+        latency = LatencyHistogram.merged(one.total for one in self._latencies.values())
+        kinds = sorted(self._latencies.keys() | {kind for kind, _, _ in self._aborted})
+        texts = error_texts(self._errors, {error for _, _, error in self._aborted})
         return Measurement(
             began_s=began_s,
             ended_s=ended_s,
             committed=latency.count,
-            aborted=sum(self._aborted.values()),
+            aborted=self._aborted.total(),
             latency=latency,
-            classes={
-                kind: ClassCount(
-                    LatencyHistogram.merged(
-                        [self._histograms[kind]] if kind in self._histograms else []
-                    ),
-                    self._aborted.get(kind, 0),
+            classes={kind: self._count(kind, texts) for kind in kinds},
+            nodes={
+                name: NodeCount.of(
+                    {kind: self._count(kind, texts, node) for kind in kinds}, ended_s - began_s
                 )
-                for kind in kinds
+                for node, name in enumerate(self._names)
             },
+            error_texts=texts,
             series=self._series.series(ended_s),
             stall=self._series.stall(ended_s, in_flight_since_s),
-            log=self._log.log() if self._log is not None else None,
+            log=self._log.log(self._names) if self._log is not None else None,
             laps={kind: _columns(self._laps[kind]) for kind in sorted(self._laps)},
+        )
+
+    def _count(self, kind: str, texts: Iterable[str], node: int | None = None) -> ClassCount:
+        """What was counted of a class, everywhere or on one node."""
+        errors = dict.fromkeys(texts, 0)
+        for (of, where, told), times in self._aborted.items():
+            if of == kind and node in {None, where}:
+                errors[error_of(told)] += times
+        latencies = self._latencies.get(kind) or Latencies()
+        latency = latencies.total if node is None else latencies.by_node.get(node)
+        return ClassCount(
+            LatencyHistogram.merged([] if latency is None else [latency]),
+            sum(errors.values()),
+            errors,
         )

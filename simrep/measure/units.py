@@ -99,11 +99,16 @@ def unit_of(path: str) -> str | None:
 
     >>> unit_of("latency_s.p95"), unit_of("aborted"), unit_of("counters.n1.wsrep_replicated_bytes")
     ('s', 'transactions', None)
+    >>> unit_of("nodes.n2.latency_s.p95"), unit_of("nodes.n2.errors.1213")
+    ('s', 'transactions')
     """
     parts = path.split(".")
-    table, name = parts[0], parts[-1]
-    if table == "counters":
+    name = parts[-1]
+    if parts[0] == "counters":
         return None
+    table = parts[-2] if len(parts) > 1 else ""
+    if table == "errors":
+        return _BY_NAME["aborted"]
     if name in _BY_NAME:
         return _BY_NAME[name]
     named = table if table == "latency_s" else name

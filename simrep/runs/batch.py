@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, nearest
+from simrep.measure.counts import ClassCount
 from simrep.runs.executor import in_groups
 from simrep.runs.prediction import uncertainty_of, with_drawn_costs
 from simrep.runs.record import ScheduledRecord
@@ -42,8 +43,9 @@ def simulate_cells(
     """Figures of every replication of every setup, setup by setup.
 
     Figures are paths in a result: ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
-    ``scheduled.large.execution_s``. With ``drawn``, every replication has costs of its own, drawn
-    from what the pack of its setup says of them: those of ``run`` with as many draws.
+    ``nodes.n2.errors.1213``, ``classes.write.latency_s.p99``, ``scheduled.large.execution_s``.
+    With ``drawn``, every replication has costs of its own, drawn from what the pack of its setup
+    says of them: those of ``run`` with as many draws.
     """
     reduce = partial(figures_of, paths=tuple(figures))
     return simulate_each(setups, reduce, replications, seed, executor, drawn=drawn)
@@ -106,7 +108,7 @@ def _content(value: Any) -> dict[str, Any]:
     """What a path may name next."""
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}
-    if isinstance(value, ScheduledRecord):
+    if isinstance(value, (ScheduledRecord, ClassCount)):
         return value.to_dict()
     if isinstance(value, Result):
         return {field.name: getattr(value, field.name) for field in fields(Result)}

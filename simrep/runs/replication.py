@@ -100,7 +100,14 @@ def simulate(
     clock = LapClock()
     streams = Streams(seed, replication)
     tracer = Trace(clock) if trace else None
-    meter = Meter(clock, settings.warmup_s, settings.interval_s, settings.log)
+    meter = Meter(
+        clock,
+        settings.warmup_s,
+        settings.interval_s,
+        settings.log,
+        setup.scenario.node_names,
+        setup.model.errors,
+    )
     clock.laps = meter.laps
     blocked = Watch(clock, watch_s) if watch_s is not None else None
     story = None

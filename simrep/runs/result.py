@@ -13,11 +13,13 @@ import numpy as np
 
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.confidence import mean_interval
+from simrep.measure.counts import ClassCount
 from simrep.measure.histogram import LatencyHistogram
-from simrep.measure.meter import ClassCount, Measurement
+from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
 from simrep.measure.units import duration, number, plain
+from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
 from simrep.runs.prediction import Prediction
 from simrep.runs.record import Counters, RunRecord, ScheduledRecord
 from simrep.runs.report import Report
@@ -51,6 +53,8 @@ class Result(Report):
         Measured time in seconds: first start to last end for a fixed number of transactions.
     committed, aborted : float
         Transactions; whole numbers unless replications differed.
+    errors : mapping of str to float
+        The aborted by what their clients were told: the number of the error, or its words.
     latency_s : mapping of str to float
         ``mean``, ``p50``, ``p95``, ``p99``, ``max`` of committed transactions in seconds; NaN
         when none committed.
@@ -68,8 +72,12 @@ class Result(Report):
         ``latency_s.mean`` to ``latency_s.p99``; empty for one replication.
     classes : mapping of str to ClassCount
         By class of transaction, totals over the replications.
+    nodes : Nodes
+        By name of the node, totals over the replications; ``result.nodes["n2"].errors["1213"]``.
     scheduled : mapping of str to ScheduledRecord
         What became of each scheduled transaction, by its name; means over the replications.
+    error_texts : mapping of str to str
+        What the errors say, by their number.
     seed : int
     replications : int
     scenario : mapping
@@ -90,6 +98,7 @@ class Result(Report):
     makespan_s: float
     committed: float
     aborted: float
+    errors: Mapping[str, float]
     latency_s: Mapping[str, float]
     stall_max_s: float
     stall_began_s: float
@@ -98,6 +107,8 @@ class Result(Report):
     series: Series
     intervals: Mapping[str, tuple[float, float]]
     classes: Mapping[str, ClassCount]
+    nodes: Nodes
+    error_texts: Mapping[str, str]
     seed: int
     replications: int
     scenario: Mapping[str, Any]
@@ -143,12 +154,14 @@ class Result(Report):
             raise ValueError(f"a replication is there more than once: {numbers}")
         measured = [run.measurement for run in runs]
         histogram = LatencyHistogram.merged(m.latency for m in measured)
+        texts = _joined_texts([m.error_texts for m in measured])
         worst = max((m.stall for m in measured), key=lambda stall: stall.seconds)
         return cls(
             throughput_tps=_mean([m.throughput_tps for m in measured]),
             makespan_s=_mean([m.makespan_s for m in measured]),
             committed=_mean([m.committed for m in measured]),
             aborted=_mean([m.aborted for m in measured]),
+            errors={error: _mean([m.errors.get(error, 0) for m in measured]) for error in texts},
             latency_s=histogram.figures(),
             stall_max_s=worst.seconds,
             stall_began_s=worst.began_s,
@@ -156,7 +169,9 @@ class Result(Report):
             stations=_mean_stations([run.stations for run in runs]),
             series=Series.mean([m.series for m in measured]),
             intervals=_intervals(measured),
-            classes=_total_classes(measured),
+            classes=total_classes([m.classes for m in measured]),
+            nodes=Nodes(total_nodes([m.nodes for m in measured]), texts),
+            error_texts=texts,
             seed=runs[0].seed,
             replications=len(runs),
             scenario=dict(scenario or {}),
@@ -224,20 +239,16 @@ class Result(Report):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
-        left_out = {"histogram", "runs", "classes", "scheduled"}
+        left_out = {"histogram", "runs", "classes", "nodes", "scheduled"}
         if self.prediction is None:
             left_out.add("prediction")
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         if len(self.classes) > 1:
             content["classes"] = {
-                kind: {
-                    "committed": count.latency.count,
-                    "aborted": count.aborted,
-                    "latency_s": count.latency.figures(),
-                    "breakdown": self.breakdown(kind).to_dict(),
-                }
+                kind: {**count.to_dict(), "breakdown": self.breakdown(kind).to_dict()}
                 for kind, count in self.classes.items()
             }
+        content["nodes"] = self.nodes.to_dict()
         if self.scheduled:
             content["scheduled"] = {name: one.to_dict() for name, one in self.scheduled.items()}
         content["breakdown"] = self.breakdown().to_dict()
@@ -252,7 +263,7 @@ class Result(Report):
         prediction, which is about runs with other costs.
         """
         content = self.to_dict()
-        del content["versions"], content["breakdown"]
+        del content["versions"], content["breakdown"], content["error_texts"]
         content.pop("prediction", None)
         for of_class in content.get("classes", {}).values():
             del of_class["breakdown"]
@@ -260,10 +271,11 @@ class Result(Report):
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def to_pandas(self, table: Literal["series", "log"] = "series") -> pd.DataFrame:
-        """A table with a row per interval (``series``) or per transaction (``log``).
+    def to_pandas(self, table: Literal["series", "log", "nodes"] = "series") -> pd.DataFrame:
+        """A table with a row per interval, per transaction, or per node and class.
 
-        Both have a column ``replication``; the log exists only when the scenario asked for it.
+        All have a column ``replication``; the ``log`` exists only when the scenario asked for it.
+        Figures of ``nodes`` go by their paths, such as ``latency_s.p95`` and ``errors.1213``.
         """
         import pandas as pd
 
@@ -281,8 +293,11 @@ class Result(Report):
                 if log is None:
                     raise ValueError("this run kept no log of its transactions: ask for it")
                 columns = {f.name: getattr(log, f.name) for f in fields(log)}
+            elif table == "nodes":
+                rows = node_rows(run.measurement.nodes)
+                columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
             else:
-                raise ValueError(f"table must be 'series' or 'log', given {table!r}")
+                raise ValueError(f"table must be 'series', 'log' or 'nodes', given {table!r}")
             frames.append(pd.DataFrame({"replication": run.replication, **columns}))
         return pd.concat(frames, ignore_index=True)
 
@@ -328,16 +343,13 @@ def _mean_stations(runs: Sequence[tuple[StationUse, ...]]) -> tuple[StationUse, 
     return tuple(StationUse.mean(list(uses)) for uses in zip(*runs, strict=True))
 
 
-def _total_classes(measured: Sequence[Measurement]) -> dict[str, ClassCount]:
-    kinds = sorted({kind for m in measured for kind in m.classes})
-    totals = {}
-    for kind in kinds:
-        counts = [m.classes[kind] for m in measured if kind in m.classes]
-        totals[kind] = ClassCount(
-            LatencyHistogram.merged(count.latency for count in counts),
-            sum(count.aborted for count in counts),
-        )
-    return totals
+def _joined_texts(replications: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What errors say; replications may have been told different words of one."""
+    words: dict[str, dict[str, None]] = {}
+    for texts in replications:
+        for error, text in texts.items():
+            words.setdefault(error, {})[text] = None
+    return {error: "; ".join(words[error]) for error in sorted(words)}
 
 
 FIGURES: dict[str, Callable[[Measurement], float]] = {

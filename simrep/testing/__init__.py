@@ -17,6 +17,7 @@ from simrep.testing.invariants import (
     check_convergence,
     check_determinism,
     check_floor,
+    check_nodes,
     check_stages,
     round_trip_s,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "check_convergence",
     "check_determinism",
     "check_floor",
+    "check_nodes",
     "check_stages",
     "free",
     "reads",

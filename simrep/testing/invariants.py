@@ -32,6 +32,7 @@ __all__ = [
     "check_convergence",
     "check_determinism",
     "check_floor",
+    "check_nodes",
     "check_stages",
     "round_trip_s",
 ]
@@ -68,6 +69,7 @@ def check(scenario: Given, *, acknowledged_by: int = 0) -> Traffic:
     replication = check_determinism(setup, loaded.run.seed)
     check_conservation(replication.traffic)
     check_stages(replication.measurement)
+    check_nodes(replication.measurement)
     if setup.workload.per_client is not None and not setup.changes:
         check_convergence(setup, loaded.run.seed)
     if acknowledged_by:
@@ -95,6 +97,20 @@ def check_stages(measurement: Measurement) -> None:
         assert math.isclose(sum_s, latency_s, rel_tol=_ROUNDING), (
             f"the stages of {kind} last {sum_s:g} s in sum, its latencies {latency_s:g} s"
         )
+
+
+def check_nodes(measurement: Measurement) -> None:
+    """What is counted of classes, of nodes and of errors is what is counted in all."""
+    ended = (measurement.committed, measurement.aborted)
+    for what, counts in (("classes", measurement.classes), ("nodes", measurement.nodes)):
+        found = tuple(
+            sum(getattr(count, name) for count in counts.values())
+            for name in ("committed", "aborted")
+        )
+        assert found == ended, f"the {what} have {found} commits and aborts, in all {ended}"
+    for name, node in measurement.nodes.items():
+        assert sum(node.errors.values()) == node.aborted, f"aborts of {name} without an error"
+    assert sum(measurement.errors.values()) == measurement.aborted, "aborts without an error"
 
 
 def check_determinism(setup: Setup, seed: int = 1) -> Replication:

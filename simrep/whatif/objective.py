@@ -24,7 +24,7 @@ _NAMES = {
     "makespan": "makespan_s",
 }
 _EXAMPLE = "e.g. tps>=500,p99<=250ms"
-_CONDITION = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*(.*?)(tps)?\s*")
+_CONDITION = re.compile(r"\s*([\w.-]+)\s*(<=|>=|<|>)\s*(.*?)(tps)?\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from simpy.events import Event
 
@@ -13,7 +13,13 @@ from simrep.kernel.clock import Clock
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
 from simrep.workload.laps import Lap, LapClock
-from simrep.workload.open_transaction import DEADLOCK, LockWaits, OpenTransaction, Streaming
+from simrep.workload.open_transaction import (
+    DEADLOCK,
+    LOCK_WAIT_TIMEOUT,
+    LockWaits,
+    OpenTransaction,
+    Streaming,
+)
 from simrep.workload.transaction import Statement, Transaction
 
 __all__ = ["SessionCosts", "Sessions"]
@@ -91,6 +97,8 @@ class Sessions(Generic[T]):
 
     Attributes
     ----------
+    errors_told : tuple of str
+        What they tell clients of themselves; a model has more.
     victims : int
         Attempts that were aborted by brute force.
     rollbacks : int
@@ -103,6 +111,8 @@ class Sessions(Generic[T]):
     errors : dict of str to int
         How often an attempt failed, by what its client was told.
     """
+
+    errors_told: ClassVar[tuple[str, ...]] = (LOCK_WAIT_TIMEOUT, DEADLOCK)
 
     def __init__(
         self,

@@ -6,8 +6,8 @@ Everything is compared that a result holds: the scenario with its defaults, all 
 series, stations, the breakdown and the latency histogram; of the first ``TRACED`` of each model
 every event as well. Left out are the versions, and the prediction, which is about other runs. Keys
 that results did not have when the digests were written are left out too, so that a result may
-come to say more. The stages of a run must sum to its latencies. ``--write`` keeps what is found:
-say in the changelog why numbers have changed.
+come to say more. Stages must sum to latencies, and nodes to the whole. ``--write`` keeps what is
+found: say in the changelog why numbers have changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if __name__ == "__main__":  # behind everything else: PYTHONPATH says which simr
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 import simrep
-from simrep.testing import check_stages
+from simrep.testing import check_nodes, check_stages
 from tests.golden.random_scenarios import COUNT, MODELS, scenario
 
 __all__ = ["KEPT", "TRACED", "Found", "differing", "outcome"]
@@ -112,6 +112,7 @@ def outcome(model: str, number: int, keys: set[str] | None = None, *, trace: boo
             return f"{type(error).__name__}: {error}", None, set()
     for run in result.runs:
         check_stages(run.measurement)
+        check_nodes(run.measurement)
     content = _content(result)
     found = set(_paths(content))
     if keys is not None:

@@ -136,7 +136,7 @@ def test_the_log_has_a_row_for_every_transaction(simrep, folder):
     done = simrep("run", "cluster.toml", "--log", "log.csv", "--replications", "2")
     assert done.exit_code == 0
     header, *rows = (folder / "log.csv").read_text().splitlines()
-    assert header == "replication,started_s,latency_s,client,kind,committed"
+    assert header == "replication,started_s,latency_s,client,kind,committed,node,error"
     assert len(rows) == 2 * 40
     assert {row.split(",")[0] for row in rows} == {"0", "1"}
 

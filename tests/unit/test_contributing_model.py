@@ -123,6 +123,18 @@ def test_a_scheduled_large_transaction_commits_and_is_reported():
 # -- running -------------------------------------------------------------------------------------
 
 
+def test_errors_are_counted_by_node_as_its_sessions_tell_them():
+    keys = {"distribution": "hot", "rows": 2, "hot_rows": 2, "hot_fraction": 1.0}
+    crossing = {"name": "crossing", "statements": 2, "keys": keys}
+    groups = [{"node": "n1", "threads": 4}, {"node": "n2", "threads": 1}]
+    asked = scenario(run={"duration_s": 1.0})
+    result = simrep.run({**asked, "workload": {"class": [crossing], "group": groups}})
+    assert result.nodes["n1"].errors == {"1213": result.aborted}
+    assert result.nodes["n2"].errors == {"1213": 0}
+    assert result.nodes["n3"].committed == 0
+    assert "1213 deadlock" in str(result)
+
+
 def test_sweeps_and_comparisons():
     levels = {"cluster.options.acknowledgements": [1, 2]}
     found = simrep.sweep(scenario(run={"duration_s": 10.0}), levels)

@@ -118,6 +118,8 @@ def test_the_log_holds_every_transaction_when_asked_for() -> None:
     assert log.client.tolist() == [7, 8]
     assert log.kind.tolist() == ["write", "read"]
     assert log.committed.tolist() == [True, False]
+    assert log.node.tolist() == ["n1", "n1"]
+    assert log.error.tolist() == ["", "not told"]
 
 
 def test_an_empty_log_is_a_log() -> None:

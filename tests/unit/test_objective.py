@@ -20,6 +20,8 @@ def test_short_names_and_units():
 def test_paths_are_in_the_unit_of_their_name():
     assert Objective.of("latency_s.p95<=0.5").conditions[0].limit == 0.5
     assert Objective.of("counters.n1.wsrep_flow_control_sent<=0").conditions[0].limit == 0.0
+    assert Objective.of("nodes.db-1.latency_s.p95<=50ms").conditions[0].limit == 0.05
+    assert Objective.of("nodes.n2.errors.1213<10").conditions[0].limit == 10.0
 
 
 @pytest.mark.parametrize(

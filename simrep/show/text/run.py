@@ -14,6 +14,7 @@ from simrep.runs.notices import percentile_notice
 from simrep.runs.prediction import Prediction
 from simrep.runs.result import Result
 from simrep.show.text.layout import table, title, words
+from simrep.show.text.nodes import errors_table, nodes_table
 from simrep.show.views import tables
 
 _SHOWN_STATIONS = 8
@@ -31,6 +32,10 @@ def run_tables(result: Result) -> Group:
     parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
     if len(result.classes) > 1:
         parts["Transaction classes"] = _classes(result)
+    if len(result.nodes.used) > 1:
+        parts["Nodes"] = nodes_table(result.nodes)
+    if result.nodes.errors:
+        parts["Errors that clients were told of"] = errors_table(result.nodes)
     if result.scheduled:
         parts["Scheduled transactions"] = _scheduled(result)
         if any(one.error for one in result.scheduled.values()):
