@@ -314,8 +314,9 @@ class Result(Report):
                     raise ValueError("the load of this run does not vary: it has no periods")
                 columns = run.load.columns()
             else:
-                known = "'series', 'log', 'nodes' or 'periods'"
-                raise ValueError(f"table must be {known}, given {table!r}")
+                raise ValueError(
+                    f"table must be 'series', 'log', 'nodes' or 'periods', given {table!r}"
+                )
             frames.append(pd.DataFrame({"replication": run.replication, **columns}))
         return pd.concat(frames, ignore_index=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import Field, ValidationInfo, model_validator
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.table import Name, NotNegative, Positive, Real, Table, Whole
+from simrep.user_files import csv_rows, read_text
 from simrep.workload.course import Burst, Course, Wave
 
 __all__ = ["BurstTable", "PhaseTable", "VariationTable", "WaveTable"]
@@ -218,23 +218,19 @@ def _phases(path: Path, name: str, *, linear: bool) -> Iterator[dict[str, Any]]:
 
 def _rows(path: Path, name: str) -> list[tuple[float, str, float]]:
     """Time in seconds, what is given, and its value, row by row."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, skipinitialspace=True)
-            time, kind = _columns(name, reader.fieldnames or ())
-            rows = [
-                (_time_s(name, line, row, time), kind, _level(name, line, row, kind))
-                for line, row in enumerate(reader, start=2)
-                if line <= _MOST_ROWS + 2
-            ]
-    except OSError as error:
-        raise ScenarioError("file", f"{name!r} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ScenarioError("file", f"{name!r} is not a CSV file in UTF-8: {error}") from error
-    if not rows:
+    heads, *lines = csv_rows(read_text(path, "file"), "file") or [[]]
+    heads = [head.strip() for head in heads]
+    time, kind = _columns(name, heads)
+    if not lines:
         raise ScenarioError("file", f"{name!r} has no rows", "a time and a load in each")
-    if len(rows) > _MOST_ROWS:
+    if len(lines) > _MOST_ROWS:
         raise ScenarioError("file", f"{name!r} has more than {_MOST_ROWS:,} rows", "thin it out")
+    rows = []
+    for number, line in enumerate(lines, start=2):
+        if len(line) != len(heads):
+            raise _wrong(name, number, f"{len(line)} fields, the first line has {len(heads)}")
+        row = dict(zip(heads, line, strict=True))
+        rows.append((_time_s(name, number, row, time), kind, _level(name, number, row, kind)))
     return rows
 
 
@@ -259,8 +255,8 @@ def _columns(name: str, given: Sequence[str]) -> tuple[str, str]:
     return times[0], levels[0]
 
 
-def _time_s(name: str, line: int, row: Mapping[str, Any], column: str) -> float:
-    text = row[column] or ""
+def _time_s(name: str, line: int, row: Mapping[str, str], column: str) -> float:
+    text = row[column].strip()
     try:
         if column == "time_s":
             return _finite(text)
@@ -271,8 +267,8 @@ def _time_s(name: str, line: int, row: Mapping[str, Any], column: str) -> float:
         raise _wrong(name, line, f"{column} is {text!r}, not {wanted}") from None
 
 
-def _level(name: str, line: int, row: Mapping[str, Any], column: str) -> float:
-    text = row[column] or ""
+def _level(name: str, line: int, row: Mapping[str, str], column: str) -> float:
+    text = row[column].strip()
     try:
         return _finite(text) if column == "rate_tps" else int(_finite(text) and text)
     except ValueError:

@@ -226,7 +226,7 @@ def test_a_file_is_read_beside_the_scenario_and_kept(tmp_path: Any) -> None:
         ("time_s,rate_tps\n0,x\n", "line 2: rate_tps is 'x', not a number"),
         ("time_s,rate_tps\n0,nan\n", "line 2"),
         ("time_s,threads\n0,1.5\n", "not a whole number"),
-        ("time_s,threads\n0\n", "threads is ''"),
+        ("time_s,threads\n0\n", "line 2: 1 fields, the first line has 2"),
         ("time,rate_tps\nnoon,1\n", "a time such as 18:30"),
         ("time_s,rate\n0,1\n", "did you mean 'rate_tps'?"),
         ("time_s\n0\n", "one column of times and one of loads"),
@@ -244,7 +244,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Any, text: str, words: str) ->
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Any) -> None:
     (tmp_path / "bad.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioError, match="is not a CSV file in UTF-8"):
+    with pytest.raises(ScenarioError, match="is not UTF-8 text"):
         load(scenario({"file": str(tmp_path / "bad.csv")}))
     with pytest.raises(ScenarioError, match="cannot be combined with phase"):
         load(scenario({"file": "bad.csv", **DAY}))
