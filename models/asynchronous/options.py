@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from simrep.modelling import prior
+from simrep.modelling import Microseconds, Nanoseconds, prior
 from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline
 
 __all__ = ["AsynchronousCosts", "AsynchronousOptions"]
@@ -43,10 +43,10 @@ class AsynchronousOptions(ApplierOptions):
 class AsynchronousCosts(ApplierCosts):
     """Those of a server that applies, and what it costs to send and receive."""
 
-    send_us: Annotated[float, prior.SEND] = Field(
-        8.0, ge=0, description="CPU of the source per transaction and replica"
+    send_us: Annotated[Microseconds, prior.SEND] = Field(
+        8.0, description="CPU of the source per transaction and replica"
     )
-    receive_us: Annotated[float, prior.RECEIVE] = Field(
-        15.0, ge=0, description="CPU to receive a transaction and write it to the relay log"
+    receive_us: Annotated[Microseconds, prior.RECEIVE] = Field(
+        15.0, description="CPU to receive a transaction and write it to the relay log"
     )
-    byte_ns: Annotated[float, prior.BYTE] = Field(2.0, ge=0, description="CPU per byte received")
+    byte_ns: Annotated[Nanoseconds, prior.BYTE] = Field(2.0, description="CPU per byte received")

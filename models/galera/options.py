@@ -7,7 +7,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from simrep.modelling import ScenarioError, SessionTable, prior, roles
+from simrep.modelling import (
+    Microseconds,
+    Milliseconds,
+    Nanoseconds,
+    Reason,
+    ScenarioError,
+    SessionTable,
+    prior,
+    roles,
+)
 from simrep.models.mysql.options import ClientCosts
 
 __all__ = ["GaleraCosts", "GaleraOptions", "GaleraSession"]
@@ -34,6 +43,10 @@ def _check_streaming(options: Any, size: int) -> None:
         )
 
 
+# The provider itself asks for PT0.1S at least; with less there is more to see in a short run.
+_PERIOD = Reason("from a millisecond to a day; the provider takes PT0.1S and more")
+
+
 class GaleraOptions(BaseModel):
     """Options in the server's and the provider's own spelling; defaults of Galera 4."""
 
@@ -56,22 +69,27 @@ class GaleraOptions(BaseModel):
     use_aggregate: bool = Field(
         True, alias="evs.use_aggregate", description="pack queued messages up to the mtu"
     )
-    keepalive_period_s: Annotated[float, BeforeValidator(_seconds)] = Field(
+    keepalive_period_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
         1.0,
         alias="evs.keepalive_period",
-        gt=0,
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
         description="every node sends an empty ordered message this often (ISO 8601 or seconds)",
     )
-    suspect_timeout_s: Annotated[float, BeforeValidator(_seconds)] = Field(
+    suspect_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
         5.0,
         alias="evs.suspect_timeout",
-        gt=0,
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
         description="a node that is silent for so long is taken for dead (ISO 8601 or seconds)",
     )
     fc_limit: Annotated[int, roles.FLOW_CONTROL_LIMIT] = Field(
         16,
         alias="gcs.fc_limit",
         ge=0,
+        le=2147483647,
         description="receive queue length that stops the cluster (times sqrt(n))",
     )
     fc_factor: float = Field(
@@ -168,7 +186,10 @@ class GaleraOptions(BaseModel):
         True, description="version trait: a node whose window is exhausted still acknowledges"
     )
     output_queue_messages: int = Field(
-        0, ge=0, description="version trait: output queue limit in messages (0: 1 MiB instead)"
+        0,
+        ge=0,
+        le=2147483647,
+        description="version trait: output queue limit in messages (0: 1 MiB instead)",
     )
 
     @model_validator(mode="after")
@@ -199,55 +220,54 @@ class GaleraSession(SessionTable):
 class GaleraCosts(ClientCosts):
     """What things cost on a machine of the cluster: the content of a calibrated pack."""
 
-    replicate_us: Annotated[float, prior.BUILD] = Field(
-        10.0, ge=0, description="CPU to build and hand over a writeset"
+    replicate_us: Annotated[Microseconds, prior.BUILD] = Field(
+        10.0, description="CPU to build and hand over a writeset"
     )
-    byte_ns: Annotated[float, prior.BYTE] = Field(
-        2.0, ge=0, description="CPU per byte of a message received"
+    byte_ns: Annotated[Nanoseconds, prior.BYTE] = Field(
+        2.0, description="CPU per byte of a message received"
     )
-    send_us: Annotated[float, prior.SEND] = Field(
-        8.0, ge=0, description="CPU per copy of a message sent"
+    send_us: Annotated[Microseconds, prior.SEND] = Field(
+        8.0, description="CPU per copy of a message sent"
     )
-    receive_us: Annotated[float, prior.RECEIVE] = Field(
-        15.0, ge=0, description="CPU per message received"
+    receive_us: Annotated[Microseconds, prior.RECEIVE] = Field(
+        15.0, description="CPU per message received"
     )
-    action_us: Annotated[float, prior.HAND_OVER] = Field(
-        8.0, ge=0, description="CPU of the receive thread per writeset"
+    action_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
+        8.0, description="CPU of the receive thread per writeset"
     )
-    certify_us: Annotated[float, prior.CERTIFY] = Field(
-        5.0, ge=0, description="CPU to certify a writeset, without its keys"
+    certify_us: Annotated[Microseconds, prior.CERTIFY] = Field(
+        5.0, description="CPU to certify a writeset, without its keys"
     )
-    certify_key_us: Annotated[float, prior.CERTIFY_KEY] = Field(
-        1.0, ge=0, description="CPU to certify a key"
+    certify_key_us: Annotated[Microseconds, prior.CERTIFY_KEY] = Field(
+        1.0, description="CPU to certify a key"
     )
-    key_miss_us: Annotated[float, prior.KEY_MISS] = Field(
+    key_miss_us: Annotated[Microseconds, prior.KEY_MISS] = Field(
         0.4,
-        ge=0,
         description="more CPU for every key beyond 10,000 of a writeset, whose tables do not fit "
         "the caches: to build it, and to certify it",
     )
-    apply_us: Annotated[float, prior.APPLY] = Field(
-        40.0, ge=0, description="CPU to apply a writeset, without its rows"
+    apply_us: Annotated[Microseconds, prior.APPLY] = Field(
+        40.0, description="CPU to apply a writeset, without its rows"
     )
-    apply_row_us: Annotated[float, prior.ROW] = Field(5.0, ge=0, description="CPU to apply a row")
-    commit_us: Annotated[float, prior.COMMIT] = Field(
-        20.0, ge=0, description="CPU to commit, in commit order"
+    apply_row_us: Annotated[Microseconds, prior.ROW] = Field(5.0, description="CPU to apply a row")
+    commit_us: Annotated[Microseconds, prior.COMMIT] = Field(
+        20.0, description="CPU to commit, in commit order"
     )
-    log_write_us: Annotated[float, prior.LOG_WRITE] = Field(
-        5.0, ge=0, description="write of the redo log, not synced"
+    log_write_us: Annotated[Microseconds, prior.LOG_WRITE] = Field(
+        5.0, description="write of the redo log, not synced"
     )
-    fsync_us: Annotated[float, prior.FSYNC] = Field(
-        150.0, ge=0, description="one fsync of the redo log"
+    fsync_us: Annotated[Microseconds, prior.FSYNC] = Field(
+        150.0, description="one fsync of the redo log"
     )
-    log_row_us: Annotated[float, prior.LOG_ROW] = Field(
-        30.0, ge=0, description="CPU to store, number or remove a row of wsrep_streaming_log"
+    log_row_us: Annotated[Microseconds, prior.LOG_ROW] = Field(
+        30.0, description="CPU to store, number or remove a row of wsrep_streaming_log"
     )
-    log_byte_ns: Annotated[float, prior.LOG_BYTE] = Field(
-        3.0, ge=0, description="CPU per byte of a fragment to store it in wsrep_streaming_log"
+    log_byte_ns: Annotated[Nanoseconds, prior.LOG_BYTE] = Field(
+        3.0, description="CPU per byte of a fragment to store it in wsrep_streaming_log"
     )
-    switch_us: Annotated[float, prior.SWITCH] = Field(
-        3.0, ge=0, description="CPU of a context switch to a woken thread"
+    switch_us: Annotated[Microseconds, prior.SWITCH] = Field(
+        3.0, description="CPU of a context switch to a woken thread"
     )
-    keepalive_spread_ms: Annotated[float, prior.KEEPALIVE_SPREAD] = Field(
-        1.0, ge=0, description="how far apart the nodes' keepalives fall within a period"
+    keepalive_spread_ms: Annotated[Milliseconds, prior.KEEPALIVE_SPREAD] = Field(
+        1.0, description="how far apart the nodes' keepalives fall within a period"
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
-from simrep.modelling import prior, roles
+from simrep.modelling import Factor, Microseconds, Nanoseconds, prior, roles
 from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline
 
 __all__ = ["Consistency", "GroupReplicationCosts", "GroupReplicationOptions"]
@@ -151,49 +151,47 @@ class GroupReplicationOptions(ApplierOptions):
 class GroupReplicationCosts(ApplierCosts):
     """Those of a server that applies, and what the group costs it."""
 
-    replicate_us: Annotated[float, prior.BUILD] = Field(
-        20.0, ge=0, description="CPU of the client's thread to build and hand over a message"
+    replicate_us: Annotated[Microseconds, prior.BUILD] = Field(
+        20.0, description="CPU of the client's thread to build and hand over a message"
     )
-    propose_us: Annotated[float, prior.HAND_OVER] = Field(
-        10.0, ge=0, description="CPU of XCom to propose a batch"
+    propose_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
+        10.0, description="CPU of XCom to propose a batch"
     )
-    send_us: Annotated[float, prior.SEND] = Field(
-        8.0, ge=0, description="CPU of XCom per copy of a message sent"
+    send_us: Annotated[Microseconds, prior.SEND] = Field(
+        8.0, description="CPU of XCom per copy of a message sent"
     )
-    receive_us: Annotated[float, prior.RECEIVE] = Field(
-        15.0, ge=0, description="CPU of XCom per message received"
+    receive_us: Annotated[Microseconds, prior.RECEIVE] = Field(
+        15.0, description="CPU of XCom per message received"
     )
-    byte_ns: Annotated[float, prior.BYTE] = Field(
-        2.0, ge=0, description="CPU per byte of a message received"
+    byte_ns: Annotated[Nanoseconds, prior.BYTE] = Field(
+        2.0, description="CPU per byte of a message received"
     )
-    deliver_us: Annotated[float, prior.HAND_OVER] = Field(
-        5.0, ge=0, description="CPU to hand a delivered message to the applier module"
+    deliver_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
+        5.0, description="CPU to hand a delivered message to the applier module"
     )
-    certify_us: Annotated[float, prior.CERTIFY] = Field(
-        10.0, ge=0, description="CPU to certify a transaction, without its write set"
+    certify_us: Annotated[Microseconds, prior.CERTIFY] = Field(
+        10.0, description="CPU to certify a transaction, without its write set"
     )
-    certify_row_us: Annotated[float, prior.CERTIFY_KEY] = Field(
-        1.0, ge=0, description="CPU to certify an item of a write set"
+    certify_row_us: Annotated[Microseconds, prior.CERTIFY_KEY] = Field(
+        1.0, description="CPU to certify an item of a write set"
     )
-    garbage_ns: Annotated[float, prior.GARBAGE] = Field(
+    garbage_ns: Annotated[Nanoseconds, prior.GARBAGE] = Field(
         100.0,
-        ge=0,
         description="CPU per item of certification info when it is looked through for garbage",
     )
-    resume_us: Annotated[float, prior.HAND_OVER] = Field(
+    resume_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
         10.0,
-        ge=0,
         description="CPU of the client's thread from the verdict to the queue of the binary log",
     )
-    relay_log_us: Annotated[float, prior.HAND_OVER] = Field(
-        10.0, ge=0, description="CPU to write a transaction of another member to the relay log"
+    relay_log_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
+        10.0, description="CPU to write a transaction of another member to the relay log"
     )
-    compress_byte_ns: Annotated[float, prior.COMPRESS_BYTE] = Field(
-        2.0, ge=0, description="CPU per byte compressed (LZ4: 1.5-3)"
+    compress_byte_ns: Annotated[Nanoseconds, prior.COMPRESS_BYTE] = Field(
+        2.0, description="CPU per byte compressed (LZ4: 1.5-3)"
     )
-    decompress_byte_ns: Annotated[float, prior.DECOMPRESS_BYTE] = Field(
-        0.5, ge=0, description="CPU per byte decompressed (LZ4: 0.3-1)"
+    decompress_byte_ns: Annotated[Nanoseconds, prior.DECOMPRESS_BYTE] = Field(
+        0.5, description="CPU per byte decompressed (LZ4: 0.3-1)"
     )
-    compression_ratio: Annotated[float, prior.COMPRESSION] = Field(
-        3.4, ge=1, description="how much smaller LZ4 makes row events (sysbench 3.4, mysqlslap 4.5)"
+    compression_ratio: Annotated[Factor, prior.COMPRESSION] = Field(
+        3.4, description="how much smaller LZ4 makes row events (sysbench 3.4, mysqlslap 4.5)"
     )

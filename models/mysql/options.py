@@ -7,7 +7,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
-from simrep.modelling import ProblemsError, ScenarioError, SessionCosts, prior, roles, spellings
+from simrep.modelling import (
+    Microseconds,
+    Nanoseconds,
+    ProblemsError,
+    ScenarioError,
+    SessionCosts,
+    Speed,
+    prior,
+    roles,
+    spellings,
+)
 
 __all__ = [
     "LARGEST_CACHE", "ApplierCosts", "ApplierOptions", "ClientCosts", "Pipeline", "ServerCosts",
@@ -124,21 +134,23 @@ class ClientCosts(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    connect_us: Annotated[float, prior.CONNECT] = Field(
-        800.0, ge=0, description="CPU to open a connection"
+    connect_us: Annotated[Microseconds, prior.CONNECT] = Field(
+        800.0, description="CPU to open a connection"
     )
-    statement_us: Annotated[float, prior.STATEMENT] = Field(
-        90.0, ge=0, description="CPU per statement, client included"
+    statement_us: Annotated[Microseconds, prior.STATEMENT] = Field(
+        90.0, description="CPU per statement, client included"
     )
-    client_us: Annotated[float, prior.CLIENT] = Field(
-        0.0, ge=0, description="CPU of the client per statement"
+    client_us: Annotated[Microseconds, prior.CLIENT] = Field(
+        0.0, description="CPU of the client per statement"
     )
-    row_us: Annotated[float, prior.ROW] = Field(
-        5.0, ge=0, description="CPU per row written at the origin"
+    row_us: Annotated[Microseconds, prior.ROW] = Field(
+        5.0, description="CPU per row written at the origin"
     )
-    row_read_us: Annotated[float, prior.ROW_READ] = Field(5.0, ge=0, description="CPU per row read")
-    rollback_us: Annotated[float, prior.ROLLBACK] = Field(
-        20.0, ge=0, description="CPU to roll back, without its rows"
+    row_read_us: Annotated[Microseconds, prior.ROW_READ] = Field(
+        5.0, description="CPU per row read"
+    )
+    rollback_us: Annotated[Microseconds, prior.ROLLBACK] = Field(
+        20.0, description="CPU to roll back, without its rows"
     )
 
     def of_sessions(self) -> SessionCosts:
@@ -162,25 +174,24 @@ class ServerCosts(ClientCosts):
     8-17 ms on a disk of 7200/min, 50-100 us behind a controller with a battery.
     """
 
-    commit_us: Annotated[float, prior.COMMIT] = Field(
-        20.0, ge=0, description="CPU to commit in the storage engine"
+    commit_us: Annotated[Microseconds, prior.COMMIT] = Field(
+        20.0, description="CPU to commit in the storage engine"
     )
-    binlog_write_us: Annotated[float, prior.BINLOG_WRITE] = Field(
-        5.0, ge=0, description="CPU to append a transaction to the binary log, without its bytes"
+    binlog_write_us: Annotated[Microseconds, prior.BINLOG_WRITE] = Field(
+        5.0, description="CPU to append a transaction to the binary log, without its bytes"
     )
-    binlog_byte_ns: Annotated[float, prior.BINLOG_BYTE] = Field(
-        1.0, ge=0, description="CPU per byte copied into the binary log; holds up everybody"
+    binlog_byte_ns: Annotated[Nanoseconds, prior.BINLOG_BYTE] = Field(
+        1.0, description="CPU per byte copied into the binary log; holds up everybody"
     )
-    log_write_us: Annotated[float, prior.LOG_WRITE] = Field(
-        5.0, ge=0, description="one write of the redo log (5-20; 8.0.11 and later: more)"
+    log_write_us: Annotated[Microseconds, prior.LOG_WRITE] = Field(
+        5.0, description="one write of the redo log (5-20; 8.0.11 and later: more)"
     )
-    fsync_us: Annotated[float, prior.FSYNC] = Field(150.0, ge=0, description="one fsync of a log")
-    disk_mb_per_s: Annotated[float, prior.DISK] = Field(
-        500.0, gt=0, description="sequential write bandwidth of the disk"
+    fsync_us: Annotated[Microseconds, prior.FSYNC] = Field(150.0, description="one fsync of a log")
+    disk_mb_per_s: Annotated[Speed, prior.DISK] = Field(
+        500.0, description="sequential write bandwidth of the disk"
     )
-    switch_us: Annotated[float, prior.SWITCH] = Field(
+    switch_us: Annotated[Microseconds, prior.SWITCH] = Field(
         3.0,
-        ge=0,
         description="CPU of a context switch to a woken thread (5-50 with its cold start)",
     )
 
@@ -237,10 +248,10 @@ class ApplierOptions(ServerOptions):
 class ApplierCosts(ServerCosts):
     """Those of a server, and what it costs to apply."""
 
-    schedule_us: Annotated[float, prior.HAND_OVER] = Field(
-        5.0, ge=0, description="CPU of the coordinator to read and assign a transaction"
+    schedule_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
+        5.0, description="CPU of the coordinator to read and assign a transaction"
     )
-    apply_us: Annotated[float, prior.APPLY] = Field(
-        40.0, ge=0, description="CPU to apply a transaction, without its rows"
+    apply_us: Annotated[Microseconds, prior.APPLY] = Field(
+        40.0, description="CPU to apply a transaction, without its rows"
     )
-    apply_row_us: Annotated[float, prior.ROW] = Field(5.0, ge=0, description="CPU to apply a row")
+    apply_row_us: Annotated[Microseconds, prior.ROW] = Field(5.0, description="CPU to apply a row")

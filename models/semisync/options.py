@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from simrep.modelling import prior, roles
+from simrep.modelling import Microseconds, prior, roles
 from simrep.models.asynchronous.options import AsynchronousCosts, AsynchronousOptions
 from simrep.models.mysql.options import Pipeline
 
@@ -75,9 +75,9 @@ class SemisyncOptions(AsynchronousOptions):
 class SemisyncCosts(AsynchronousCosts):
     """Those of asynchronous replication, and what it costs to acknowledge."""
 
-    reply_us: Annotated[float, prior.HAND_OVER] = Field(
-        8.0, ge=0, description="CPU of a replica to acknowledge a transaction"
+    reply_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
+        8.0, description="CPU of a replica to acknowledge a transaction"
     )
-    acknowledge_us: Annotated[float, prior.HAND_OVER] = Field(
-        8.0, ge=0, description="CPU of the source to read an acknowledgement and act on it"
+    acknowledge_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
+        8.0, description="CPU of the source to read an acknowledgement and act on it"
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from simrep.scenario import Scenario as Loaded
 
 __all__ = [
+    "MANY",
     "Jobs",
     "Json",
     "Most",
@@ -57,11 +58,14 @@ Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", parser=path_in, help="Save a figure (png, svg, pdf)."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Root of all random numbers.")]
+MANY = 1_000_000
+"""Repetitions, points or draws at most: the mean of a tenth of that is known to 1 % and better."""
+
+Seed = Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="Root of all random numbers.")]
 Replications = Annotated[
-    int | None, typer.Option(min=1, help="Repetitions with other random numbers.")
+    int | None, typer.Option(min=1, max=MANY, help="Repetitions with other random numbers.")
 ]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes to use.")]
+Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes to use.")]
 
 Precision = Annotated[
     str | None,
@@ -74,7 +78,9 @@ Precision = Annotated[
 Of = Annotated[
     str, typer.Option(metavar="FIGURE", help="Of which figure: throughput_tps, latency_s.p95 ...")
 ]
-Most = Annotated[int, typer.Option(min=2, help="Replications at which --precision gives up.")]
+Most = Annotated[
+    int, typer.Option(min=2, max=MANY, help="Replications at which --precision gives up.")
+]
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:

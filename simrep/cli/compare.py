@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Plot, Precision, Seed, Set, assignments, workers
+from simrep.cli.arguments import MANY, Jobs, Json, Plot, Precision, Seed, Set, assignments, workers
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import share
@@ -41,10 +41,11 @@ Pairs = Annotated[
     typer.Option(
         "--replications",
         min=2,
+        max=MANY,
         help="So many pairs with the same random numbers; default: 3 to 10, until it is clear.",
     ),
 ]
-Most = Annotated[int, typer.Option(min=2, help="Pairs at which --precision gives up.")]
+Most = Annotated[int, typer.Option(min=2, max=MANY, help="Pairs at which --precision gives up.")]
 
 
 def compare(

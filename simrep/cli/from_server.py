@@ -49,7 +49,7 @@ Version = Annotated[
     str | None, typer.Option("--server-version", help="The output of SELECT VERSION().")
 ]
 Nodes = Annotated[int | None, typer.Option(min=1, max=64, help="Servers in all.")]
-Cores = Annotated[int | None, typer.Option(min=1, help="CPU cores of a server.")]
+Cores = Annotated[int | None, typer.Option(min=1, max=65_536, help="CPU cores of a server.")]
 RoundTrip = Annotated[
     str | None,
     typer.Option(

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from simrep.cli.arguments import Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
+from simrep.cli.arguments import MANY, Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
 from simrep.cli.misplaced import scenario_first
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.contract.question import Option, Question
@@ -119,8 +119,9 @@ def _add(group: typer.Typer, question: Question) -> None:
 def _parameter(option: Option) -> inspect.Parameter:
     """An option as typer declares it."""
     kind = _TYPES.get(option.kind, str)
+    most = MANY if option.kind == "count" else None
     declared = typer.Option(
-        _flag(option), metavar=option.metavar or None, help=option.help, min=option.least
+        _flag(option), metavar=option.metavar or None, help=option.help, min=option.least, max=most
     )
     default = inspect.Parameter.empty if option.required else option.default
     optional = default is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from simrep.cli.arguments import Json, path_in
+from simrep.cli.arguments import MANY, Json, path_in
 from simrep.cli.output import print_json, show
 from simrep.errors import SimrepError
 
@@ -77,7 +77,7 @@ def measure(
         ),
     ] = None,
     repetitions: Annotated[
-        int | None, typer.Option(min=1, help="At most so many of each cell.")
+        int | None, typer.Option(min=1, max=MANY, help="At most so many of each cell.")
     ] = None,
     system: Annotated[list[str] | None, _only("system")] = None,
     layout: Annotated[list[str] | None, _only("layout")] = None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simrep.cli.arguments import (
+    MANY,
     Jobs,
     Json,
     Most,
@@ -50,6 +51,7 @@ Draws = Annotated[
     int | None,
     typer.Option(
         min=0,
+        max=MANY,
         help="Runs with other costs for the prediction interval; default: as many as replications.",
     ),
 ]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
+from simrep.cli.arguments import MANY, Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import range_in
@@ -30,12 +30,17 @@ Method = Annotated[
 ]
 Points = Annotated[
     int | None,
-    typer.Option(min=2, help="Trajectories of Morris (10), or rows of the sample of Sobol (64)."),
+    typer.Option(
+        min=2, max=MANY, help="Trajectories of Morris (10), or rows of the sample of Sobol (64)."
+    ),
 ]
 Repeats = Annotated[
-    int, typer.Option(min=3, help="Repetitions with other random numbers, to see what chance does.")
+    int,
+    typer.Option(
+        min=3, max=MANY, help="Repetitions with other random numbers, to see what chance does."
+    ),
 ]
-Each = Annotated[int, typer.Option("--replications", min=1, help="Runs per point.")]
+Each = Annotated[int, typer.Option("--replications", min=1, max=MANY, help="Runs per point.")]
 
 
 def sensitivity(

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from simrep.cli.arguments import (
+    MANY,
     Json,
     Most,
     Plot,
@@ -44,6 +45,7 @@ Samples = Annotated[
     int | None,
     typer.Option(
         min=1,
+        max=MANY,
         help="So many points of a Latin hypercube instead of all combinations; then also ranges, "
         "1..100 or 1..100:log.",
     ),

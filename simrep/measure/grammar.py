@@ -35,6 +35,7 @@ __all__ = [
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 """Units of time."""
+_LONGEST_S = 366 * SECONDS["d"]
 
 _DIGITS = r"\d+(?:_\d+)*"
 _DECIMAL = rf"((?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][-+]?\d+)?)"
@@ -43,6 +44,7 @@ _SHARE = re.compile(rf"\s*{_DECIMAL}\s*(%?)\s*")
 _SIZE = re.compile(rf"\s*{_DECIMAL}\s*([kmg]?)(i?)b?\s*", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
 _RANGE = re.compile(r"(.+?)\.\.(.+?)(?:\s*:\s*(log|[x+]?[^:]+))?")
+_LARGEST = 1e15  # of a size: beyond it a number has no digit left for its unit
 _TIMES = "e.g. 500ms, 2s, 30min or 4h"
 
 
@@ -83,7 +85,7 @@ def duration(option: str, text: str, unit: str = "s") -> float:
     Raises
     ------
     ScenarioError
-        If it cannot be read.
+        If it cannot be read, or is longer than a year.
 
     Examples
     --------
@@ -96,6 +98,8 @@ def duration(option: str, text: str, unit: str = "s") -> float:
             option, f"{text!r} is not a time", f"{_TIMES}; a number alone is in {unit}"
         )
     value, own = found
+    if value * SECONDS[own or unit] > _LONGEST_S:
+        raise ScenarioError(option, f"must be at most a year, given {text!r}")
     return value if own in {"", unit} else value * SECONDS[own] / SECONDS[unit]
 
 
@@ -124,6 +128,8 @@ def quantities(option: str, text: str) -> list[int]:
             raise ScenarioError(option, f"{part!r} is not a size", "e.g. 10K,100K,1M")
         base = 1024 if match[2] and match[3] else 1000
         size = float(match[1]) * base ** _POWERS[match[2].lower()]
+        if size > _LARGEST:
+            raise ScenarioError(option, f"must be at most {_LARGEST:.0e}, given {part.strip()}")
         if not size.is_integer():
             raise ScenarioError(option, f"{part.strip()} is not a whole number", "e.g. 10K,100K,1M")
         found.append(int(size))

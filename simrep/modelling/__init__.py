@@ -4,7 +4,9 @@ The contract
     ``Model`` is what a model inherits from. ``Cluster`` holds the machines and the network that it
     is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change``, ``SessionTable`` and
     ``Deployment`` are what it tells of its product. ``roles`` mark options by what they do,
-    ``prior`` costs by what is usual.
+    ``prior`` costs by what is usual. ``Microseconds``, ``Nanoseconds``, ``Milliseconds``, ``Speed``
+    and ``Factor`` are the numbers that costs are; a ``Reason`` is told with the error of an option
+    beyond its bounds.
 The servers of a product
     ``Recognition`` tells by the files and counters of a server (``ServerReading``) whether the
     model stands for it (``Evidence``), and what follows: ``ServerRelease``, ``Clue``.
@@ -47,6 +49,7 @@ from simrep.measure.stations import Station
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
+from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
 from simrep.server.certification import CertificationIndex
 from simrep.server.host import Host, Routine, Spin, Thread
 from simrep.server.locks import Decided, LockTable
@@ -71,6 +74,7 @@ __all__ = [
     "Deployment",
     "Disk",
     "Evidence",
+    "Factor",
     "FileEntry",
     "Holder",
     "Host",
@@ -82,8 +86,11 @@ __all__ = [
     "Mesh",
     "MessageText",
     "MessageWork",
+    "Microseconds",
+    "Milliseconds",
     "Model",
     "Moments",
+    "Nanoseconds",
     "OpenTransaction",
     "Option",
     "OrderedGate",
@@ -94,6 +101,7 @@ __all__ = [
     "Quantity",
     "Question",
     "Ranges",
+    "Reason",
     "Recognition",
     "RedoLog",
     "Routine",
@@ -107,6 +115,7 @@ __all__ = [
     "Setup",
     "ShortRunWarning",
     "SimrepError",
+    "Speed",
     "Spin",
     "Stage",
     "Statement",

@@ -76,6 +76,7 @@ class Latency:
         return lambda: max(0.0, base + sum(draw() for draw in draws))
 
 
+_LONGEST_TIMEOUT_S = 120.0  # Linux: TCP_RTO_MAX
 _BURST_SEGMENTS = 44  # what is acknowledged together: 64 KB, as Linux hands it to the card
 
 
@@ -229,13 +230,10 @@ class Link:
                     wait += round_trip
                 else:
                     wait += timeout
-                    timeout *= 2
+                    timeout = min(2 * timeout, _LONGEST_TIMEOUT_S)
                 first = False
             extra = max(extra, wait)
         return extra
-
-
-_LONGEST_TIMEOUT_S = 120.0  # Linux: TCP_RTO_MAX
 
 
 class Outage(NamedTuple):

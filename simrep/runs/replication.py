@@ -17,10 +17,9 @@ from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_cluster
-from simrep.runs.load import PeriodMeter
 from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.story import Follow, Story
-from simrep.scenario.schema import Scenario
+from simrep.scenario.schema import RunTable, Scenario
 from simrep.workload.clients import Clients
 from simrep.workload.laps import LapClock
 
@@ -122,12 +121,7 @@ def simulate(
     )  # each once, in the order of the nodes
     flushers = [host.flusher for host in hosts if host.flusher is not None]
     watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
-    periods = None
-    if setup.workload.courses:
-        assert settings.duration_s is not None, "a load that varies is measured for a given time"
-        end_s = meter.start_s + settings.duration_s
-        periods = PeriodMeter(clock, meter, setup.workload, meter.start_s, end_s)
-    clients = Clients(clock, streams, setup.workload, model, periods or meter, cluster.size)
+    clients = Clients(clock, streams, setup.workload, model, meter, cluster.size)
     for change in setup.changes:
         clock.at(change.at_s, model.change, change)
         clock.at(change.at_s, clients.node_changes, change.node)
@@ -138,9 +132,7 @@ def simulate(
         until_s = settings.warmup_s + settings.duration_s
         clock.run(until_s)
     elif settings.settle_s is not None:
-        until_s = _run_until_settled(
-            clock, clients, settings.settle_s, settings.limit_s, setup.model.name
-        )
+        until_s = _run_until_settled(clock, clients, settings, setup.model.name)
     else:
         _run_to_completion(clock, clients, settings.limit_s)
     if blocked is not None:
@@ -161,7 +153,6 @@ def simulate(
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
-        load=None if periods is None else periods.record(measurement.series),
         waited=None if blocked is None else tuple(blocked.waited),
         story=story,
     )
@@ -170,8 +161,8 @@ def simulate(
 def with_warmup_found(scenario: Scenario) -> Scenario:
     """The scenario, the warm-up of which is found out if it is about the long run.
 
-    That is a steady load over a given time in which nothing comes or goes, and of which the
-    scenario does not say itself from when on it is measured.
+    That is a load over a given time in which nothing comes or goes, and of which the scenario
+    does not say itself from when on it is measured.
     """
     run = scenario.run
     if run.duration_s is None or scenario.timed or "warmup_s" in run.model_fields_set:
@@ -245,10 +236,9 @@ def _run_to_completion(clock: Clock, clients: Clients, limit_s: float) -> None:
         )
 
 
-def _run_until_settled(
-    clock: Clock, clients: Clients, settle_s: float, limit_s: float, model: str
-) -> float:
+def _run_until_settled(clock: Clock, clients: Clients, settings: RunTable, model: str) -> float:
     """Until a while after the last scheduled transaction has ended; returns when that is."""
+    limit_s = settings.limit_s
     clients.start()
     ended = clock.all_of([journal.closed for journal in clients.journals])
     clock.run(ended | clock.until(limit_s))
@@ -265,6 +255,15 @@ def _run_until_settled(
             f"model {model!r} does not tell which nodes have committed {untold[0]!r}",
             "transaction.journal.committed(node) tells it",
         )
-    until_s = clock.now + settle_s
-    clock.run(until_s)
+    assert settings.settle_s is not None
+    until_s = clock.now + settings.settle_s
+    if until_s <= settings.warmup_s:
+        raise ScenarioError(
+            "run.warmup_s",
+            f"must be below the length of the run, which has settled at {until_s:g} s, given "
+            f"{settings.warmup_s:g}",
+            "measure from the beginning, or let the scheduled transactions come later",
+        )
+    if until_s > clock.now:
+        clock.run(until_s)
     return until_s

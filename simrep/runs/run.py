@@ -109,7 +109,7 @@ def run(
         check_precision(precision)
         at_least("most", most, 2)
         loaded = with_warmup_found(loaded)
-    seed = loaded.run.seed if seed is None else at_least("seed", seed, 0)
+    seed = loaded.run.seed if seed is None else at_least("seed", seed, 0, 2**63 - 1)
     wanted = loaded.run.replications
     if replications is not None:
         wanted = at_least("replications", replications, 1)

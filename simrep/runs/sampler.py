@@ -112,8 +112,10 @@ def check_precision(precision: float) -> None:
         )
 
 
-def at_least(name: str, value: object, least: int) -> int:
-    """A whole number that is not too small; the error names the argument."""
+def at_least(name: str, value: object, least: int, most: int = 1_000_000) -> int:
+    """A whole number that is not too small, nor beyond reason; the error names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ScenarioError(name, f"must be a whole number of at least {least}, given {value!r}")
+    if value > most:
+        raise ScenarioError(name, f"must be at most {most}, given {value!r}")
     return value

@@ -8,7 +8,19 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from simrep.errors import ScenarioError
 from simrep.scenario import prior
-from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole, Words
+from simrep.scenario.table import (
+    Cores,
+    Factor,
+    Microseconds,
+    Multiple,
+    Name,
+    Period,
+    Seconds,
+    Table,
+    Variation,
+    Whole,
+    Words,
+)
 
 __all__ = [
     "DEFAULT_MACHINE",
@@ -20,8 +32,6 @@ __all__ = [
 ]
 
 _MOST_NODES = 64
-_AtLeastOne = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False)]
-_Factor = Annotated[float, Field(strict=True, ge=0.01, le=1000, allow_inf_nan=False)]
 
 
 def _node_names(value: Any) -> Any:
@@ -58,34 +68,34 @@ NodeNames = Annotated[
 class MachineTable(Table):
     """Traits of a machine; what is not given comes from the pack."""
 
-    cores: Count | None = Field(None, description="CPU cores; default: 4")
-    slice_ms: Annotated[Positive | None, prior.SLICE] = Field(
+    cores: Cores | None = Field(None, description="CPU cores; default: 4")
+    slice_ms: Annotated[Period | None, prior.SLICE] = Field(
         None, description="longest use of a core while others wait; default: 1"
     )
-    spin_ms: Annotated[Positive | None, prior.SPIN] = Field(
+    spin_ms: Annotated[Period | None, prior.SPIN] = Field(
         None,
         description="how long a thread that waits busily keeps a core from others (one or a few of "
         "the scheduler's ticks); default: 4",
     )
-    cold_factor: Annotated[_AtLeastOne | None, prior.COLD_FACTOR] = Field(
+    cold_factor: Annotated[Factor | None, prior.COLD_FACTOR] = Field(
         None, description="how much longer code takes that has not run for a while; default: 1"
     )
-    cold_after_ms: Annotated[Positive | None, prior.COLD_AFTER] = Field(
+    cold_after_ms: Annotated[Period | None, prior.COLD_AFTER] = Field(
         None, description="the pause after which half of that is reached; default: 2"
     )
-    cpu_factor: _Factor | None = Field(
+    cpu_factor: Multiple | None = Field(
         None, description="how many times as long code takes on it; default: 1"
     )
-    fsync_factor: _Factor | None = Field(
+    fsync_factor: Multiple | None = Field(
         None, description="how many times as long an fsync takes on its disk; default: 1"
     )
-    wakeup_us: Annotated[NotNegative | None, prior.WAKE_UP] = Field(
+    wakeup_us: Annotated[Microseconds | None, prior.WAKE_UP] = Field(
         None, description="time to wake an idle core for work; default: 0"
     )
-    variation: Annotated[NotNegative | None, prior.VARIATION] = Field(
+    variation: Annotated[Variation | None, prior.VARIATION] = Field(
         None, description="coefficient of variation of CPU demands; default: 0"
     )
-    parallel_syncs: Count | None = Field(
+    parallel_syncs: Cores | None = Field(
         None,
         description="fsyncs that its disk works on at a time, for all nodes on it (1: one spindle "
         "or one journal); default: as many as there are",
@@ -135,12 +145,12 @@ class NodeTable(MachineTable):
 class ChangeTable(Table):
     """A ``[[cluster.change]]``: a server that comes or goes."""
 
-    at_s: NotNegative = Field(description="when, in simulated seconds")
+    at_s: Seconds = Field(description="when, in simulated seconds")
     node: Name = Field(description="its node")
     what: Literal["crash", "leave", "join"] = Field(
         description="crash: it dies; leave: it shuts down in order; join: it comes back"
     )
-    transfer_s: NotNegative = Field(
+    transfer_s: Seconds = Field(
         0.0, description="of join: how long it takes to transfer the state to it"
     )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.cluster import NodeTable
-from simrep.scenario.table import Name, NotNegative, Positive, Table
+from simrep.scenario.table import Factor, Interval, Name, Seconds, Table
 
 __all__ = ["SHARED_HOST", "FaultTable", "FaultWord", "fault_problems", "hosts_of"]
 
@@ -19,8 +19,6 @@ SHARED_HOST = "host"
 """Name of the machine that all nodes share with ``cluster.shared_host``."""
 
 FaultWord = Literal["slow", "pause", "disk-stall"]
-
-_Times = Annotated[float, Field(strict=True, ge=1, le=1000, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +45,8 @@ class FaultTable(Table):
     and its timers are late. ``disk-stall``: no fsync returns.
     """
 
-    at_s: NotNegative = Field(description="begin, in simulated seconds with the warm-up")
-    until_s: Positive | None = Field(
+    at_s: Seconds = Field(description="begin, in simulated seconds with the warm-up")
+    until_s: Interval | None = Field(
         None, description="end; default: that of the run, but a pause needs one"
     )
     node: Name | None = Field(None, description="the node whose server it happens to")
@@ -59,10 +57,10 @@ class FaultTable(Table):
         description="slow: code or fsyncs take longer; pause: it stands still; disk-stall: no "
         "fsync returns"
     )
-    cpu_factor: _Times | None = Field(
+    cpu_factor: Factor | None = Field(
         None, description="of slow: how many times as long code takes; default: 1"
     )
-    fsync_factor: _Times | None = Field(
+    fsync_factor: Factor | None = Field(
         None, description="of slow: how many times as long an fsync takes; default: 1"
     )
 

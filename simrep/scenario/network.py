@@ -16,19 +16,28 @@ from simrep.network.network import Path
 from simrep.network.regions import PRESETS
 from simrep.scenario.cluster import NodeTable
 from simrep.scenario.table import (
-    Count,
+    Bandwidth,
+    Loss,
+    Microseconds,
+    Milliseconds,
     Name,
-    NotNegative,
-    Positive,
-    Probability,
-    Real,
+    Period,
+    Seconds,
+    SegmentBytes,
+    Shift,
     Table,
+    WindowBytes,
+    WindowSegments,
     seconds,
 )
 
 __all__ = ["Egress", "JitterTable", "NetworkTable", "OutageTable", "PathTable", "TcpTable", "paths"]
 
 Preset = Literal["aws-2017", "ibm-2024"]
+
+_NANOSECOND = 1e-6  # in milliseconds
+_UNSEEN = f"a nanosecond, {_NANOSECOND:g}, is the least"
+_MOST_LOSS = 0.9  # of a path and all interfaces on it together
 
 
 class JitterTable(Table):
@@ -38,13 +47,13 @@ class JitterTable(Table):
         description="shape of the distribution; `tc netem` draws uniform unless it is told "
         "`distribution normal`"
     )
-    mean_ms: Real = Field(0.0, description="mean; usually 0 for normal and uniform")
-    sd_ms: NotNegative = Field(
+    mean_ms: Shift = Field(0.0, description="mean; usually 0 for normal and uniform")
+    sd_ms: Milliseconds = Field(
         0.0,
         description="standard deviation, of uniform the half width: the J of "
         "`tc netem delay D J`; not used by exponential",
     )
-    samples_ms: tuple[NotNegative, ...] = Field(
+    samples_ms: tuple[Milliseconds, ...] = Field(
         (), description="measured extra delays to draw from, for empirical"
     )
 
@@ -55,12 +64,18 @@ class JitterTable(Table):
             raise ScenarioError("samples_ms", "empirical jitter needs at least one sample")
         if kind != "empirical" and self.samples_ms:
             raise ScenarioError("samples_ms", f"{kind} jitter draws from no samples")
-        if kind in {"lognormal", "gamma", "exponential"} and self.mean_ms <= 0:
+        if kind in {"lognormal", "gamma", "exponential"} and self.mean_ms < _NANOSECOND:
             raise ScenarioError(
-                "mean_ms", f"{kind} jitter needs a mean above 0, given {self.mean_ms:g}"
+                "mean_ms",
+                f"{kind} jitter needs a mean above 0, given {self.mean_ms:g}",
+                _UNSEEN,
             )
-        if kind in {"normal", "uniform", "lognormal", "gamma"} and self.sd_ms <= 0:
-            raise ScenarioError("sd_ms", f"{kind} jitter needs one above 0, given {self.sd_ms:g}")
+        if kind in {"normal", "uniform", "lognormal", "gamma"} and self.sd_ms < _NANOSECOND:
+            raise ScenarioError(
+                "sd_ms",
+                f"{kind} jitter needs one above 0, given {self.sd_ms:g}",
+                _UNSEEN,
+            )
         return self
 
     def jitter(self) -> link.Jitter:
@@ -76,10 +91,10 @@ class JitterTable(Table):
 class TcpTable(Table):
     """How the TCP senders are set; see :class:`simrep.network.link.Tcp`."""
 
-    segment_bytes: Count = Field(1448, description="maximum segment size")
-    initial_window_segments: Count = Field(10, description="segments before the first ack")
-    window_limit_bytes: Count = Field(4 << 20, description="largest window (socket buffers)")
-    minimum_timeout_ms: Positive = Field(
+    segment_bytes: SegmentBytes = Field(1448, description="maximum segment size")
+    initial_window_segments: WindowSegments = Field(10, description="segments before the first ack")
+    window_limit_bytes: WindowBytes = Field(4 << 20, description="largest window (socket buffers)")
+    minimum_timeout_ms: Period = Field(
         200.0, description="retransmission timeout, above the round trip"
     )
 
@@ -102,11 +117,13 @@ class PathTable(Table):
 
     source: Name = Field("*", alias="from", description='node or site, "*" for all')
     target: Name = Field("*", alias="to", description='node or site, "*" for all')
-    one_way_ms: NotNegative | None = Field(None, description="delay in this direction")
-    rtt_ms: NotNegative | None = Field(None, description="round trip, half of it in each direction")
+    one_way_ms: Milliseconds | None = Field(None, description="delay in this direction")
+    rtt_ms: Milliseconds | None = Field(
+        None, description="round trip, half of it in each direction"
+    )
     jitter: JitterTable | None = Field(None, description="varies the delay")
-    bandwidth_mbit: Positive | None = Field(None, description="megabits per second")
-    loss: Probability | None = Field(None, description="probability that a segment is lost")
+    bandwidth_mbit: Bandwidth | None = Field(None, description="megabits per second")
+    loss: Loss | None = Field(None, description="probability that a segment is lost")
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
@@ -127,9 +144,9 @@ class Egress(Table):
         description="whose interface; its messages to other nodes are delayed, its answers to "
         "clients are not"
     )
-    delay_ms: NotNegative = Field(0.0, description="added to every message it sends")
+    delay_ms: Milliseconds = Field(0.0, description="added to every message it sends")
     jitter: JitterTable | None = Field(None, description="varies that delay")
-    loss: Probability = Field(0.0, description="probability that a segment is lost there")
+    loss: Loss = Field(0.0, description="probability that a segment is lost there")
 
 
 class OutageTable(Table):
@@ -143,8 +160,8 @@ class OutageTable(Table):
     direction: Literal["both", "out", "in"] = Field(
         "both", description="what is lost: everything, what the node sends, or what is sent to it"
     )
-    from_s: NotNegative = Field(description="begin, in simulated time with the warm-up")
-    to_s: NotNegative = Field(description="end")
+    from_s: Seconds = Field(description="begin, in simulated time with the warm-up")
+    to_s: Seconds = Field(description="end")
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
@@ -162,16 +179,16 @@ class OutageTable(Table):
 class NetworkTable(Table):
     """The network between the nodes."""
 
-    rtt_ms: NotNegative | None = Field(
+    rtt_ms: Milliseconds | None = Field(
         None,
         description="round trip between any two nodes (of one site, with a preset); "
         "default: that of the pack, else 0.1",
     )
     jitter: JitterTable | None = Field(None, description="varies every one-way delay")
-    bandwidth_mbit: Positive | None = Field(
+    bandwidth_mbit: Bandwidth | None = Field(
         None, description="of every path, in megabits per second; default: unlimited"
     )
-    loss: Probability = Field(0.0, description="probability that a segment is lost, on every path")
+    loss: Loss = Field(0.0, description="probability that a segment is lost, on every path")
     preset: Preset | None = Field(
         None, description="published round trips between sites; the nodes name theirs"
     )
@@ -180,7 +197,7 @@ class NetworkTable(Table):
     outages: tuple[OutageTable, ...] = Field(
         (), alias="outage", description="nodes that are cut off for a while"
     )
-    relay_us: NotNegative | None = Field(
+    relay_us: Microseconds | None = Field(
         None,
         description="CPU that a delay relay in user space takes per delayed message, on the "
         "machine that the nodes share; default: that of the pack, else 0 (the kernel delays)",
@@ -256,6 +273,13 @@ def _path(
             loss += (1.0 - loss) * egress.loss
             if egress.jitter is not None:
                 jitter.append(egress.jitter.jitter())
+    if loss > _MOST_LOSS:
+        raise ScenarioError(
+            "network.egress",
+            f"of what {source.name!r} sends to {target.name!r} a share of {loss:g} is lost in "
+            f"all, must be at most {_MOST_LOSS:g}",
+            "TCP gives up a connection that loses more, which is an outage: network.outage",
+        )
     bandwidth = direction.bandwidth_mbit
     return Path(
         latency=Latency(base_s, tuple(jitter)),

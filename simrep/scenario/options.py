@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from math import isfinite
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from simrep.errors import ScenarioError, nearest
-from simrep.scenario.problems import Step, combined, problems, spellings
+from simrep.scenario.problems import Step, combined, dotted, problems, spellings
 from simrep.user_files import parse_toml
 
 __all__ = ["by_spelling", "in_product_spelling", "resolve", "version_defaults", "versions"]
@@ -54,9 +55,29 @@ def resolve(
         merged |= values
         origins |= dict.fromkeys(values, path.split(".") if where == path else (where,))
     try:
-        return table.model_validate(merged, strict=True)
+        resolved = table.model_validate(merged, strict=True)
     except ValidationError as error:
         raise combined(problems(error, table, path.split("."), origins), path) from error
+    if unbounded := list(_not_finite(resolved, path, origins)):
+        raise combined(unbounded, path)
+    return resolved
+
+
+def _not_finite(
+    values: BaseModel, path: str, origins: Mapping[Step, Sequence[Step]]
+) -> Iterator[ScenarioError]:
+    """Numbers without end that the table does not ask for, whatever bounds it has.
+
+    It asks for them by ``allow_inf_nan=True``, or by a default that is one.
+    """
+    for name, field in type(values).model_fields.items():
+        value = getattr(values, name)
+        if not isinstance(value, float) or isfinite(value) or value == field.default:
+            continue
+        if not any(getattr(mark, "allow_inf_nan", False) for mark in field.metadata):
+            spelling = spellings(name, field)[0]
+            where = dotted([*origins.get(spelling, path.split(".")), spelling])
+            yield ScenarioError(where, f"must be a finite number, given {value!r}")
 
 
 def by_spelling(table: type[BaseModel], given: Mapping[str, Any], path: str = "") -> dict[str, Any]:

@@ -13,7 +13,18 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.problems import ProblemsError, combined, problems
-from simrep.scenario.table import Count, Name, NotNegative, Positive, Real, Table, Whole, Words
+from simrep.scenario.table import (
+    Microseconds,
+    Milliseconds,
+    Name,
+    NotNegative,
+    Positive,
+    Real,
+    Replications,
+    Seed,
+    Table,
+    Words,
+)
 from simrep.user_files import parse_toml, read_bytes, text_in
 
 if TYPE_CHECKING:
@@ -69,8 +80,8 @@ class FitTable(Table):
     data: Name = Field(description="SHA-256 of its data file")
     simrep: Name = Field(description="version that fitted")
     method: str = Field("", description="where the standard errors come from")
-    seed: Whole = Field(description="root of the random numbers")
-    replications: Count = Field(description="simulated runs of each cell")
+    seed: Seed = Field(description="root of the random numbers")
+    replications: Replications = Field(description="simulated runs of each cell")
     noise: Positive = Field(description="relative standard deviation of a measurement, as assumed")
     discrepancy: NotNegative = Field(
         description="relative error of the model beyond the noise: standard deviation of the "
@@ -124,7 +135,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-Span = Annotated[tuple[float, float], BeforeValidator(_pair)]
+Span = Annotated[tuple[NotNegative, NotNegative], BeforeValidator(_pair)]
 
 
 class RangeTable(Table):
@@ -151,8 +162,8 @@ class Card(Table):
 class PackNetwork(Table):
     """The ``[network]`` table of a pack."""
 
-    rtt_ms: NotNegative | None = Field(None, description="round trip between nodes there")
-    relay_us: NotNegative = Field(0.0, description="CPU of its delay relay per delayed message")
+    rtt_ms: Milliseconds | None = Field(None, description="round trip between nodes there")
+    relay_us: Microseconds = Field(0.0, description="CPU of its delay relay per delayed message")
 
 
 class Pack(Table):

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from simrep.errors import ScenarioError, nearest
+from simrep.scenario.table import Reason
 
 __all__ = ["ProblemsError", "Step", "combined", "dotted", "paths_named", "problems", "spellings"]
 
@@ -36,6 +37,7 @@ _EXPECTED = {
 
 _MOST = 30  # problems of one error that are told
 
+_PLAIN = (0, 1)  # bounds that need no reason
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
@@ -104,7 +106,7 @@ def problems(
                 )
             )
         else:
-            problem, hint = _explained(detail)
+            problem, hint = _explained(detail, table)
             found.append(ScenarioError(dotted(steps) or "scenario", problem, hint))
     return found
 
@@ -128,14 +130,16 @@ def _moved(error: ScenarioError, steps: Sequence[Step]) -> ScenarioError:
     return ScenarioError(path or "scenario", error.problem, error.hint)
 
 
-def _explained(detail: Any) -> tuple[str, str]:
+def _explained(detail: Any, table: type[BaseModel]) -> tuple[str, str]:
     kind, given = detail["type"], detail["input"]
     context: Mapping[str, Any] = detail.get("ctx", {})
     if kind == "missing":
         return "is required", ""
     for bound, words in _BOUNDS.items():
         if bound in context:
-            return f"must be {words} {context[bound]:.12g}, given {given!r}", ""
+            limit = context[bound]
+            reason = "" if limit in _PLAIN else _reason(table, detail["loc"])
+            return f"must be {words} {_written(limit)}, given {given!r}", reason
     if kind == "literal_error":
         expected = context["expected"]
         valid = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
@@ -149,6 +153,31 @@ def _explained(detail: Any) -> tuple[str, str]:
     if expected is not None:
         return f"must be {expected}, given {given!r}", _unquoted(given)
     return f"{detail['msg']}, given {given!r}", ""
+
+
+def _written(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.12g}"
+
+
+def _reason(table: type[BaseModel], loc: Sequence[Step]) -> str:
+    """Why the kind of number at a path ends where it does; empty if it does not say so."""
+    *inside, name = [step for step in loc if isinstance(step, str)] or [""]
+    reasons = (
+        reason.text
+        for one in _tables_at(table, inside)
+        for key, field in one.model_fields.items()
+        if name in spellings(key, field)
+        for reason in _reasons(field.annotation, field.metadata)
+    )
+    return next(reasons, "")
+
+
+def _reasons(annotation: Any, metadata: Sequence[Any] = ()) -> Iterator[Reason]:
+    """The reasons that a field carries, or the kinds that its annotation is made of."""
+    marks = (*metadata, *getattr(annotation, "__metadata__", ()))
+    yield from (mark for mark in marks if isinstance(mark, Reason))
+    for argument in get_args(annotation):
+        yield from _reasons(argument)
 
 
 def _unquoted(given: Any) -> str:

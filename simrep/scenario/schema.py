@@ -17,7 +17,7 @@ from simrep.scenario.cluster import ClusterTable, HostTable, MachineTable, NodeT
 from simrep.scenario.faults import FaultTable, fault_problems, hosts_of
 from simrep.scenario.network import NetworkTable, paths
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
-from simrep.scenario.table import Count, NotNegative, Positive, Table, Title, Whole
+from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table, Title
 from simrep.scenario.workload import WorkloadTable, expand
 from simrep.user_files import check_content, parse_toml, read_text
 
@@ -29,26 +29,26 @@ _DEFAULT_NODES = ("n1", "n2", "n3")
 class RunTable(Table):
     """How long to simulate, how often, and what to keep."""
 
-    duration_s: Positive | None = Field(
+    duration_s: Interval | None = Field(
         None,
         description="measured time, after the warm-up; a fixed number of transactions needs none",
     )
-    warmup_s: NotNegative = Field(0.0, description="time before measuring starts")
+    warmup_s: Seconds = Field(0.0, description="time before measuring starts")
     warmup: Literal["auto"] | None = Field(
         None,
         description="auto: instead of warmup_s, what the rule MSER-5 finds in a replication that "
         "no figure counts",
     )
-    settle_s: NotNegative | None = Field(
+    settle_s: Seconds | None = Field(
         None,
         description="instead of duration_s: the run ends so long after the last scheduled "
         "transaction is committed on every node, or has failed",
     )
-    seed: Whole = Field(1, description="root of all random numbers")
-    replications: Count = Field(1, description="independent repetitions")
-    interval_s: Positive = Field(1.0, description="interval of the time series")
+    seed: Seed = Field(1, description="root of all random numbers")
+    replications: Replications = Field(1, description="independent repetitions")
+    interval_s: Interval = Field(1.0, description="interval of the time series")
     log: bool = Field(False, strict=True, description="keep every transaction")
-    limit_s: Positive = Field(
+    limit_s: Interval = Field(
         86400.0, description="simulated time after which an unfinished run is an error"
     )
 
@@ -111,7 +111,6 @@ class Scenario(Table):
     def timed(self) -> tuple[str, ...]:
         """Its tables of what happens at a given time: such a run has no steady state."""
         tables = {
-            "workload.variation": self.workload.variations,
             "workload.scheduled": self.workload.scheduled,
             "cluster.change": self.cluster.changes,
             "network.outage": self.network.outages,
@@ -161,22 +160,6 @@ class Scenario(Table):
             put(content, complete, path, value)
         return self.checked(content, "scenario", self._folder)
 
-    def steady(self, question: str) -> Self:
-        """The same scenario, as long as its load does not vary.
-
-        Raises
-        ------
-        ScenarioError
-            If it does: ``question`` is about a load that lasts.
-        """
-        for path in self.workload.variations:
-            raise ScenarioError(
-                f"workload.{path}",
-                f"{question} is a question about a load that lasts, and this one varies",
-                "remove the variation: set rate_tps or threads",
-            )
-        return self
-
     @classmethod
     def checked(cls, content: dict[str, Any], where: str, folder: Path | None = None) -> Self:
         """A scenario of this content.
@@ -196,7 +179,7 @@ class Scenario(Table):
         """
         check_content(content, where)
         try:
-            scenario = cls.model_validate(content, context={"folder": folder})
+            scenario = cls.model_validate(content)
         except ValidationError as error:
             raise combined(problems(error, cls), where) from error
         scenario._folder = folder
@@ -261,13 +244,10 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     yield from _strangers(("workload", "scheduled"), scenario.workload.scheduled, names)
     run = scenario.run
     yield from _warmup(scenario)
+    yield from _intervals(run)
     if run.settle_s is not None and not scenario.workload.scheduled:
         yield ScenarioError(
             "run.settle_s", "there is no scheduled transaction", "set run.duration_s instead"
-        )
-    if run.settle_s is not None and scenario.workload.variations:
-        yield ScenarioError(
-            "run.settle_s", "does not go with a load that varies", "set run.duration_s instead"
         )
     if run.settle_s is not None and run.duration_s is not None:
         yield ScenarioError("run.settle_s", "cannot be combined with run.duration_s")
@@ -289,6 +269,22 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
             "is required unless the number of transactions is fixed",
             "or set workload.queries or workload.transactions_per_client (or run.settle_s, with a "
             "scheduled transaction)",
+        )
+
+
+_MOST_INTERVALS = 10**8
+
+
+def _intervals(run: RunTable) -> Iterator[ScenarioError]:
+    """So many intervals of a time series that they fill the memory."""
+    length = "limit_s" if run.duration_s is None else "duration_s"
+    intervals = getattr(run, length) / run.interval_s
+    if intervals > _MOST_INTERVALS:
+        yield ScenarioError(
+            "run.interval_s",
+            f"cuts run.{length} into {intervals:.3g} intervals, must be at most "
+            f"{_MOST_INTERVALS:.0e}",
+            "they would fill the memory: lengthen it, or shorten the run",
         )
 
 

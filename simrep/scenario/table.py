@@ -1,7 +1,12 @@
-"""What every table of a scenario file has in common."""
+"""What every table of a scenario file has in common: its kinds of numbers, and where they end.
+
+A number that means nothing on any cluster is refused where it is read, and not by a run that does
+not end. Each kind of number has its bounds here, with a reason that the error tells.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -10,28 +15,219 @@ from simrep.errors import ScenarioError
 from simrep.printable import unprintable
 
 __all__ = [
+    "Bandwidth",
+    "Bytes",
+    "Clients",
+    "Cores",
     "Count",
+    "Exponent",
+    "Factor",
     "Fraction",
+    "Interval",
+    "Loss",
+    "Microseconds",
+    "Milliseconds",
+    "Multiple",
     "Name",
+    "Nanoseconds",
     "NotNegative",
+    "Period",
     "Positive",
-    "Probability",
+    "Rate",
     "Real",
+    "Reason",
+    "Replications",
+    "Rows",
+    "Seconds",
+    "Seed",
+    "SegmentBytes",
+    "Shift",
+    "Speed",
+    "Statements",
     "Table",
+    "TableRows",
+    "TextBytes",
     "Title",
+    "Transactions",
+    "Variation",
+    "Weight",
     "Whole",
+    "WindowBytes",
+    "WindowSegments",
     "Words",
     "seconds",
 ]
 
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a kind of number ends where it does; the error of a number beyond tells it."""
+
+    text: str
+
+
 # Strict: the string "4" is not the number 4, and true is not 1.
+
+# Of these the field says how many there are at most.
 Whole = Annotated[int, Field(strict=True, ge=0)]
 Count = Annotated[int, Field(strict=True, ge=1)]
-Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+
+Seed = Annotated[
+    int,
+    Field(strict=True, ge=0, le=2**63 - 1),
+    Reason("whole numbers of a TOML file have 64 bits"),
+]
+
+_DIGITS = Reason("beyond 10^15 a number has no digit left for its unit")
+Real = Annotated[float, Field(strict=True, ge=-1e15, le=1e15, allow_inf_nan=False), _DIGITS]
+NotNegative = Annotated[float, Field(strict=True, ge=0, le=1e15, allow_inf_nan=False), _DIGITS]
+Positive = Annotated[float, Field(strict=True, gt=0, le=1e15, allow_inf_nan=False), _DIGITS]
 Fraction = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
-Probability = Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)]
+
+# -- times -----------------------------------------------------------------------------------------
+
+_DAY_MS = 86_400_000
+Milliseconds = Annotated[
+    float,
+    Field(strict=True, ge=0, le=_DAY_MS, allow_inf_nan=False),
+    Reason("a single wait lasts at most a day"),
+]
+Shift = Annotated[
+    float,
+    Field(strict=True, ge=-_DAY_MS, le=_DAY_MS, allow_inf_nan=False),
+    Reason("a delay changes by at most a day"),
+]
+Period = Annotated[  # in milliseconds; what comes again and again must leave time to pass
+    float,
+    Field(strict=True, ge=0.001, le=_DAY_MS, allow_inf_nan=False),
+    Reason("from a microsecond, below which a server measures nothing, to a day"),
+]
+Seconds = Annotated[
+    float,
+    Field(strict=True, ge=0, le=31_536_000, allow_inf_nan=False),
+    Reason("a run is about a year at most"),
+]
+Interval = Annotated[  # in seconds
+    float,
+    Field(strict=True, ge=1e-6, le=31_536_000, allow_inf_nan=False),
+    Reason("from a microsecond, below which a server measures nothing, to a year"),
+]
+# Of costs: no server was found on which a step takes longer (a slow disk: 20 ms for an fsync).
+Microseconds = Annotated[
+    float,
+    Field(strict=True, ge=0, le=60_000_000, allow_inf_nan=False),
+    Reason("one step of a server takes at most a minute"),
+]
+Nanoseconds = Annotated[
+    float,
+    Field(strict=True, ge=0, le=1_000_000, allow_inf_nan=False),
+    Reason("a byte or an item takes at most a millisecond"),
+]
+
+# -- speeds and ratios -----------------------------------------------------------------------------
+
+Bandwidth = Annotated[  # in megabits per second
+    float,
+    Field(strict=True, ge=1e-6, le=1_000_000_000, allow_inf_nan=False),
+    Reason("from a bit per second to more than all cables of an ocean carry"),
+]
+Speed = Annotated[  # in megabytes per second
+    float,
+    Field(strict=True, ge=1e-3, le=1_000_000_000, allow_inf_nan=False),
+    Reason("from a modem to far more than memory copies"),
+]
+Rate = Annotated[  # in transactions per second
+    float,
+    Field(strict=True, ge=1e-6, le=1_000_000, allow_inf_nan=False),
+    Reason("from one in eleven days to more than any of these servers has taken"),
+]
+Factor = Annotated[
+    float,
+    Field(strict=True, ge=1, le=1000, allow_inf_nan=False),
+    Reason("1 changes nothing, and no two machines differ by more than 1,000"),
+]
+Multiple = Annotated[
+    float,
+    Field(strict=True, ge=0.01, le=1000, allow_inf_nan=False),
+    Reason("no machine is a hundred times as fast as another, or a thousand times as slow"),
+]
+Variation = Annotated[  # a coefficient of variation
+    float,
+    Field(strict=True, ge=0, le=100, allow_inf_nan=False),
+    Reason("beyond 100, no run is long enough to see the mean"),
+]
+Weight = Annotated[
+    float,
+    Field(strict=True, ge=1e-9, le=1_000_000_000, allow_inf_nan=False),
+    Reason("a class that is one in 10^9 does not happen: leave it out"),
+]
+Exponent = Annotated[  # of a Zipf distribution
+    float,
+    Field(strict=True, ge=0, le=100, allow_inf_nan=False),
+    Reason("at 100, all choices fall on the first row"),
+]
+Loss = Annotated[
+    float,
+    Field(strict=True, ge=0, le=0.5, allow_inf_nan=False),
+    Reason("TCP gives up a connection that loses more, which is an outage: network.outage"),
+]
+
+# -- counts ----------------------------------------------------------------------------------------
+
+Cores = Annotated[
+    int, Field(strict=True, ge=1, le=65_536), Reason("no machine has more than 65,536")
+]
+Clients = Annotated[
+    int,
+    Field(strict=True, ge=1, le=100_000),
+    Reason("a server takes at most 100,000 (max_connections)"),
+]
+Transactions = Annotated[
+    int,
+    Field(strict=True, ge=1, le=1_000_000_000),
+    Reason("a run takes at most 10^9 events"),
+]
+Replications = Annotated[
+    int, Field(strict=True, ge=1, le=1_000_000), Reason("a tenth of 1 % needs no more")
+]
+Statements = Annotated[
+    int,
+    Field(strict=True, ge=0, le=10_000),
+    Reason("a transaction of more is one of few statements with many rows"),
+]
+Rows = Annotated[
+    int,
+    Field(strict=True, ge=1, le=1_000_000_000),
+    Reason("no server writes or reads more than 10^9 rows in one statement"),
+]
+TableRows = Annotated[
+    int, Field(strict=True, ge=1, le=10**12), Reason("no table has more than 10^12 rows")
+]
+Bytes = Annotated[
+    int,
+    Field(strict=True, ge=1, le=4_294_967_295),
+    Reason("a LONGBLOB has 4 GiB less a byte"),
+]
+TextBytes = Annotated[
+    int,
+    Field(strict=True, ge=0, le=1_073_741_824),
+    Reason("max_allowed_packet is at most 1 GiB"),
+]
+SegmentBytes = Annotated[
+    int,
+    Field(strict=True, ge=88, le=65_535),
+    Reason("TCP sends segments of 88 to 65,535 bytes"),
+]
+WindowBytes = Annotated[
+    int, Field(strict=True, ge=1, le=2**30), Reason("a window of TCP has at most 1 GiB (RFC 7323)")
+]
+WindowSegments = Annotated[
+    int,
+    Field(strict=True, ge=1, le=65_536),
+    Reason("more segments than a window of TCP holds"),
+]
+
+# -- texts -----------------------------------------------------------------------------------------
 
 
 def _in_a_line(text: str) -> str:

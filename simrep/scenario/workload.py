@@ -9,19 +9,25 @@ from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.table import (
-    Count,
+    Bytes,
+    Clients,
+    Exponent,
     Fraction,
+    Milliseconds,
     Name,
-    NotNegative,
-    Positive,
+    Rate,
+    Rows,
+    Seconds,
+    Statements,
     Table,
-    Whole,
+    TableRows,
+    TextBytes,
+    Transactions,
+    Weight,
     seconds,
 )
-from simrep.scenario.variation import VariationTable
 from simrep.workload.classes import Distribution, Keys, TransactionClass
 from simrep.workload.clients import Arrivals, Loop, Scheduled, Think, Workload
-from simrep.workload.course import Course
 from simrep.workload.presets import preset
 
 __all__ = ["ClassTable", "GroupTable", "KeysTable", "ScheduledTable", "WorkloadTable", "expand"]
@@ -34,6 +40,12 @@ Preset = Literal[
 ]
 
 
+_MOST_LISTED = 1_000_000  # rows of a transaction that are listed one by one
+_MOST_RANKED = 20_000_000  # rows of a table that are chosen by their rank: 160 MB
+_MOST_BYTES = 100_000_000_000  # of the rows that a transaction writes
+_MOST_CLIENTS = 100_000  # in all: each of them takes some kilobytes of memory
+
+
 class KeysTable(Table):
     """Which rows are written."""
 
@@ -42,9 +54,9 @@ class KeysTable(Table):
         description="fresh: inserts under new keys; the others choose among existing rows; scan: "
         "always from the first row on",
     )
-    rows: Count = Field(100_000, description="rows of the table")
-    exponent: NotNegative = Field(1.0, description="of zipf; 0 is uniform")
-    hot_rows: Count = Field(10, description="of hot: how many rows are hot")
+    rows: TableRows = Field(100_000, description="rows of the table")
+    exponent: Exponent = Field(1.0, description="of zipf; 0 is uniform")
+    hot_rows: TableRows = Field(10, description="of hot: how many rows are hot")
     hot_fraction: Fraction = Field(0.9, description="of hot: share of the choices that hit them")
 
     @model_validator(mode="after")
@@ -55,6 +67,12 @@ class KeysTable(Table):
                 "distribution",
                 f"is required when {min(given)} is given",
                 "one of fresh, uniform, zipf, hot, scan",
+            )
+        if self.distribution == "zipf" and self.rows > _MOST_RANKED:
+            raise ScenarioError(
+                "rows",
+                f"of zipf must be at most {_MOST_RANKED:,}, given {self.rows:,}",
+                "every rank takes 8 bytes of memory; the first of them get most of the choices",
             )
         if self.distribution == "hot" and self.hot_rows > self.rows:
             raise ScenarioError(
@@ -71,17 +89,17 @@ class KindTable(Table):
     """What transactions of one kind do."""
 
     name: Name = Field("write", description="name under which it is reported")
-    statements: Whole = Field(1, description="statements that write")
-    rows: Count = Field(1, description="rows that each of them writes, neighbours")
-    row_bytes: Count = Field(100, description="size of the row event of one row")
-    statement_bytes: Whole | None = Field(
+    statements: Statements = Field(1, description="statements that write")
+    rows: Rows = Field(1, description="rows that each of them writes, neighbours")
+    row_bytes: Bytes = Field(100, description="size of the row event of one row")
+    statement_bytes: TextBytes | None = Field(
         None,
         description="size of the text of a statement that writes; default: an insert carries its "
         "rows, an update has 100 bytes",
     )
-    reads: Whole = Field(0, description="statements that read one row")
-    range_reads: Whole = Field(0, description="statements that read a range of rows")
-    range_rows: Count = Field(100, description="length of such a range")
+    reads: Statements = Field(0, description="statements that read one row")
+    range_reads: Statements = Field(0, description="statements that read a range of rows")
+    range_rows: Rows = Field(100, description="length of such a range")
     autocommit: bool | None = Field(
         None,
         strict=True,
@@ -95,10 +113,10 @@ class KindTable(Table):
     keys: KeysTable = Field(default_factory=KeysTable, description="which rows are written")
     table: Name = Field("t1", description="classes that name the same table meet in its rows")
     load_data: bool = Field(False, strict=True, description="the statement is a LOAD DATA")
-    pause_ms: NotNegative = Field(
+    pause_ms: Milliseconds = Field(
         0.0, description="pause of the client before every statement but the first"
     )
-    xa_hold_ms: NotNegative | None = Field(
+    xa_hold_ms: Milliseconds | None = Field(
         None,
         description="the transaction is prepared with XA PREPARE, and committed with XA COMMIT so "
         "much later; default: no XA",
@@ -126,6 +144,20 @@ class KindTable(Table):
             )
         if self.xa_hold_ms is not None and self.autocommit:
             raise ScenarioError("xa_hold_ms", "an XA transaction is not an autocommit statement")
+        written = self.statements * self.rows
+        if self.statements > 1 and self.rows <= 1000 and written > _MOST_LISTED:
+            raise ScenarioError(
+                "statements",
+                f"times rows must be at most {_MOST_LISTED:,}, given {written:,}",
+                "above 1,000 rows in a statement they are no longer listed one by one",
+            )
+        if written * self.row_bytes > _MOST_BYTES:
+            raise ScenarioError(
+                "row_bytes",
+                f"times rows and statements must be at most {_MOST_BYTES:.0e}, given "
+                f"{written * self.row_bytes:.3g}",
+                "no server takes a transaction of more than 100 GB",
+            )
         if self.statements and self.keys.distribution != "fresh" and self.rows > self.keys.rows:
             raise ScenarioError(
                 "rows", f"must be at most keys.rows = {self.keys.rows}, given {self.rows}"
@@ -160,14 +192,14 @@ class KindTable(Table):
 class ClassTable(KindTable):
     """A ``[[workload.class]]``: transactions of one kind."""
 
-    weight: Positive = Field(1.0, description="share of the mix, relative to the other classes")
+    weight: Weight = Field(1.0, description="share of the mix, relative to the other classes")
 
 
 class ScheduledTable(KindTable):
     """A ``[[workload.scheduled]]``: one transaction at a given time, such as a large update."""
 
     name: Name = Field("large", description="name under which it is reported")
-    at_s: NotNegative = Field(0.0, description="when its client begins, in simulated seconds")
+    at_s: Seconds = Field(0.0, description="when its client begins, in simulated seconds")
     node: Name | None = Field(None, description="node that it is submitted to; default: the first")
 
 
@@ -181,59 +213,19 @@ class GroupTable(Table):
         min_length=1,
         description="names of the classes that they submit, with their weights; default: all",
     )
-    threads: Count | None = Field(None, description="clients of a closed loop")
-    rate_tps: Positive | None = Field(None, description="arrivals of an open loop")
-    connections: Count | None = Field(
+    threads: Clients | None = Field(None, description="clients of a closed loop")
+    rate_tps: Rate | None = Field(None, description="arrivals of an open loop")
+    connections: Clients | None = Field(
         None, description="of an open loop: so many transactions at a time; default: any number"
     )
-    variation: VariationTable | None = Field(None, description="how its load changes over time")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        neither = self.kind is None
-        if neither or (self.threads is not None and self.rate_tps is not None):
+        if (self.threads is None) == (self.rate_tps is None):
             raise ScenarioError("", "give threads (closed loop) or rate_tps (open loop)")
-        if self.connections is not None and self.kind != "rate_tps":
+        if self.connections is not None and self.rate_tps is None:
             raise ScenarioError("connections", "belong to an open loop (rate_tps)", "give threads")
-        if self.variation is not None:
-            self.variation.check(self._base, str(self.kind))
         return self
-
-    @property
-    def kind(self) -> str | None:
-        """``threads`` of a closed or ``rate_tps`` of an open loop; None if neither is given."""
-        return _kind(self.threads, self.rate_tps, self.variation)
-
-    @property
-    def _base(self) -> float | None:
-        return self.rate_tps if self.threads is None else float(self.threads)
-
-    def loop(self, node: int) -> Loop:
-        """A closed loop for the engine."""
-        course = None if self.variation is None else self.variation.course(self._base)
-        return Loop((node,) * _clients(self.threads, course), self.classes, course)
-
-    def arrivals(self, node: int) -> Arrivals:
-        """An open loop for the engine."""
-        course = None if self.variation is None else self.variation.course(self._base)
-        rate = self.rate_tps if course is None else course.peak
-        assert rate is not None
-        return Arrivals(node, rate, self.connections, self.classes, course)
-
-
-def _kind(
-    threads: int | None, rate_tps: float | None, variation: VariationTable | None
-) -> str | None:
-    if rate_tps is not None:
-        return "rate_tps"
-    if threads is not None:
-        return "threads"
-    return None if variation is None else variation.kind
-
-
-def _clients(threads: int | None, course: Course | None) -> int:
-    """Clients that there are at any time."""
-    return threads or 0 if course is None else int(course.peak + 0.5)
 
 
 class WorkloadTable(Table):
@@ -242,19 +234,21 @@ class WorkloadTable(Table):
     preset: Preset | None = Field(
         None, description="start from what a well-known tool submits; other keys override it"
     )
-    threads: Count | None = Field(None, description="clients of a closed loop; default: 1")
-    think_time_ms: NotNegative = Field(0.0, description="pause of a client before a transaction")
+    threads: Clients | None = Field(None, description="clients of a closed loop; default: 1")
+    think_time_ms: Milliseconds = Field(0.0, description="pause of a client before a transaction")
     think_time: Literal["constant", "exponential"] = Field(
         "constant", description="distribution of that pause"
     )
-    queries: Count | None = Field(
+    queries: Transactions | None = Field(
         None, description="transactions in all; each client submits floor(queries / threads)"
     )
-    transactions_per_client: Count | None = Field(None, description="transactions of each client")
-    rate_tps: Positive | None = Field(
+    transactions_per_client: Transactions | None = Field(
+        None, description="transactions of each client"
+    )
+    rate_tps: Rate | None = Field(
         None, description="open loop: Poisson arrivals per second, whatever the answers take"
     )
-    connections: Count | None = Field(
+    connections: Clients | None = Field(
         None,
         description="of an open loop: so many transactions of each node at a time, the others wait "
         "in line; default: any number",
@@ -269,11 +263,10 @@ class WorkloadTable(Table):
         alias="group",
         description="clients group by group, instead of threads and nodes; a node may have several",
     )
-    variation: VariationTable | None = Field(None, description="how the load changes over time")
     client: Literal["node", "own"] = Field(
         "node", description="where clients run: on the machine of their node or on their own"
     )
-    client_rtt_ms: NotNegative = Field(
+    client_rtt_ms: Milliseconds = Field(
         0.0, description="round trip between clients on a machine of their own and their node"
     )
     retry: bool = Field(False, strict=True, description="clients submit aborted transactions again")
@@ -295,27 +288,25 @@ class WorkloadTable(Table):
             first, second = list(amounts)[:2]
             raise ScenarioError(second, f"cannot be combined with {first}")
         if self.groups:
-            for name in ("threads", "nodes", "rate_tps", "variation"):
+            for name in ("threads", "nodes", "rate_tps"):
                 if getattr(self, name) is not None:
                     raise ScenarioError(name, "is given by the groups")
-            if len({group.kind for group in self.groups}) > 1:
+            if len({group.threads is None for group in self.groups}) > 1:
                 raise ScenarioError("group", "threads and rate_tps cannot be mixed")
-        elif self.variation is not None:
-            self.variation.check(self._base, "rate_tps" if self.open_loop else "threads")
-        if self.variations and self.fixed:
-            raise ScenarioError(
-                next(iter(amounts)),
-                "does not go with a load that varies",
-                "remove it, and set run.duration_s",
-            )
         if self.open_loop:
             for name in ("threads", "queries", "transactions_per_client"):
                 if getattr(self, name) is not None:
                     raise ScenarioError(name, "has no meaning for an open loop (rate_tps)")
             if self.think_time_ms:
                 raise ScenarioError("think_time_ms", "has no meaning for an open loop (rate_tps)")
-        if self.connections is not None and (self.groups or not self.open_loop):
+        if self.connections is not None and self.rate_tps is None:
             raise ScenarioError("connections", "belong to an open loop (rate_tps)", "set threads")
+        if (clients := self.clients + sum(g.connections or 0 for g in self.groups)) > _MOST_CLIENTS:
+            raise ScenarioError(
+                "group",
+                f"must have at most {_MOST_CLIENTS:,} clients in all, given {clients:,}",
+                "each of them takes some kilobytes of memory",
+            )
         if self.queries is not None and self.queries < self.clients:
             raise ScenarioError(
                 "queries",
@@ -362,20 +353,7 @@ class WorkloadTable(Table):
     @property
     def open_loop(self) -> bool:
         """Whether arrivals do not wait for answers."""
-        own = _kind(self.threads, self.rate_tps, self.variation)
-        return "rate_tps" in {own, *(group.kind for group in self.groups)}
-
-    @property
-    def variations(self) -> tuple[str, ...]:
-        """Where it says how the load changes over time."""
-        own = ("variation",) if self.variation is not None else ()
-        groups = enumerate(self.groups)
-        varied = (number for number, one in groups if one.variation is not None)
-        return (*own, *(f"group.{number}.variation" for number in varied))
-
-    @property
-    def _base(self) -> float | None:
-        return self.rate_tps if self.threads is None else float(self.threads)
+        return self.rate_tps is not None or any(g.rate_tps is not None for g in self.groups)
 
     @property
     def fixed(self) -> bool:
@@ -384,13 +362,10 @@ class WorkloadTable(Table):
 
     @property
     def clients(self) -> int:
-        """Clients of a closed loop, the most that there are at a time."""
-        if self.open_loop:
-            return 0
+        """Clients of a closed loop."""
         if self.groups:
-            return sum(len(group.loop(0).nodes) for group in self.groups)
-        course = None if self.variation is None else self.variation.course(self._base)
-        return _clients(self.threads, course) or 1
+            return sum(group.threads or 0 for group in self.groups)
+        return 0 if self.open_loop else self.threads or 1
 
     def workload(self, names: Sequence[str]) -> Workload:
         """The same for the engine; ``names`` are those of the nodes by position."""
@@ -400,23 +375,24 @@ class WorkloadTable(Table):
         per_client = self.transactions_per_client
         if self.queries is not None:
             per_client = self.queries // self.clients
-        loops, arrivals = [], []
         if self.groups:
-            loops = [g.loop(position[g.node]) for g in self.groups if g.kind == "threads"]
-            arrivals = [g.arrivals(position[g.node]) for g in self.groups if g.kind == "rate_tps"]
+            loops = [
+                Loop((position[g.node],) * g.threads, g.classes) for g in self.groups if g.threads
+            ]
+            arrivals = [
+                Arrivals(position[g.node], g.rate_tps, g.connections, g.classes)
+                for g in self.groups
+                if g.rate_tps
+            ]
         else:
-            course = None
-            if self.variation is not None:
-                share = 1.0 / len(targets) if self.open_loop else 1.0
-                course = self.variation.course(self._base, share)
-            if self.open_loop:
-                rate = (self.rate_tps or 0.0) / len(targets) if course is None else course.peak
-                arrivals = [
-                    Arrivals(target, rate, self.connections, course=course) for target in targets
-                ]
-            else:
-                nodes = tuple(targets[client % len(targets)] for client in range(self.clients))
-                loops = [Loop(nodes, course=course)]
+            nodes = tuple(targets[client % len(targets)] for client in range(self.clients))
+            loops = [Loop(nodes)] if nodes else []
+            rate = self.rate_tps
+            arrivals = [
+                Arrivals(target, rate / len(targets), self.connections)
+                for target in targets
+                if rate is not None
+            ]
         return Workload(
             classes=tuple(one.transaction_class() for one in self.classes),
             loops=tuple(loops),

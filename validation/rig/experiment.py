@@ -26,7 +26,7 @@ from simrep.rig.layout import FileName, Layout
 from simrep.rig.load import Load
 from simrep.rig.server import Option
 from simrep.scenario.problems import combined, problems
-from simrep.scenario.table import Count, Fraction, Name, Positive, Table
+from simrep.scenario.table import Clients, Count, Fraction, Interval, Name, Period, Table
 from simrep.user_files import is_file, parse_toml, read_text
 
 __all__ = [
@@ -106,7 +106,7 @@ class Grid(Table):
     variants: OptionalNames = Field(
         ("",), alias="variant", description='one or several names; "" is no variant; default: none'
     )
-    threads: tuple[Count, ...] | None = Field(
+    threads: tuple[Clients, ...] | None = Field(
         None, description="numbers of clients; default: that of the load"
     )
     options: dict[str, tuple[Option, ...]] = Field({}, description="values of single options")
@@ -114,7 +114,7 @@ class Grid(Table):
         {}, description='values of keys of the load, e.g. rows, or "large.fragment_size"'
     )
     repetitions: Count | None = Field(
-        None, description="of its cells; default: those of the experiment"
+        None, le=1000, description="of its cells; default: those of the experiment"
     )
 
 
@@ -126,10 +126,10 @@ class Limits(Table):
         0.05, description="share of its CPUs that a virtual machine did not get from its host"
     )
     quiet: Fraction = Field(0.2, description="the machine may be so busy before a run begins")
-    wait_for_quiet_s: Positive = Field(30.0, description="longest wait for that")
-    late_mean_ms: Positive = Field(0.5, description="mean lateness of delayed packets")
-    catch_up_s: Positive = Field(60.0, description="for all nodes to have equal rows afterwards")
-    run_s: Positive = Field(900.0, description="longest duration of one run")
+    wait_for_quiet_s: Interval = Field(30.0, description="longest wait for that")
+    late_mean_ms: Period = Field(0.5, description="mean lateness of delayed packets")
+    catch_up_s: Interval = Field(60.0, description="for all nodes to have equal rows afterwards")
+    run_s: Interval = Field(900.0, description="longest duration of one run")
 
 
 class Experiment(Table):
@@ -137,9 +137,9 @@ class Experiment(Table):
 
     title: str = Field(description="what is measured")
     question: str = Field(description="what the measurement tells apart")
-    repetitions: Count = Field(3, description="runs of each cell")
+    repetitions: Count = Field(3, le=1000, description="runs of each cell")
     attempts: Count = Field(
-        2, description="a run that is marked is measured again, so often in all"
+        2, le=1000, description="a run that is marked is measured again, so often in all"
     )
     limits: Limits = Field(
         default_factory=Limits, description="what a run has to keep, else it is marked"

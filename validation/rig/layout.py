@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from simrep.errors import ScenarioError
 from simrep.rig.delays import DelayMatrix, Link
-from simrep.scenario.table import Name, NotNegative, Positive, Probability, Table
+from simrep.scenario.table import Bandwidth, Loss, Milliseconds, Name, Table
 
 __all__ = ["Between", "FileName", "Layout"]
 
@@ -39,13 +39,13 @@ class Between(Table):
 
     source: Name = Field(alias="from", description='node, "*" for all')
     target: Name = Field(alias="to", description='node, "*" for all')
-    one_way_ms: NotNegative | None = Field(None, description="added delay in this direction")
-    rtt_ms: NotNegative | None = Field(
+    one_way_ms: Milliseconds | None = Field(None, description="added delay in this direction")
+    rtt_ms: Milliseconds | None = Field(
         None, description="added round trip: half of it in this direction and half in the other"
     )
-    jitter_ms: NotNegative = Field(0.0, description="half width of a uniform jitter")
-    loss: Probability = Field(0.0, description="probability that a packet is lost")
-    bandwidth_mbit: Positive | None = Field(None, description="megabits per second")
+    jitter_ms: Milliseconds = Field(0.0, description="half width of a uniform jitter")
+    loss: Loss = Field(0.0, description="probability that a packet is lost")
+    bandwidth_mbit: Bandwidth | None = Field(None, description="megabits per second")
 
     @model_validator(mode="after")
     def _one_delay(self) -> Self:
@@ -76,9 +76,9 @@ class Layout(Table):
 
     name: FileName = Field(description="as grids and the data name it")
     title: str = Field("", description="for people")
-    all_ms: NotNegative = Field(0.0, description="one way, between any two nodes")
+    all_ms: Milliseconds = Field(0.0, description="one way, between any two nodes")
     paths: tuple[Between, ...] = Field((), alias="path", description="single directions or pairs")
-    egress_ms: dict[str, NotNegative] = Field(
+    egress_ms: dict[str, Milliseconds] = Field(
         {}, description="by node: added to everything that it sends, as `tc netem` on it does"
     )
 

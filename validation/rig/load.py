@@ -11,7 +11,17 @@ from pydantic import Field, model_validator
 from simrep.errors import ScenarioError
 from simrep.rig.layout import FileName
 from simrep.rig.transactions import Statement
-from simrep.scenario.table import Count, Name, NotNegative, Positive, Table, Whole
+from simrep.scenario.table import (
+    Cores,
+    Count,
+    Interval,
+    Name,
+    Rows,
+    Table,
+    TableRows,
+    Transactions,
+    Whole,
+)
 
 __all__ = ["STALL_WINDOW_S", "LargeTransaction", "Load", "statement", "statement_bytes"]
 
@@ -40,15 +50,17 @@ _BELONGS = {
 class LargeTransaction(Table):
     """A ``[load.large]``: one UPDATE of all rows of a large table, beside the load."""
 
-    rows: Count = Field(2_000_000, description="rows of the large table")
+    rows: Rows = Field(2_000_000, description="rows of the large table")
     value_bytes: Count = Field(60, le=255, description="text of a row")
-    after_s: Positive = Field(8.0, description="it begins so long after the load")
-    rest_s: Positive = Field(4.0, description="the load goes on so long after it is everywhere")
+    after_s: Interval = Field(8.0, description="it begins so long after the load")
+    rest_s: Interval = Field(4.0, description="the load goes on so long after it is everywhere")
     fragment_unit: Literal["bytes", "rows", "statements"] = Field(
         "bytes", description="Galera: wsrep_trx_fragment_unit of its session"
     )
     fragment_size: Whole = Field(
-        0, description="Galera: wsrep_trx_fragment_size of its session; 0 is without streaming"
+        0,
+        le=2147483647,
+        description="Galera: wsrep_trx_fragment_size of its session; 0 is without streaming",
     )
 
     @property
@@ -70,32 +82,37 @@ class Load(Table):
     kind: Literal["insert", "update"] = Field(
         "insert", description="insert: new rows; update: one of the rows that exist"
     )
-    rows: Count = Field(1, description="insert: rows of each statement")
+    rows: Rows = Field(1, description="insert: rows of each statement")
     value_bytes: Count = Field(5, le=2000, description="insert: text of each row")
     existing_rows: Count = Field(
         10, le=100_000, description="update: rows of the table, chosen with equal probability"
     )
     script: Script | None = Field(None, description="sysbench: which of its scripts")
-    tables: Count = Field(4, description="sysbench: number of tables")
-    table_rows: Count = Field(1000, description="sysbench: rows of each table")
+    tables: Count = Field(4, le=10_000, description="sysbench: number of tables")
+    table_rows: TableRows = Field(1000, description="sysbench: rows of each table")
     threads: Count = Field(
         1, le=_MOST_THREADS, description="clients in all, or connections of an open loop"
     )
     nodes: tuple[Name, ...] = Field(
         ("n1",), min_length=1, description="clients are connected to these in turn"
     )
-    transactions: Count | None = Field(
+    transactions: Transactions | None = Field(
         None, description="in all; every client submits floor(transactions / threads)"
     )
-    per_client: Count | None = Field(None, description="transactions of every client")
-    duration_s: Positive | None = Field(None, description="ends after so long")
-    rate_tps: NotNegative = Field(
-        0.0, description="open loop: Poisson arrivals a second over all nodes; 0: closed loop"
+    per_client: Transactions | None = Field(None, description="transactions of every client")
+    duration_s: Interval | None = Field(None, description="ends after so long")
+    rate_tps: float = Field(
+        0.0,
+        strict=True,
+        ge=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="open loop: Poisson arrivals a second over all nodes; 0: closed loop",
     )
     retry: bool = Field(
         False, strict=True, description="driver: a deadlocked transaction is submitted again"
     )
-    processes: Count = Field(2, description="driver: its clients are spread over so many")
+    processes: Cores = Field(2, description="driver: its clients are spread over so many")
     large: LargeTransaction | None = Field(
         None, description="driver: a large transaction beside the load, which lasts as long"
     )

@@ -1,0 +1,169 @@
+"""Every number that a file or a command line gives has bounds, and an error tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, nan
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from simrep import ScenarioError, SimrepError, run
+from simrep.contract.registry import find_model, model_names
+from simrep.kernel.clock import Clock
+from simrep.network.link import Link
+from simrep.scenario.options import resolve
+from simrep.scenario.pack import Pack
+from simrep.scenario.schema import json_schema
+from tests.small_scenario import problem, small
+
+TABLES = [
+    table
+    for name in model_names()
+    for model in [find_model(name)]
+    for table in (model.Options, model.Costs, model.Session)
+    if table is not None
+]
+LOW = {"minimum", "exclusiveMinimum"}
+HIGH = {"maximum", "exclusiveMaximum"}
+
+
+def numbers(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """All numbers of a JSON schema, each with the path to it."""
+    if isinstance(schema, list):
+        for inner in schema:
+            yield from numbers(inner, path)
+    elif isinstance(schema, dict):
+        if schema.get("type") in {"integer", "number"} and "enum" not in schema:
+            yield path, schema
+        for key, inner in schema.items():
+            yield from numbers(inner, f"{path}.{key}")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [json_schema(), Pack.model_json_schema(), *(table.model_json_schema() for table in TABLES)],
+    ids=["scenario", "pack", *(table.__name__ for table in TABLES)],
+)
+def test_every_number_has_two_bounds(schema: dict[str, Any]) -> None:
+    open_ended = [
+        path for path, number in numbers(schema) if not (LOW & set(number) and HIGH & set(number))
+    ]
+    assert open_ended == []
+
+
+@pytest.mark.parametrize(
+    ("tables", "path", "words"),
+    [
+        ({"cluster": {"costs": {"fsync_us": inf}}}, "cluster.costs.fsync_us", "finite"),
+        ({"cluster": {"costs": {"fsync_us": nan}}}, "cluster.costs.fsync_us", "finite"),
+        ({"cluster": {"costs": {"fsync_us": 1e12}}}, "cluster.costs.fsync_us", "at most a minute"),
+        (
+            {"cluster": {"options": {"evs.keepalive_period": inf}}},
+            'cluster.options."evs.keepalive_period"',
+            "finite",
+        ),
+        ({"cluster": {"options": {"gcs.fc_limit": 2**40}}}, "gcs.fc_limit", "at most 2147483647"),
+        ({"workload": {"rate_tps": 9, "connections": 2**40}}, "workload.connections", "100,000"),
+        ({"workload": {"class": [{"rows": 10**12}]}}, "workload.class.0.rows", "1000000000"),
+        ({"network": {"loss": 0.999999}}, "network.loss", "network.outage"),
+        ({"run": {"seed": -1}}, "run.seed", "at least 0"),
+        ({"run": {"interval_s": 1e-5}}, "run.interval_s", "fill the memory"),
+        ({"cluster": {"machine": {"slice_ms": 1e-9}}}, "machine.slice_ms", "at least 0.001"),
+        (
+            {"workload": {"class": [{"keys": {"distribution": "zipf", "rows": 10**9}}]}},
+            "workload.class.0.keys.rows",
+            "memory",
+        ),
+        (
+            {"workload": {"class": [{"statements": 10_000, "rows": 1000}]}},
+            "workload.class.0.statements",
+            "at most 1,000,000",
+        ),
+        (
+            {"workload": {"class": [{"rows": 10**9, "row_bytes": 1000}]}},
+            "workload.class.0.row_bytes",
+            "100 GB",
+        ),
+        (
+            {"network": {"loss": 0.5, "egress": [{"node": "n1", "loss": 0.5}] * 4}},
+            "network.egress",
+            "at most 0.9",
+        ),
+    ],
+)
+def test_beyond_its_bounds_a_number_is_refused_with_the_reason(
+    tables: dict[str, Any], path: str, words: str
+) -> None:
+    error = problem(small(**tables))
+    assert path in str(error)
+    assert words in str(error)
+
+
+def test_a_group_has_no_more_clients_than_memory() -> None:
+    groups = [{"node": name, "threads": 60_000} for name in ("n1", "n2")]
+    content = {"cluster": {"model": "galera"}, "workload": {"group": groups}}
+    assert "clients in all" in str(problem(content | {"run": {"duration_s": 1}}))
+
+
+class Unbounded(BaseModel):
+    """Costs of a model of one's own, which says nothing of bounds."""
+
+    plain_us: float = 1.0
+    asked_us: float = Field(1.0, allow_inf_nan=True)
+    endless_us: float = inf
+
+
+def test_costs_of_ones_own_are_finite_unless_they_ask_for_more() -> None:
+    found = resolve(Unbounded, "cluster.costs", {}, {"asked_us": inf})
+    assert (found.asked_us, found.endless_us) == (inf, inf)
+    for value in (inf, nan):
+        with pytest.raises(ScenarioError, match=r"cluster\.costs\.plain_us: must be a finite"):
+            resolve(Unbounded, "cluster.costs", {}, {"plain_us": value})
+    with pytest.raises(ScenarioError, match=r"pack slow\.plain_us"):
+        resolve(Unbounded, "cluster.costs", {"pack slow": {"plain_us": inf}}, {})
+
+
+# -- runs always end -------------------------------------------------------------------------------
+
+
+def test_time_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simrep.kernel.clock._LOOK", 1000)
+    free = dict.fromkeys(("statement_us", "client_us", "row_read_us", "connect_us"), 0)
+    content = {
+        "cluster": {"model": "standalone", "costs": free},
+        "workload": {"class": [{"statements": 0, "reads": 1}]},
+        "run": {"duration_s": 1},
+    }
+    with pytest.raises(SimrepError, match="time stands still at 0 simulated seconds"):
+        run(content)
+
+
+def test_a_run_has_so_many_events_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Clock, "most_events", 500)
+    with pytest.raises(SimrepError, match="stopped after 500 events, at"):
+        run(small(workload={"queries": 1000}))
+
+
+def scheduled(**settings: float) -> dict[str, Any]:
+    workload = {"threads": 1, "scheduled": [{"at_s": 0.1, "rows": 20}]}
+    return {"cluster": {"model": "galera"}, "workload": workload, "run": settings}
+
+
+def test_a_run_may_end_with_its_last_scheduled_transaction() -> None:
+    ended_s = run(scheduled(settle_s=0)).scheduled["large"].end_s
+    assert 0.1 < ended_s < 0.2
+    assert run(scheduled(settle_s=1e-20)).scheduled["large"].end_s == ended_s
+
+
+def test_a_warm_up_beyond_the_end_of_a_run_is_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"run\.warmup_s: must be below .* has settled at 0\.1"):
+        run(scheduled(settle_s=0.01, warmup_s=5))
+
+
+def test_a_segment_that_is_lost_again_and_again_is_repeated_every_two_minutes() -> None:
+    losses = iter([0.0] * 1100 + [1.0])
+    link = Link(Clock(), 0.001, loss=0.5, coin=lambda: next(losses))
+    timeouts_s = [min(0.202 * 2.0 ** min(number, 20), 120.0) for number in range(1100)]
+    assert link.arrival(100, 0.0) == pytest.approx(0.001 + sum(timeouts_s))
