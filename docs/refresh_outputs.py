@@ -26,6 +26,7 @@ DOCS = Path(__file__).parent
 PICTURED = ("wan-concurrency", "streaming-large-transaction")
 SIMREP = [sys.executable, "-m", "simrep"]
 NAMED = re.compile(r"^```\w+\n(# (\S+\.toml)\n.*?)^```$", re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"`(\w+\.csv)`:\n\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ simrep (.*)\n((?:(?!\$ |```).*\n)*)", re.MULTILINE)
 # A Python block; the block of text right behind it, if there is one, shows what it prints.
 PYTHON = re.compile(r"^```python\n(.*?)^```$(\n\n```text\n.*?^```$)?", re.MULTILINE | re.DOTALL)
@@ -70,7 +71,7 @@ def printed(page: str, stem: str) -> str:
         return f"{block}\n\n```text\n{output.getvalue()}```" if shown else block
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for text, name in NAMED.findall(page):
+        for text, name in [*NAMED.findall(page), *(table[::-1] for table in TABLE.findall(page))]:
             Path(name).write_text(text, encoding="utf-8")
         page = PYTHON.sub(run, page)
         for figure in Path().glob("*.png"):

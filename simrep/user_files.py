@@ -26,9 +26,10 @@ _MOST_BYTES = 200_000_000
 """Of a file: one that never ends, such as a device, does not fill the memory."""
 _DEEPEST = 20
 """Tables and lists inside each other; no file of simrep needs more than seven."""
-_LARGEST = 2**63
-"""TOML promises whole numbers below it (https://toml.io/en/v1.0.0#integer)."""
-_TOO_LARGE = "a whole number must be between -2^63 and 2^63 - 1"
+_LEAST, _LARGEST = -(2**63), 2**64
+"""TOML promises whole numbers of 64 bits (https://toml.io/en/v1.0.0#integer); the defaults of MySQL
+reach the largest without a sign."""
+_TOO_LARGE = "a whole number must be between -2^63 and 2^64 - 1"
 _TOO_DEEP = f"has tables or lists more than {_DEEPEST} deep inside each other"
 _EXCERPT = 60  # characters of a text that is refused
 
@@ -115,7 +116,7 @@ def check_content(content: Mapping[Any, Any], where: str) -> None:
         if isinstance(value, str):
             _check_text(value, path or where)
         elif isinstance(value, int):
-            if not -_LARGEST <= value < _LARGEST:
+            if not _LEAST <= value < _LARGEST:
                 raise ScenarioError(path, _TOO_LARGE)
         elif isinstance(value, (Mapping, list, tuple)):
             if depth > _DEEPEST:

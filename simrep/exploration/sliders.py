@@ -135,7 +135,7 @@ def _usual(setup: Setup) -> Iterator[tuple[str, Any]]:
     workload = setup.scenario.workload
     if workload.rate_tps is not None:
         yield "workload.rate_tps", [share * workload.rate_tps for share in _RATES]
-    elif not workload.groups:
+    elif workload.variation is None and not workload.groups:
         yield _CLIENTS, _THREADS
     options = setup.model.Options
     played = [role for role in roles.ROLES if roles.spellings_of(role, options)]

@@ -54,6 +54,10 @@ def _never_happened(setup: Setup, records: Sequence[RunRecord]) -> Iterator[str]
     for number, fault in enumerate(setup.scenario.faults):
         if fault.at_s > ended_s:
             yield f"fault.{number} ({fault.what}) begins at {fault.at_s:g} s"
+    for course in setup.workload.courses:
+        for at_s, name in [*course.phases, *((one.at_s, one.name) for one in course.bursts)]:
+            if at_s > ended_s:
+                yield f"{name!r} of workload.variation begins at {at_s:g} s"
     for number, change in enumerate(setup.scenario.cluster.changes):
         if change.at_s > ended_s:
             what = f"{change.what} of {change.node}"

@@ -12,6 +12,7 @@ import numpy as np
 from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
+from simrep.runs.load import LoadRecord
 from simrep.workload.transaction import Journal
 
 __all__ = ["Counters", "RunRecord", "ScheduledRecord"]
@@ -157,6 +158,8 @@ class RunRecord:
     stations : tuple of StationUse
     scheduled : tuple of ScheduledRecord
         What became of the scheduled transactions, in the order of the scenario.
+    load : LoadRecord or None
+        What was offered over time; only of a load that varies.
     """
 
     seed: int
@@ -165,6 +168,7 @@ class RunRecord:
     counters: Counters = field(default_factory=dict)
     stations: tuple[StationUse, ...] = ()
     scheduled: tuple[ScheduledRecord, ...] = ()
+    load: LoadRecord | None = None
 
 
 def _mean_rate(series: Series, from_s: float, to_s: float) -> float:

@@ -17,6 +17,7 @@ from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_cluster
+from simrep.runs.load import PeriodMeter
 from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.story import Follow, Story
 from simrep.scenario.schema import RunTable, Scenario
@@ -121,7 +122,12 @@ def simulate(
     )  # each once, in the order of the nodes
     flushers = [host.flusher for host in hosts if host.flusher is not None]
     watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
-    clients = Clients(clock, streams, setup.workload, model, meter, cluster.size)
+    periods = None
+    if setup.workload.courses:
+        assert settings.duration_s is not None, "a load that varies is measured for a given time"
+        end_s = meter.start_s + settings.duration_s
+        periods = PeriodMeter(clock, meter, setup.workload, meter.start_s, end_s)
+    clients = Clients(clock, streams, setup.workload, model, periods or meter, cluster.size)
     for change in setup.changes:
         clock.at(change.at_s, model.change, change)
         clock.at(change.at_s, clients.node_changes, change.node)
@@ -153,6 +159,7 @@ def simulate(
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
+        load=None if periods is None else periods.record(measurement.series),
         waited=None if blocked is None else tuple(blocked.waited),
         story=story,
     )
@@ -161,8 +168,8 @@ def simulate(
 def with_warmup_found(scenario: Scenario) -> Scenario:
     """The scenario, the warm-up of which is found out if it is about the long run.
 
-    That is a load over a given time in which nothing comes or goes, and of which the scenario
-    does not say itself from when on it is measured.
+    That is a steady load over a given time in which nothing comes or goes, and of which the
+    scenario does not say itself from when on it is measured.
     """
     run = scenario.run
     if run.duration_s is None or scenario.timed or "warmup_s" in run.model_fields_set:

@@ -19,6 +19,7 @@ from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
 from simrep.measure.units import duration, number, plain
+from simrep.runs.load import LoadRecord
 from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
 from simrep.runs.prediction import Prediction
 from simrep.runs.record import Counters, RunRecord, ScheduledRecord
@@ -90,6 +91,8 @@ class Result(Report):
         The replications.
     prediction : Prediction or None
         Where a measurement would lie; only with a pack that tells how sure its costs are.
+    load : LoadRecord or None
+        What was offered over time, and what came of it phase by phase; only of a load that varies.
     """
 
     width: ClassVar[int] = 88
@@ -117,6 +120,7 @@ class Result(Report):
     runs: tuple[RunRecord, ...]
     scheduled: Mapping[str, ScheduledRecord] = field(default_factory=dict)
     prediction: Prediction | None = None
+    load: LoadRecord | None = None
 
     @classmethod
     def combine(
@@ -153,6 +157,7 @@ class Result(Report):
         if len(set(numbers)) < len(numbers):
             raise ValueError(f"a replication is there more than once: {numbers}")
         measured = [run.measurement for run in runs]
+        loads = [run.load for run in runs if run.load is not None]
         histogram = LatencyHistogram.merged(m.latency for m in measured)
         texts = _joined_texts([m.error_texts for m in measured])
         worst = max((m.stall for m in measured), key=lambda stall: stall.seconds)
@@ -183,6 +188,7 @@ class Result(Report):
                 for found in zip(*(run.scheduled for run in runs), strict=True)
             },
             prediction=prediction,
+            load=LoadRecord.mean(loads) if loads else None,
         )
 
     def breakdown(self, kind: str | None = None) -> Breakdown:
@@ -239,7 +245,7 @@ class Result(Report):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
-        left_out = {"histogram", "runs", "classes", "nodes", "scheduled"}
+        left_out = {"histogram", "runs", "classes", "nodes", "scheduled", "load"}
         if self.prediction is None:
             left_out.add("prediction")
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
@@ -251,6 +257,8 @@ class Result(Report):
         content["nodes"] = self.nodes.to_dict()
         if self.scheduled:
             content["scheduled"] = {name: one.to_dict() for name, one in self.scheduled.items()}
+        if self.load is not None:
+            content["load"] = self.load.to_dict()
         content["breakdown"] = self.breakdown().to_dict()
         return cast(dict[str, Any], plain(content))
 
@@ -271,11 +279,14 @@ class Result(Report):
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def to_pandas(self, table: Literal["series", "log", "nodes"] = "series") -> pd.DataFrame:
-        """A table with a row per interval, per transaction, or per node and class.
+    def to_pandas(
+        self, table: Literal["series", "log", "nodes", "periods"] = "series"
+    ) -> pd.DataFrame:
+        """A table with a row per interval, per transaction, per node and class, or per period.
 
-        All have a column ``replication``; the ``log`` exists only when the scenario asked for it.
-        Figures of ``nodes`` go by their paths, such as ``latency_s.p95`` and ``errors.1213``.
+        All have a column ``replication``; the ``log`` exists only when the scenario asked for it,
+        and ``periods`` are those of a load that varies. Figures of ``nodes`` go by their paths,
+        such as ``latency_s.p95`` and ``errors.1213``.
         """
         import pandas as pd
 
@@ -288,6 +299,8 @@ class Result(Report):
                     "commits": series.commits.astype(np.int64),
                     "aborts": series.aborts.astype(np.int64),
                 }
+                if run.load is not None:
+                    columns[run.load.what] = run.load.offered
             elif table == "log":
                 log = run.measurement.log
                 if log is None:
@@ -296,8 +309,14 @@ class Result(Report):
             elif table == "nodes":
                 rows = node_rows(run.measurement.nodes)
                 columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+            elif table == "periods":
+                if run.load is None:
+                    raise ValueError("the load of this run does not vary: it has no periods")
+                columns = run.load.columns()
             else:
-                raise ValueError(f"table must be 'series', 'log' or 'nodes', given {table!r}")
+                raise ValueError(
+                    f"table must be 'series', 'log', 'nodes' or 'periods', given {table!r}"
+                )
             frames.append(pd.DataFrame({"replication": run.replication, **columns}))
         return pd.concat(frames, ignore_index=True)
 

@@ -158,7 +158,7 @@ def sustainable_rate(
         raise ScenarioError("start_tps", f"must be above 0 and finite, given {start_tps}")
     if replication < 0:
         raise ScenarioError("replication", f"must not be negative, given {replication}")
-    loaded = load(scenario)
+    loaded = load(scenario).steady("a rate that is kept up in the long run")
     _check_steady(loaded)
     seed = loaded.run.seed if seed is None else seed
     lone_s = _lone_latency_s(loaded, seed)

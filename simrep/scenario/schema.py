@@ -111,6 +111,7 @@ class Scenario(Table):
     def timed(self) -> tuple[str, ...]:
         """Its tables of what happens at a given time: such a run has no steady state."""
         tables = {
+            "workload.variation": self.workload.variations,
             "workload.scheduled": self.workload.scheduled,
             "cluster.change": self.cluster.changes,
             "network.outage": self.network.outages,
@@ -160,6 +161,22 @@ class Scenario(Table):
             put(content, complete, path, value)
         return self.checked(content, "scenario", self._folder)
 
+    def steady(self, question: str) -> Self:
+        """The same scenario, as long as its load does not vary.
+
+        Raises
+        ------
+        ScenarioError
+            If it does: ``question`` is about a load that lasts.
+        """
+        for path in self.workload.variations:
+            raise ScenarioError(
+                f"workload.{path}",
+                f"{question} is a question about a load that lasts, and this one varies",
+                "remove the variation: set rate_tps or threads",
+            )
+        return self
+
     @classmethod
     def checked(cls, content: dict[str, Any], where: str, folder: Path | None = None) -> Self:
         """A scenario of this content.
@@ -179,7 +196,7 @@ class Scenario(Table):
         """
         check_content(content, where)
         try:
-            scenario = cls.model_validate(content)
+            scenario = cls.model_validate(content, context={"folder": folder})
         except ValidationError as error:
             raise combined(problems(error, cls), where) from error
         scenario._folder = folder
@@ -248,6 +265,10 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     if run.settle_s is not None and not scenario.workload.scheduled:
         yield ScenarioError(
             "run.settle_s", "there is no scheduled transaction", "set run.duration_s instead"
+        )
+    if run.settle_s is not None and scenario.workload.variations:
+        yield ScenarioError(
+            "run.settle_s", "does not go with a load that varies", "set run.duration_s instead"
         )
     if run.settle_s is not None and run.duration_s is not None:
         yield ScenarioError("run.settle_s", "cannot be combined with run.duration_s")

@@ -26,8 +26,10 @@ from simrep.scenario.table import (
     Weight,
     seconds,
 )
+from simrep.scenario.variation import VariationTable
 from simrep.workload.classes import Distribution, Keys, TransactionClass
 from simrep.workload.clients import Arrivals, Loop, Scheduled, Think, Workload
+from simrep.workload.course import Course
 from simrep.workload.presets import preset
 
 __all__ = ["ClassTable", "GroupTable", "KeysTable", "ScheduledTable", "WorkloadTable", "expand"]
@@ -218,14 +220,54 @@ class GroupTable(Table):
     connections: Clients | None = Field(
         None, description="of an open loop: so many transactions at a time; default: any number"
     )
+    variation: VariationTable | None = Field(None, description="how its load changes over time")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if (self.threads is None) == (self.rate_tps is None):
+        neither = self.kind is None
+        if neither or (self.threads is not None and self.rate_tps is not None):
             raise ScenarioError("", "give threads (closed loop) or rate_tps (open loop)")
-        if self.connections is not None and self.rate_tps is None:
+        if self.connections is not None and self.kind != "rate_tps":
             raise ScenarioError("connections", "belong to an open loop (rate_tps)", "give threads")
+        if self.variation is not None:
+            self.variation.check(self._base, str(self.kind))
         return self
+
+    @property
+    def kind(self) -> str | None:
+        """``threads`` of a closed or ``rate_tps`` of an open loop; None if neither is given."""
+        return _kind(self.threads, self.rate_tps, self.variation)
+
+    @property
+    def _base(self) -> float | None:
+        return self.rate_tps if self.threads is None else float(self.threads)
+
+    def loop(self, node: int) -> Loop:
+        """A closed loop for the engine."""
+        course = None if self.variation is None else self.variation.course(self._base)
+        return Loop((node,) * _clients(self.threads, course), self.classes, course)
+
+    def arrivals(self, node: int) -> Arrivals:
+        """An open loop for the engine."""
+        course = None if self.variation is None else self.variation.course(self._base)
+        rate = self.rate_tps if course is None else course.peak
+        assert rate is not None
+        return Arrivals(node, rate, self.connections, self.classes, course)
+
+
+def _kind(
+    threads: int | None, rate_tps: float | None, variation: VariationTable | None
+) -> str | None:
+    if rate_tps is not None:
+        return "rate_tps"
+    if threads is not None:
+        return "threads"
+    return None if variation is None else variation.kind
+
+
+def _clients(threads: int | None, course: Course | None) -> int:
+    """Clients that there are at any time."""
+    return threads or 0 if course is None else int(course.peak + 0.5)
 
 
 class WorkloadTable(Table):
@@ -263,6 +305,7 @@ class WorkloadTable(Table):
         alias="group",
         description="clients group by group, instead of threads and nodes; a node may have several",
     )
+    variation: VariationTable | None = Field(None, description="how the load changes over time")
     client: Literal["node", "own"] = Field(
         "node", description="where clients run: on the machine of their node or on their own"
     )
@@ -288,18 +331,26 @@ class WorkloadTable(Table):
             first, second = list(amounts)[:2]
             raise ScenarioError(second, f"cannot be combined with {first}")
         if self.groups:
-            for name in ("threads", "nodes", "rate_tps"):
+            for name in ("threads", "nodes", "rate_tps", "variation"):
                 if getattr(self, name) is not None:
                     raise ScenarioError(name, "is given by the groups")
-            if len({group.threads is None for group in self.groups}) > 1:
+            if len({group.kind for group in self.groups}) > 1:
                 raise ScenarioError("group", "threads and rate_tps cannot be mixed")
+        elif self.variation is not None:
+            self.variation.check(self._base, "rate_tps" if self.open_loop else "threads")
+        if self.variations and self.fixed:
+            raise ScenarioError(
+                next(iter(amounts)),
+                "does not go with a load that varies",
+                "remove it, and set run.duration_s",
+            )
         if self.open_loop:
             for name in ("threads", "queries", "transactions_per_client"):
                 if getattr(self, name) is not None:
                     raise ScenarioError(name, "has no meaning for an open loop (rate_tps)")
             if self.think_time_ms:
                 raise ScenarioError("think_time_ms", "has no meaning for an open loop (rate_tps)")
-        if self.connections is not None and self.rate_tps is None:
+        if self.connections is not None and (self.groups or not self.open_loop):
             raise ScenarioError("connections", "belong to an open loop (rate_tps)", "set threads")
         if (clients := self.clients + sum(g.connections or 0 for g in self.groups)) > _MOST_CLIENTS:
             raise ScenarioError(
@@ -353,7 +404,20 @@ class WorkloadTable(Table):
     @property
     def open_loop(self) -> bool:
         """Whether arrivals do not wait for answers."""
-        return self.rate_tps is not None or any(g.rate_tps is not None for g in self.groups)
+        own = _kind(self.threads, self.rate_tps, self.variation)
+        return "rate_tps" in {own, *(group.kind for group in self.groups)}
+
+    @property
+    def variations(self) -> tuple[str, ...]:
+        """Where it says how the load changes over time."""
+        own = ("variation",) if self.variation is not None else ()
+        groups = enumerate(self.groups)
+        varied = (number for number, one in groups if one.variation is not None)
+        return (*own, *(f"group.{number}.variation" for number in varied))
+
+    @property
+    def _base(self) -> float | None:
+        return self.rate_tps if self.threads is None else float(self.threads)
 
     @property
     def fixed(self) -> bool:
@@ -362,10 +426,13 @@ class WorkloadTable(Table):
 
     @property
     def clients(self) -> int:
-        """Clients of a closed loop."""
+        """Clients of a closed loop, the most that there are at a time."""
+        if self.open_loop:
+            return 0
         if self.groups:
-            return sum(group.threads or 0 for group in self.groups)
-        return 0 if self.open_loop else self.threads or 1
+            return sum(len(group.loop(0).nodes) for group in self.groups)
+        course = None if self.variation is None else self.variation.course(self._base)
+        return _clients(self.threads, course) or 1
 
     def workload(self, names: Sequence[str]) -> Workload:
         """The same for the engine; ``names`` are those of the nodes by position."""
@@ -375,24 +442,23 @@ class WorkloadTable(Table):
         per_client = self.transactions_per_client
         if self.queries is not None:
             per_client = self.queries // self.clients
+        loops, arrivals = [], []
         if self.groups:
-            loops = [
-                Loop((position[g.node],) * g.threads, g.classes) for g in self.groups if g.threads
-            ]
-            arrivals = [
-                Arrivals(position[g.node], g.rate_tps, g.connections, g.classes)
-                for g in self.groups
-                if g.rate_tps
-            ]
+            loops = [g.loop(position[g.node]) for g in self.groups if g.kind == "threads"]
+            arrivals = [g.arrivals(position[g.node]) for g in self.groups if g.kind == "rate_tps"]
         else:
-            nodes = tuple(targets[client % len(targets)] for client in range(self.clients))
-            loops = [Loop(nodes)] if nodes else []
-            rate = self.rate_tps
-            arrivals = [
-                Arrivals(target, rate / len(targets), self.connections)
-                for target in targets
-                if rate is not None
-            ]
+            course = None
+            if self.variation is not None:
+                share = 1.0 / len(targets) if self.open_loop else 1.0
+                course = self.variation.course(self._base, share)
+            if self.open_loop:
+                rate = (self.rate_tps or 0.0) / len(targets) if course is None else course.peak
+                arrivals = [
+                    Arrivals(target, rate, self.connections, course=course) for target in targets
+                ]
+            else:
+                nodes = tuple(targets[client % len(targets)] for client in range(self.clients))
+                loops = [Loop(nodes, course=course)]
         return Workload(
             classes=tuple(one.transaction_class() for one in self.classes),
             loops=tuple(loops),

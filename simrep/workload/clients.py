@@ -13,6 +13,7 @@ from simpy.events import Event, Process
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.workload.classes import Make, Mix, TransactionClass
+from simrep.workload.course import Course
 from simrep.workload.transaction import Journal, Transaction
 
 __all__ = ["Arrivals", "Clients", "Loop", "Recorder", "Scheduled", "Server", "Think", "Workload"]
@@ -73,12 +74,15 @@ class Arrivals:
         generator with a fixed rate and number of threads; None: as many as there are.
     classes : tuple of str or None
         Names of the classes that arrive; None: the whole mix.
+    course : Course or None
+        The rate over time, of which ``rate_tps`` is the highest; None: it stays.
     """
 
     node: int
     rate_tps: float
     connections: int | None = None
     classes: tuple[str, ...] | None = None
+    course: Course | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,14 @@ class Loop:
         The node of each client.
     classes : tuple of str or None
         Names of the classes that they submit; None: the whole mix.
+    course : Course or None
+        How many of them are there over time, the first ones first; None: always all. A client
+        that is to leave ends its transaction first and then disconnects; one that comes connects.
     """
 
     nodes: tuple[int, ...]
     classes: tuple[str, ...] | None = None
+    course: Course | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +157,12 @@ class Workload:
         """The node of each client of a closed loop."""
         return tuple(node for loop in self.loops for node in loop.nodes)
 
+    @property
+    def courses(self) -> tuple[Course, ...]:
+        """All that varies over time."""
+        sources: list[Loop | Arrivals] = [*self.loops, *self.arrivals]
+        return tuple(source.course for source in sources if source.course is not None)
+
     def submitted(self) -> Iterator[tuple[TransactionClass, int]]:
         """Which classes clients submit to which nodes."""
         places = {(node, loop.classes) for loop in self.loops for node in loop.nodes}
@@ -159,6 +173,26 @@ class Workload:
                     yield one, node
         for single in self.scheduled:
             yield single.transaction_class, single.node
+
+
+class _Crew:
+    """Clients of which some are wanted, the first ones first; the others wait."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._away: dict[int, Event] = {}
+        self.wanted = 0
+
+    def want(self, number: int) -> None:
+        """From now on so many are wanted."""
+        self.wanted = number
+        for place in sorted(place for place in self._away if place < number):
+            self._clock.fire(self._away.pop(place))
+
+    def call(self, place: int) -> Event:
+        """What the client at a place waits for that is not wanted: that it is again."""
+        called = self._away[place] = Event(self._clock)
+        return called
 
 
 class Clients:
@@ -213,11 +247,7 @@ class Clients:
         """Start them; the processes of a fixed number of transactions end, others never do."""
         process = self._clock.process
         workload = self._workload
-        loops = [
-            process(self._loop(next(self._numbers), node, loop))
-            for loop in workload.loops
-            for node in loop.nodes
-        ]
+        loops = [process(client) for loop in workload.loops for client in self._clients_of(loop)]
         streams = [
             process(
                 self._arrive(arrivals, position)
@@ -247,6 +277,11 @@ class Clients:
         """Start of the oldest of them in seconds."""
         return min(self._in_flight.values(), default=None)
 
+    def _clients_of(self, loop: Loop) -> list[Generator[Event, Any, None]]:
+        if loop.course is not None:
+            return [self._come_and_go(loop, loop.course)]
+        return [self._loop(next(self._numbers), node, loop) for node in loop.nodes]
+
     def _loop(self, client: int, node: int, loop: Loop) -> Generator[Event, Any, None]:
         """One client of a closed loop: connect, then one transaction after the other."""
         clock = self._clock
@@ -263,35 +298,72 @@ class Clients:
             if clock._now == transaction.started_s:  # so that the clock sees that it stands still
                 yield clock.timeout(0.0)
 
+    def _come_and_go(self, loop: Loop, course: Course) -> Generator[Event, Any, None]:
+        """Have so many clients of a closed loop as their course says."""
+        clock = self._clock
+        crew = _Crew(clock)
+        numbers = [next(self._numbers) for _ in loop.nodes]
+        begun = 0
+        for at_s, wanted in course.counts():
+            if at_s > clock.now:
+                yield clock.until(at_s)
+            crew.want(wanted)
+            for place in range(begun, wanted):
+                node = loop.nodes[place]
+                clock.process(self._guest(numbers[place], node, loop, crew, place))
+            begun = max(begun, wanted)
+
+    def _guest(
+        self, client: int, node: int, loop: Loop, crew: _Crew, place: int
+    ) -> Generator[Event, Any, None]:
+        """One client of a crew: it is there while it is wanted."""
+        clock = self._clock
+        think = self._think(client)
+        make = self._mix.client(str(client), client, node, loop.classes)
+        while True:
+            self._recorder.opened()
+            yield from self._server.connect(node)
+            while crew.wanted > place:
+                if think is not None:
+                    yield clock.timeout(think())
+                    if crew.wanted <= place:
+                        break
+                yield from self._submit(make(clock._now))
+            yield crew.call(place)
+
     def _arrive(self, arrivals: Arrivals, position: int) -> Generator[Event, Any, None]:
         """An open stream, over connections that are open already: nothing slows it down."""
         clock = self._clock
-        make, gap = self._stream(arrivals, position)
-        while True:
-            yield clock.timeout(gap())
+        make, gaps = self._stream(arrivals, position)
+        for gap in gaps:
+            yield clock.timeout(gap)
             transaction = make(clock._now)
             transaction.client = next(self._numbers)
             clock.process(self._submit(transaction))
 
-    def _stream(self, arrivals: Arrivals, position: int) -> tuple[Make, Callable[[], float]]:
+    def _stream(self, arrivals: Arrivals, position: int) -> tuple[Make, Iterator[float]]:
+        """What builds its transactions, and the times between them in seconds."""
         name = f"arrivals{position}"
-        return (
-            self._mix.client(name, 0, arrivals.node, arrivals.classes),
-            self._streams.exponential(f"client/{name}/gap", 1.0 / arrivals.rate_tps),
-        )
+        make = self._mix.client(name, 0, arrivals.node, arrivals.classes)
+        path, course = f"client/{name}/gap", arrivals.course
+        if course is None:
+            return make, iter(self._streams.exponential(path, 1.0 / arrivals.rate_tps), None)
+        unit = self._streams.exponential(path, 1.0)
+        times = course.arrivals(unit, self._streams.uniform(f"client/{name}/thin"))
+        return make, (max(0.0, at_s - self._clock.now) for at_s in times)
 
     def _queue_up(
         self, arrivals: Arrivals, position: int, connections: int
     ) -> Generator[Event, Any, None]:
         """An open stream over so many connections: what finds none free waits in line."""
         clock = self._clock
-        make, gap = self._stream(arrivals, position)
+        make, gaps = self._stream(arrivals, position)
         line: deque[Transaction] = deque()
         idle: deque[Event] = deque()
         for _ in range(connections):
             clock.process(self._connection(arrivals.node, line, idle))
-        while True:
-            yield clock.timeout(gap())
+        for gap in gaps:
+            yield clock.timeout(gap)
             line.append(make(clock._now))
             if idle:
                 clock.fire(idle.popleft())

@@ -85,6 +85,15 @@ def test_groups_have_mixes_of_their_own():
     assert result.classes["write"].latency.percentile(50) == pytest.approx(LATENCY_S, rel=1e-3)
 
 
+def test_its_load_may_vary():
+    phases = [{"at_s": at_s, "threads": threads} for at_s, threads in ((0.0, 1), (0.2, 3))]
+    asked = scenario(run={"duration_s": 0.4, "warmup_s": 0.0})
+    result = simrep.run({**asked, "workload": {"variation": {"phase": phases}}})
+    few, many = (one.committed for one in result.load.periods)
+    assert 2 * few <= many <= 3 * (few + 1)
+    assert result.latency_s["p50"] == pytest.approx(LATENCY_S, rel=1e-3)
+
+
 def test_without_acknowledgements_nobody_waits():
     few = {"queries": 100, "threads": 1}
     asked = scenario(cluster={"options": {"acknowledgements": 0}}, workload=few)

@@ -200,7 +200,7 @@ def test_the_log_as_a_table() -> None:
 def test_tables_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ValueError, match="kept no log"):
         combine(record()).to_pandas("log")
-    with pytest.raises(ValueError, match="'series', 'log' or 'nodes', given 'all'"):
+    with pytest.raises(ValueError, match="'nodes' or 'periods', given 'all'"):
         combine(record()).to_pandas("all")  # type: ignore[arg-type]
 
 

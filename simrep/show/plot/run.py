@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
 
 from simrep.measure.units import duration, number
+from simrep.runs.load import LoadRecord
 from simrep.runs.result import Result
 from simrep.show.plot.axes import draw_marks, latency_axis, marks_of, nothing_committed
-from simrep.show.plot.style import GREY, PALETTE, SHADE, Sheet
+from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet
 from simrep.show.views import plot
 
 __all__ = ["plot_result"]
@@ -73,8 +77,11 @@ def _throughput(axes: Axes, result: Result) -> None:
     if np.any(aborts):
         axes.stairs(aborts, edges, baseline=None, color=PALETTE[1], linewidth=1.6,
                     label="aborted", zorder=3)  # fmt: skip
-    axes.axhline(mean, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)),
-                 label=f"overall {number(mean)}/s", zorder=2)  # fmt: skip
+    if result.load is not None:
+        top = max(top, _offered(axes, result.load, result.series.edges_s[: len(edges)]))
+    else:
+        axes.axhline(mean, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)),
+                     label=f"overall {number(mean)}/s", zorder=2)  # fmt: skip
     if result.stall_max_s >= _SHOWN_STALL * result.series.interval_s:
         end = result.stall_began_s + result.stall_max_s
         label = f"no commit for {duration(result.stall_max_s)}"
@@ -86,6 +93,22 @@ def _throughput(axes: Axes, result: Result) -> None:
     _mark(axes, result)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     axes.legend(loc="upper right", ncols=2, frameon=True, framealpha=0.9, edgecolor="none")
+
+
+def _offered(axes: Axes, load: LoadRecord, edges: NDArray[np.float64]) -> float:
+    """What the load was over time; returns the highest value on the axis of rates."""
+    values = load.offered[: len(edges) - 1]
+    style: dict[str, Any] = {"color": INK, "linewidth": 1.4, "linestyle": (0, (4, 2))}
+    if load.what == "rate_tps":
+        axes.stairs(values, edges, baseline=None, label="offered", zorder=2, **style)
+        return float(values.max(initial=0.0))
+    beside = axes.twinx()
+    beside.set_ylabel("clients (dashed)")
+    beside.grid(visible=False)
+    beside.stairs(values, edges, baseline=None, **style)
+    beside.set_ylim(0, 1.3 * float(values.max(initial=1.0)))
+    beside.yaxis.set_major_locator(MaxNLocator(integer=True))
+    return 0.0
 
 
 def _mark(axes: Axes, result: Result) -> None:

@@ -10,6 +10,7 @@ from rich.console import Group
 from rich.table import Table
 
 from simrep.measure.units import duration, number
+from simrep.runs.load import LoadRecord
 from simrep.runs.notices import percentile_notice
 from simrep.runs.prediction import Prediction
 from simrep.runs.result import Result
@@ -18,6 +19,7 @@ from simrep.show.text.nodes import errors_table, nodes_table
 from simrep.show.views import tables
 
 _SHOWN_STATIONS = 8
+_OFFERED = {"rate_tps": "offered/s", "clients": "clients"}
 _table = partial(table, edges=True)
 
 
@@ -32,6 +34,8 @@ def run_tables(result: Result) -> Group:
     parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
     if len(result.classes) > 1:
         parts["Transaction classes"] = _classes(result)
+    if result.load is not None:
+        parts["The load over time"] = _load(result.load, several=result.replications > 1)
     if len(result.nodes.used) > 1:
         parts["Nodes"] = nodes_table(result.nodes)
     if result.nodes.errors:
@@ -110,6 +114,25 @@ def _classes(result: Result) -> Table:
         for kind, count in result.classes.items()
     )  # fmt: skip
     return _table(("class", "committed", "aborted", "p50", "p95"), rows=rows)
+
+
+def _load(load: LoadRecord, *, several: bool) -> Table:
+    """A row for every period: what was offered, and what came of it."""
+    columns: dict[str, list[str]] = {
+        "period": [one.name or "-" for one in load.periods],
+        "time (s)": [f"{one.from_s:.5g} .. {one.to_s:.5g}" for one in load.periods],
+        _OFFERED[load.what]: [number(getattr(one, load.what)) for one in load.periods],
+        "committed/s": [number(one.throughput_tps) for one in load.periods],
+    }
+    if several:
+        spans = [map(number, one.interval_tps) for one in load.periods]
+        columns["95 % interval"] = [" .. ".join(span) for span in spans]
+    if any(one.aborted for one in load.periods):
+        columns["aborted"] = [number(one.aborted) for one in load.periods]
+    for percent in (50, 99):
+        values = [one.latency.percentile(percent) for one in load.periods]
+        columns[f"p{percent}"] = list(map(duration, values))
+    return _table(list(columns), rows=zip(*columns.values(), strict=True))
 
 
 def _scheduled(result: Result) -> Table:

@@ -25,6 +25,8 @@ def doubts(setup: Setup) -> Iterator[str]:
         yield "several classes of transactions: they meet in the same queues and mean times differ"
     if workload.scheduled:
         yield "scheduled transactions: what they do to the others changes with time"
+    if workload.courses:
+        yield "a load that varies: nothing of it is steady"
     if setup.changes:
         yield "servers come and go"
     if setup.scenario.faults:

@@ -79,7 +79,7 @@ def fewest_clients(
     **options
         See :func:`simrep.plan`.
     """
-    workload = scenario.workload
+    workload = scenario.steady("the number of clients").workload
     if workload.open_loop:
         raise ScenarioError(
             "workload.rate_tps", "an open loop has no clients to count", "set workload.threads"

@@ -78,7 +78,7 @@ def highest_rate(
     if replications < 2:
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
-    setup = setup_of(scenario)
+    setup = setup_of(scenario.steady("the highest rate"))
     tasks = [(scenario, seed, precision, number) for number in range(replications)]
     searches, complete = collected(
         in_order(_searched, tasks, executor),
