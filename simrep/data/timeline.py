@@ -13,6 +13,7 @@ from simrep.data.definition import Value
 from simrep.runs.batch import figures_of
 from simrep.runs.record import ScheduledRecord
 from simrep.runs.result import Result
+from simrep.scenario.events import Event, events
 
 __all__ = ["Course", "Timeline", "figures_and_course"]
 
@@ -29,11 +30,14 @@ class Course:
         Bounds of the intervals in simulated seconds, shape (intervals + 1,).
     rate_tps : numpy.ndarray
         Commits of all others per second in each, shape (intervals,).
+    events : tuple of Event
+        What else the scenario lets happen.
     """
 
     record: ScheduledRecord
     edges_s: NDArray[np.float64]
     rate_tps: NDArray[np.float64]
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +65,7 @@ class Timeline:
             "scheduled": self.course.record.to_dict(),
             "edges_s": self.course.edges_s.tolist(),
             "rate_tps": self.course.rate_tps.tolist(),
+            "events": [event.to_dict() for event in self.course.events],
         }
 
 
@@ -72,4 +77,9 @@ def figures_and_course(
     if result.runs[0].replication > 0 or name not in result.scheduled:
         return figures, None
     edges_s, rate_tps, _ = result.series.rates()
-    return figures, Course(result.scheduled[name], edges_s, rate_tps)
+    happened = tuple(
+        event
+        for event in events(result.scenario)
+        if event.path != f"workload.scheduled.{list(result.scheduled).index(name)}"
+    )
+    return figures, Course(result.scheduled[name], edges_s, rate_tps, happened)

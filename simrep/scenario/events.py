@@ -8,7 +8,8 @@ from math import inf, isfinite, nan
 from typing import Any
 
 from simrep.measure.units import number
-from simrep.scenario.schema import Scenario
+from simrep.scenario.cluster import NodeTable
+from simrep.scenario.schema import DEFAULT_NODES, Scenario
 
 __all__ = ["Event", "events"]
 
@@ -23,6 +24,8 @@ class Event:
         Where the scenario says it: ``fault.0``.
     what : str
         It in words: ``n2 paused``.
+    how : str
+        Further words: ``CPU 4x``; empty if there are none.
     nodes : tuple of str
         Those that it happens to.
     at_s : float
@@ -37,6 +40,12 @@ class Event:
     nodes: tuple[str, ...]
     at_s: float
     until_s: float = nan
+    how: str = ""
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether it is a scheduled transaction, whose record tells how it went on."""
+        return self.path.startswith("workload.scheduled.")
 
     @property
     def lasts(self) -> bool:
@@ -48,6 +57,7 @@ class Event:
         return {
             "path": self.path,
             "what": self.what,
+            "how": self.how or None,
             "nodes": list(self.nodes),
             "at_s": self.at_s,
             "until_s": self.until_s if isfinite(self.until_s) else None,
@@ -62,31 +72,44 @@ def events(scenario: Scenario | Mapping[str, Any]) -> tuple[Event, ...]:
     Parameters
     ----------
     scenario : Scenario, or mapping
-        Also as a result holds it.
+        Also as a result holds it: complete and checked.
     """
-    if not isinstance(scenario, Scenario):
-        scenario = Scenario.checked(dict(scenario), "scenario")
-    placed = dict(zip(scenario.node_names, scenario.host_names, strict=True))
+    content = scenario.to_dict() if isinstance(scenario, Scenario) else scenario
+    cluster, workload = content.get("cluster", {}), content.get("workload", {})
     listed = []
-    for position, fault in enumerate(scenario.faults):
-        place = fault.node or fault.host or ""
-        nodes = tuple(n for n, host in placed.items() if n == fault.node or host == fault.host)
-        said = _FAULTS[fault.what].format(place=place) + _factors(
-            {"CPU": fault.cpu_factor, "fsync": fault.fsync_factor}
-        )
-        listed.append(Event(f"fault.{position}", said, nodes, fault.at_s, fault.end_s))
-    for position, outage in enumerate(scenario.network.outages):
-        said = f"{outage.node} {_CUT[outage.direction]}"
-        times = outage.from_s, outage.to_s
-        listed.append(Event(f"network.outage.{position}", said, (outage.node,), *times))
-    for position, change in enumerate(scenario.cluster.changes):
-        said = f"{change.node} {_CHANGES[change.what]}"
-        listed.append(Event(f"cluster.change.{position}", said, (change.node,), change.at_s))
-    for position, single in enumerate(scenario.workload.scheduled):
-        node = single.node if single.node is not None else scenario.node_names[0]
+    for position, fault in enumerate(content.get("fault", ())):
+        node, host = fault.get("node"), fault.get("host")
+        said = _FAULTS[fault["what"]].format(place=node or host)
+        nodes = (node,) if node else _nodes_on(content, host)
+        how = _factors(fault)
+        until_s = fault.get("until_s", inf)
+        listed.append(Event(f"fault.{position}", said, nodes, fault["at_s"], until_s, how))
+    for position, outage in enumerate(content.get("network", {}).get("outage", ())):
+        said = f"{outage['node']} {_CUT[outage.get('direction', 'both')]}"
+        times = outage["from_s"], outage["to_s"]
+        listed.append(Event(f"network.outage.{position}", said, (outage["node"],), *times))
+    for position, change in enumerate(cluster.get("change", ())):
+        said = f"{change['node']} {_CHANGES[change['what']]}"
+        path = f"cluster.change.{position}"
+        listed.append(Event(path, said, (change["node"],), change["at_s"]))
+    for position, single in enumerate(workload.get("scheduled", ())):
         path = f"workload.scheduled.{position}"
-        listed.append(Event(path, f"{single.name} begins", (node,), single.at_s))
+        nodes = (single["node"],) if single.get("node") else ()
+        listed.append(Event(path, f"{single['name']} begins", nodes, single["at_s"]))
     return tuple(sorted(listed, key=_begin_s))
+
+
+def _nodes_on(content: Mapping[str, Any], host: str) -> tuple[str, ...]:
+    """Names of the nodes on a machine."""
+    cluster = content["cluster"]
+    tables = [NodeTable.model_validate(node) for node in content.get("node", ())]
+    names = cluster.get("nodes") or [node.name for node in tables] or DEFAULT_NODES
+    if isinstance(names, int):
+        names = [f"n{position + 1}" for position in range(names)]
+    places = {node.name: node.host for node in tables}
+    if cluster.get("shared_host"):
+        return tuple(names)
+    return tuple(name for name in names if (places.get(name) or name) == host)
 
 
 def _begin_s(event: Event) -> float:
@@ -102,7 +125,7 @@ _CUT = {"both": "cut off", "out": "not heard", "in": "hears nothing"}
 _CHANGES = {"crash": "crashes", "leave": "leaves", "join": "joins"}
 
 
-def _factors(factors: Mapping[str, float | None]) -> str:
-    """By how much something is slower: ``(CPU 4x, fsync 10x)``."""
-    said = [f"{name} {number(x)}x" for name, x in factors.items() if x not in {None, 1.0, inf} if x]
-    return f" ({', '.join(said)})" if said else ""
+def _factors(fault: Mapping[str, Any]) -> str:
+    """By how much something is slower: ``CPU 4x, fsync 10x``."""
+    factors = {"CPU": fault.get("cpu_factor"), "fsync": fault.get("fsync_factor")}
+    return ", ".join(f"{name} {number(x)}x" for name, x in factors.items() if x and x != 1.0)

@@ -21,9 +21,17 @@ from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table, 
 from simrep.scenario.workload import WorkloadTable, expand
 from simrep.user_files import check_content, parse_toml, read_text
 
-__all__ = ["RunTable", "Scenario", "json_schema", "load", "with_value", "with_values"]
+__all__ = [
+    "DEFAULT_NODES",
+    "RunTable",
+    "Scenario",
+    "json_schema",
+    "load",
+    "with_value",
+    "with_values",
+]
 
-_DEFAULT_NODES = ("n1", "n2", "n3")
+DEFAULT_NODES = ("n1", "n2", "n3")
 
 
 class RunTable(Table):
@@ -95,7 +103,7 @@ class Scenario(Table):
         """Names of all nodes by position."""
         if self.cluster.nodes is not None:
             return self.cluster.nodes
-        return tuple(node.name for node in self.nodes) or _DEFAULT_NODES
+        return tuple(node.name for node in self.nodes) or DEFAULT_NODES
 
     def node_tables(self) -> tuple[NodeTable, ...]:
         """Details of every node by position."""

@@ -1,11 +1,16 @@
 """Slow nodes, pauses and stalled disks: the tables of a scenario, and what comes of them."""
 
+from itertools import combinations
+
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import simrep
 from simrep.runs.replication import simulate
 from simrep.scenario import load
 from simrep.scenario.events import events
+from simrep.show.plot.style import Sheet, styled
+from simrep.show.plot.why.animation import Scene
 from tests import own_models
 
 MODELS = ["asynchronous", "galera", "group_replication", "semisync", "standalone"]
@@ -247,9 +252,61 @@ def test_all_that_happens_is_one_list_in_the_order_of_time():
             )
         )
     )
-    assert [(one.path, one.what, one.nodes, one.at_s, one.lasts) for one in listed] == [
-        ("network.outage.0", "n2 cut off", ("n2",), 0.05, True),
-        ("fault.1", "disk of n1 stalls", ("n1",), 0.1, True),
-        ("cluster.change.0", "n3 leaves", ("n3",), 0.2, False),
-        ("fault.0", "n2 slow (CPU 2x, fsync 9x)", ("n2",), 0.3, True),
+    said = [(one.path, f"{one.what} {one.how}".rstrip(), one.nodes) for one in listed]
+    times = [(one.at_s, one.lasts) for one in listed]
+    assert times == [(0.05, True), (0.1, True), (0.2, False), (0.3, True)]
+    assert said == [
+        ("network.outage.0", "n2 cut off", ("n2",)),
+        ("fault.1", "disk of n1 stalls", ("n1",)),
+        ("cluster.change.0", "n3 leaves", ("n3",)),
+        ("fault.0", "n2 slow CPU 2x, fsync 9x", ("n2",)),
     ]
+
+
+@pytest.fixture(scope="module")
+def eventful():
+    """An outage, two faults and a scheduled transaction."""
+    single = {"name": "batch", "at_s": 0.02, "rows": 2}
+    return scenario(
+        "galera",
+        PAUSE | {"node": "n3"},
+        {"what": "slow", "node": "n2", "at_s": 0.2, "cpu_factor": 2.0},
+        network={"rtt_ms": 1.0, "outage": [{"node": "n2", "from_s": 0.36, "to_s": 0.37}]},
+        workload={"threads": 2, "nodes": ["n1"], "scheduled": [single]},
+        run={"duration_s": 0.4, "interval_s": 0.05},
+    )
+
+
+def texts_of(figure):
+    return ", ".join(text.get_text() for axes in figure.axes for text in axes.texts)
+
+
+def test_pictures_of_a_run_and_of_a_stall_name_all_that_happens(eventful):
+    whole = simrep.run(eventful).plot()
+    assert "begin" in texts_of(whole)
+    for figure in (whole, simrep.explain_stall(eventful, longer_than_s=0.01).plot()):
+        said = texts_of(figure)
+        assert all(name in said for name in ("n2 cut off", "n3 paused", "n2 slow"))
+
+
+def test_pictures_of_a_transaction_name_what_happens_meanwhile(eventful):
+    found = simrep.explain(eventful)
+    said = texts_of(found.plot())
+    assert "n3 paused" in said
+    assert "n2 cut off" not in said
+    with styled():
+        figure = Sheet(9.0, 5.0)
+        scene = Scene(found, figure)
+        scene.show(0.2)
+        assert "n3 paused" in texts_of(figure)
+        scene.show(found.until_s)
+        assert "n3 paused" not in texts_of(figure)
+
+
+def test_names_of_events_do_not_overlap(eventful):
+    figure = simrep.run(eventful).plot()
+    with styled():
+        FigureCanvasAgg(figure).draw()
+        _, axes = figure.axes
+        boxes = [text.get_window_extent() for text in axes.texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))

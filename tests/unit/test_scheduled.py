@@ -172,7 +172,7 @@ def test_names_of_marks_do_not_overlap(end):
         figure = Sheet(5.0, 3.0)
         axes = figure.subplots()
         axes.set_xlim(-0.1, 1.0)
-        draw_marks(axes, marks, width_in=4.2, height_in=2.5, top=0.97)
+        draw_marks(axes, marks, width_in=4.2, top=0.97)
         FigureCanvasAgg(figure).draw()
         boxes = [text.get_window_extent() for text in axes.texts]
         inside = axes.get_window_extent()

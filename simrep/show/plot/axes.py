@@ -116,30 +116,30 @@ def marks_of(record: ScheduledRecord, origin_s: float = 0.0) -> dict[str, float]
 
 
 def draw_marks(
-    axes: Axes, marks: Iterable[tuple[str, float]], *, width_in: float, height_in: float, top: float
-) -> None:
-    """A vertical line at each mark and its name beside it.
+    axes: Axes, marks: Iterable[tuple[str, float]], *, width_in: float, top: float
+) -> float:
+    """A vertical line at each mark and its name beside it; the height of all names, in inches.
 
     Marks that are hardly apart share a label ("commit, end"). A label that would reach into
-    another one moves a row down. The horizontal limits of the axes are final, their size in inches
-    is about the one given, and the labels begin at a fraction ``top`` of the height.
+    another one moves a row down. The horizontal limits of the axes are final, their width in
+    inches is about the one given, and the labels begin at a fraction ``top`` of the height.
     """
     low, high = axes.get_xlim()
     per_point = (high - low) / (72.0 * width_in)
-    row_height = _LINE * _SIZE / (72.0 * height_in)
     ends: list[list[tuple[float, float]]] = []  # what is taken, row by row
     for at, label in _together(marks, _NEAR * per_point).items():
         axes.axvline(at, ymax=top, color=INK, linewidth=1.1, linestyle=(0, (2, 2)), zorder=4)
         reach = (_GLYPH * _SIZE * len(label) + _PAD) * per_point
-        left = at + reach > high
+        left = at + reach > high and at - low > high - at
         span = (at - reach, at) if left else (at, at + reach)
         row = _free_row(ends, span)
         axes.annotate(
-            label, (at, top - row * row_height), xycoords=("data", "axes fraction"),
-            xytext=(-_PAD if left else _PAD, 0), textcoords="offset points",
+            label, (at, top), xycoords=("data", "axes fraction"),
+            xytext=(-_PAD if left else _PAD, -row * _LINE * _SIZE), textcoords="offset points",
             ha="right" if left else "left", va="top", fontsize=_SIZE, color=INK, zorder=5,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6},
         )  # fmt: skip
+    return len(ends) * _LINE * _SIZE / 72.0
 
 
 def _together(marks: Iterable[tuple[str, float]], nearer_than: float) -> Mapping[float, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,16 @@ from numpy.typing import NDArray
 from simrep.measure.units import duration, number
 from simrep.runs.load import LoadRecord
 from simrep.runs.result import Result
-from simrep.show.plot.axes import draw_marks, latency_axis, marks_of, nothing_committed
+from simrep.scenario.events import Event, events
+from simrep.show.plot.axes import latency_axis, marks_of, nothing_committed
+from simrep.show.plot.events import draw_events
 from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet
 from simrep.show.views import plot
 
 __all__ = ["plot_result"]
 
 _SHOWN_STALL = 2  # a silence of this many intervals is shaded
-_PANEL = (4.3, 3.5)  # inches, about: what the texts around the axes leave of a half of the figure
+_PANEL = 4.3  # inches, about: what the texts around the axes leave of a half of the figure
 
 
 @plot.register(Result)
@@ -88,9 +91,10 @@ def _throughput(axes: Axes, result: Result) -> None:
         axes.axvspan(result.stall_began_s, end, **SHADE, label=label)
     axes.set_xlim(edges[0], edges[-1])
     # Room above the curve, so that neither the legend nor names of marks cover it.
-    room = 1.6 if result.scheduled else 1.3
+    happened = [one for one in events(result.scenario) if not one.scheduled]
+    room = 1.6 if result.scheduled or happened else 1.3
     axes.set_ylim(0, room * top if top > 0 else 1.0)
-    _mark(axes, result)
+    _mark(axes, result, happened)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     axes.legend(loc="upper right", ncols=2, frameon=True, framealpha=0.9, edgecolor="none")
 
@@ -111,12 +115,12 @@ def _offered(axes: Axes, load: LoadRecord, edges: NDArray[np.float64]) -> float:
     return 0.0
 
 
-def _mark(axes: Axes, result: Result) -> None:
-    """When scheduled transactions began, were replicated, committed, and were everywhere."""
+def _mark(axes: Axes, result: Result, happened: Sequence[Event]) -> None:
+    """What happened, and when scheduled transactions began, were replicated and committed."""
     several = len(result.scheduled) > 1
     marks = [
         (f"{name}: {what}" if several else what, at)
         for name, record in result.scheduled.items()
         for what, at in marks_of(record).items()
     ]
-    draw_marks(axes, marks, width_in=_PANEL[0], height_in=_PANEL[1], top=0.84)
+    draw_events(axes, happened, marks, width_in=_PANEL, top=0.84)

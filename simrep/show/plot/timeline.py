@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from simrep.data.reproduce import DatasetResult
 from simrep.data.timeline import Timeline
 from simrep.measure.units import describe, duration, number
-from simrep.show.plot.axes import draw_marks, marks_of
+from simrep.show.plot.axes import Since, marks_of
+from simrep.show.plot.events import draw_events
 from simrep.show.plot.style import INK, PALETTE, Sheet
 
 __all__ = ["plot_timelines"]
@@ -60,8 +61,11 @@ def plot_timelines(result: DatasetResult) -> Sheet:
         axes.set_title(_title(result, line))
         _panel(axes, line, curve, own)
         marks = marks_of(line.course.record, line.course.record.begin_s)
-        size = {"width_in": 0.88 * _WIDTH / columns, "height_in": 0.62 * height / rows}
-        draw_marks(axes, marks.items(), **size, top=_TOP)
+        width_in = 0.88 * _WIDTH / columns
+        since = Since(line.course.record.begin_s, 1.0, "s")
+        draw_events(
+            axes, line.course.events, marks.items(), place=since, width_in=width_in, top=_TOP
+        )
     for axes in panels[len(lines) :]:
         axes.set_axis_off()
     for axes in grid[-1]:

@@ -23,8 +23,10 @@ from PIL import Image
 from simrep.errors import ScenarioError
 from simrep.files import whole_file, write_text
 from simrep.measure.units import duration
+from simrep.scenario.events import events
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, ink_on, stage_hatch
+from simrep.show.plot.events import within
 from simrep.show.plot.style import GREY, INK, Sheet, styled
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, MOST_FOREIGN, OWN
 from simrep.show.views import animate
@@ -96,6 +98,8 @@ class Scene:
             for _ in range(_MOST_LABELS)
         ]
         self._draw_bar(self._bar)
+        until_s = explanation.until_s
+        self._happened = within(events(explanation.scenario), explanation.started_s, until_s)
 
     def _draw_nodes(self, axes: Axes) -> dict[int, Place]:
         """The origin on the left, the others around the circle."""
@@ -156,7 +160,18 @@ class Scene:
         for node, text in self._doings.items():
             if node != self._explanation.node:
                 text.set_text(self._doing(node, time_s))
+            if happens := self._happens(node, time_s):
+                text.set_text(f"{happens}\n{text.get_text()}".rstrip())
         self._move(time_s)
+
+    def _happens(self, node: int, time_s: float) -> str:
+        """What of the scenario lasts at a node."""
+        name = self._explanation.nodes[node]
+        return "\n".join(
+            event.what
+            for event in self._happened
+            if name in event.nodes and event.at_s <= time_s < event.until_s
+        )
 
     def _tell_state(self, time_s: float) -> None:
         explanation = self._explanation

@@ -10,8 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from simrep.measure.units import amount, duration
+from simrep.scenario.events import events
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, stage_hatch
+from simrep.show.plot.events import draw_events, within
 from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet, row_axis
 from simrep.show.text.why import StageRow
 from simrep.show.views import plot
@@ -29,6 +31,8 @@ _PALE = "#C3C8CF"
 _WORTH = 0.05  # of its stage: a blocker that deserves to be named
 
 _MOST_ROWS = 16
+_WIDTH = 11.0
+_ROW_IN, _WIDTH_IN = 0.42, 8.5  # of a row, and about of the axes
 _CAUSE, _EXPLAINED, _OUTSIDE = PALETTE[1], PALETTE[0], GREY
 
 
@@ -157,7 +161,10 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
     }
     stations = list(dict.fromkeys(f"{one.node}  {one.station}" for one in found))[:_MOST_ROWS]
     rows = {station: row for row, station in enumerate(sorted(stations))}
-    figure = Sheet(11.0, 1.8 + 0.42 * len(rows))
+    ended_s = max(one.ended_s for one in found)
+    happened = within(events(explanation.scenario), 0.0, ended_s)
+    height_in = 1.8 + _ROW_IN * len(rows)
+    figure = Sheet(_WIDTH, height_in)
     axes = figure.subplots()
     if stall.seconds > 0.0:
         axes.axvspan(stall.began_s, stall.began_s + stall.seconds, **SHADE)
@@ -171,6 +178,13 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
             )  # fmt: skip
     row_axis(axes, rows)
     axes.set_xlabel("simulated time (s)")
+    if happened:
+        began_s = min(one.began_s for one in found)
+        aside_s = 0.02 * (ended_s - began_s)
+        axes.set_xlim(began_s - aside_s, ended_s + aside_s)
+        strip_in = draw_events(axes, happened, width_in=_WIDTH_IN, top=1.0)  # above the rows
+        axes.set_ylim(len(rows) - 0.5, -0.5 - strip_in / _ROW_IN)
+        figure.set_size_inches(_WIDTH, height_in + strip_in)
     kinds = {"cause": _CAUSE, "explained by another": _EXPLAINED, "not in the stall": _OUTSIDE}
     handles = [Patch(color=colour, label=label) for label, colour in kinds.items()]
     silent = f"no commit for {duration(stall.seconds)}"

@@ -10,11 +10,14 @@ from textwrap import fill
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import ConnectionPatch, Patch, Rectangle
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from simrep.measure.units import duration, size
+from simrep.scenario.events import events
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
+from simrep.show.plot.events import EVENT, within
 from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, HALF, OWN, draw_arrows, label_arrows
 from simrep.show.plot.why.bars import TableRow, draw_row_table, draw_waterfall
@@ -34,6 +37,7 @@ _CLIENT = -1
 """The key of the line of the client."""
 
 _SEEN_CLIENT = 0.01  # of the time that is shown: less of the client is not worth a line
+_STRIP = 0.44  # half the height of what is shaded around the line of a node
 _LEAST_PX = 6.0  # wide enough to be named, beside it if need be
 
 
@@ -73,9 +77,33 @@ def plot_explanation(explanation: Explanation) -> Sheet:
     _draw_legend(beside, explanation, bars, all_drawn=all_drawn)
     name = explanation.scenario.get("name")
     figure.headline(f"{name}: {explanation.title}" if name else explanation.title)
+    named = _draw_happened(above, explanation, lines, since)
     figure.draw_without_rendering()  # from here on it is known where everything is
-    label_arrows(above, explanation.messages, lines, since, _name_bars(above, bars))
+    taken = [*_name_bars(above, bars), *(text.get_window_extent() for text in named)]
+    label_arrows(above, explanation.messages, lines, since, taken)
     return figure
+
+
+def _draw_happened(
+    axes: Axes, explanation: Explanation, lines: Mapping[int, float], since: Since
+) -> list[Text]:
+    """Shade the lines of nodes while something happens to them; its name below the line."""
+    until_s = explanation.until_s
+    texts = []
+    for event in within(events(explanation.scenario), explanation.started_s, until_s):
+        began = since(max(event.at_s, explanation.started_s))
+        ended = since(min(event.until_s, until_s)) if event.lasts else began
+        for name in event.nodes:
+            line = lines[explanation.nodes.index(name)]
+            corner, width = (began, line - _STRIP), ended - began
+            axes.add_patch(Rectangle(corner, width, 2 * _STRIP, zorder=0.5, **EVENT))
+            axes.vlines(began, line - _STRIP, line + _STRIP, colors=GREY, linewidth=1.0, zorder=1)
+            text = axes.text(
+                began, line + _STRIP, f" {event.what}", va="bottom", fontsize=8.5, color=INK,
+                zorder=6, clip_on=True, parse_math=False, in_layout=False,
+            )  # fmt: skip
+            texts.append(text)
+    return texts
 
 
 def _limits(axes: Axes, since: Since, until_s: float) -> None:
