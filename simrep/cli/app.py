@@ -6,6 +6,8 @@ import errno
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -14,11 +16,12 @@ from typer.core import TyperGroup
 from simrep.cli.calibrate import calibrate
 from simrep.cli.compare import compare
 from simrep.cli.datasets import reproduce, validate
+from simrep.cli.ending import INTERRUPTED, interruptible, limited
 from simrep.cli.explain import explain
 from simrep.cli.from_server import from_server, with_new_names
 from simrep.cli.misplaced import value_of_scenario
 from simrep.cli.models import models
-from simrep.cli.output import INTERRUPTED, print_json
+from simrep.cli.output import print_json
 from simrep.cli.plan import plan, with_questions
 from simrep.cli.rig import rig
 from simrep.cli.run import run
@@ -38,13 +41,14 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the words of a command line, those of old commands as well."""
-        return super().parse_args(ctx, with_new_names(with_questions(args)))
+        with _interrupt_told():
+            return super().parse_args(ctx, with_new_names(with_questions(args)))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the subcommand."""
         words = [*getattr(ctx, "_protected_args", ()), *ctx.args]
         try:
-            with warnings.catch_warnings():
+            with _interrupt_told(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except SimrepError as error:
@@ -57,9 +61,6 @@ class Commands(TyperGroup):
             place = "" if error.filename is None else f": {error.filename!r}"
             print(f"Error: {error.strerror or error}{place}", file=sys.stderr)
             raise typer.Exit(FAILED) from None
-        except KeyboardInterrupt:
-            print("Interrupted.", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if known := value_of_scenario(error, words):
                 raise _told(known) from None
@@ -69,6 +70,15 @@ class Commands(TyperGroup):
 def _told(error: SimrepError) -> typer.Exit:
     print(f"Error: {error}", file=sys.stderr)
     return typer.Exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED)
+
+
+@contextmanager
+def _interrupt_told() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -120,16 +130,16 @@ def schema() -> None:
     print_json(json_schema())
 
 
-app.command()(run)
-app.command()(sweep)
-app.command()(compare)
-app.command()(explain)
-app.command()(reproduce)
-app.command()(validate)
+app.command()(limited(run))
+app.command()(limited(sweep))
+app.command()(limited(compare))
+app.command()(limited(explain))
+app.command()(limited(reproduce))
+app.command()(limited(validate))
 app.command()(models)
-app.command()(from_server)
-app.command()(calibrate)
-app.command()(sensitivity)
+app.command()(limited(from_server))
+app.command()(limited(calibrate))
+app.command()(limited(sensitivity))
 app.command()(schema)
 app.add_typer(plan)
 app.add_typer(rig)
@@ -137,10 +147,11 @@ app.add_typer(rig)
 
 def main() -> None:
     """Entry point of the console script."""
-    try:
-        app()
-    finally:
-        _flush()
+    with interruptible():
+        try:
+            app()
+        finally:
+            _flush()
 
 
 def _flush() -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simrep.cli.arguments import Jobs, Json, Replications, Seed, path_in, workers
-from simrep.cli.output import INTERRUPTED, check_writable, progress_bar, tell
+from simrep.cli.ending import INTERRUPTED
+from simrep.cli.output import check_writable, progress_bar, tell
 from simrep.errors import ScenarioError
 from simrep.files import write_text
 

@@ -13,10 +13,10 @@ from typing import Any
 import typer
 
 from simrep import files
+from simrep.cli.ending import INTERRUPTED, telling
 from simrep.errors import ScenarioError
 
 __all__ = [
-    "INTERRUPTED",
     "check_writable",
     "present",
     "print_json",
@@ -24,9 +24,6 @@ __all__ = [
     "show",
     "tell",
 ]
-
-INTERRUPTED = 130
-"""Exit code of a command that was interrupted and tells what it has finished."""
 
 _PATIENCE_S = 2.0
 """Work that takes longer than this shows a progress bar."""
@@ -50,6 +47,7 @@ def check_writable(option: str, path: Path | None, *, plot: bool = False) -> Non
 
 def print_json(content: Mapping[str, Any]) -> None:
     """One JSON object on standard output, and nothing else."""
+    telling()
     print(json.dumps(content, indent=2, allow_nan=False))
 
 
@@ -57,6 +55,7 @@ def show(renderable: Any, *, width: int = 120) -> None:
     """Print tables on standard output, as wide as they are where it is no terminal."""
     from simrep.show.views import console
 
+    telling()
     columns = None if sys.stdout.isatty() else width
     console(width=columns).print(renderable)
 
@@ -78,7 +77,9 @@ def present(
     width: int = 120,
     drawable: bool = True,
 ) -> None:
-    """Print a result and draw its figure; one that was interrupted ends the command with 130.
+    """Print a result and draw its figure.
+
+    A result that was interrupted has no figure, and ends the command with 130.
 
     ``tables`` are shown instead of all that the result has, ``width`` columns wide where standard
     output is no terminal.
@@ -87,11 +88,11 @@ def present(
         print_json(found.to_dict())
     else:
         show(found.tables() if tables is None else tables, width=width)
+    if not found.complete:
+        raise typer.Exit(INTERRUPTED)
     if plot is not None and drawable:
         found.plot(plot)
         print(f"Figure: {plot}", file=sys.stderr)
-    if not found.complete:
-        raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from simrep.cli.arguments import MANY, Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
+from simrep.cli.ending import limited
 from simrep.cli.misplaced import scenario_first
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.contract.question import Option, Question
@@ -113,7 +114,7 @@ def _add(group: typer.Typer, question: Question) -> None:
     vars(command)["__signature__"] = signature
     command.__annotations__ = {}
     command.__doc__ = question.help
-    group.command(name=question.name)(command)
+    group.command(name=question.name)(limited(command))
 
 
 def _parameter(option: Option) -> inspect.Parameter:

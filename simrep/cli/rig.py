@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from simrep.cli.arguments import MANY, Json, path_in
+from simrep.cli.ending import at_its_own_pace
 from simrep.cli.output import print_json, show
 from simrep.errors import SimrepError
 
@@ -30,6 +31,13 @@ rig = typer.Typer(
 )
 
 FAILED = 1
+
+
+@rig.callback()
+def _begin() -> None:
+    at_its_own_pace()
+
+
 Server = Literal["mariadb", "mysql", "percona"]
 EngineOption = Annotated[
     Literal["netns", "docker"] | None,

@@ -26,8 +26,8 @@ from simrep.cli.arguments import (
     path_in,
     workers,
 )
+from simrep.cli.ending import INTERRUPTED
 from simrep.cli.output import (
-    INTERRUPTED,
     check_writable,
     print_json,
     progress_bar,
@@ -142,7 +142,8 @@ def run(
             executor=executor,
             progress=progress,
         )
-    if plot is not None:
+    whole = result.replications >= goal
+    if plot is not None and whole:
         result.plot(plot)
     if plot_nodes is not None:
         result.nodes.plot(plot_nodes)
@@ -155,7 +156,7 @@ def run(
         show(result.summary())
         if opinion is not None and opinion.holds:
             show(opinion.tables(result))
-    if result.replications < goal:
+    if not whole:
         raise typer.Exit(INTERRUPTED)
 
 

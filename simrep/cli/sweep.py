@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor
+from concurrent.futures import CancelledError, Executor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -26,8 +27,9 @@ from simrep.cli.arguments import (
     path_in,
     workers,
 )
-from simrep.cli.output import INTERRUPTED, check_writable, progress_bar, tell
-from simrep.errors import ScenarioError
+from simrep.cli.ending import INTERRUPTED, OutOfTime
+from simrep.cli.output import check_writable, progress_bar, tell
+from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.grammar import share
 
 __all__ = ["sweep"]
@@ -130,20 +132,37 @@ def sweep(
     if out is not None:
         check_ending(out)
     chosen = changed(scenario, set_)
-    with _executor(jobs, scheduler) as executor, progress_bar(scenario.name, quiet=json) as update:
-        found = simulate(
-            chosen,
-            parse(over),
-            samples=samples,
-            seed=seed,
-            replications=replications,
-            precision=wanted_share,
-            of=of or "throughput_tps",
-            most=most,
-            executor=executor,
-            cache=not no_cache if cache is None else cache,
-            progress=update,
-        )
+    finished, wanted = 0, 0
+    try:
+        with (
+            _executor(jobs, scheduler) as executor,
+            progress_bar(scenario.name, quiet=json) as update,
+        ):
+
+            def progress(done: int, points: int) -> None:
+                nonlocal finished, wanted
+                finished, wanted = done, points
+                update(done, points)
+
+            found = simulate(
+                chosen,
+                parse(over),
+                samples=samples,
+                seed=seed,
+                replications=replications,
+                precision=wanted_share,
+                of=of or "throughput_tps",
+                most=most,
+                executor=executor,
+                cache=not no_cache if cache is None else cache,
+                progress=progress,
+            )
+    except OutOfTime:
+        if no_cache or not finished:
+            raise
+        raise OutOfTime(
+            f"{finished} of {wanted} points are finished and kept; started again, the sweep goes on"
+        ) from None
     tell(found, json=json)
     print(
         f"{found.computed} points simulated, {len(found.points) - found.computed} known already",
@@ -151,11 +170,11 @@ def sweep(
     )
     if out is not None:
         found.save(out)
-    if plot is not None and found.points:
-        found.plot(plot, kind="heat" if heat else None)
-        print(f"Figure: {plot}", file=sys.stderr)
     if not found.complete:
         raise typer.Exit(INTERRUPTED)
+    if plot is not None:
+        found.plot(plot, kind="heat" if heat else None)
+        print(f"Figure: {plot}", file=sys.stderr)
 
 
 @contextmanager
@@ -166,7 +185,7 @@ def _executor(jobs: int | None, scheduler: str | None) -> Iterator[Executor | No
             yield pool
         return
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
     except ImportError as error:
         raise ScenarioError(
             "--scheduler", "Dask is not installed", "pip install 'simrep[distributed]'"
@@ -175,5 +194,12 @@ def _executor(jobs: int | None, scheduler: str | None) -> Iterator[Executor | No
         client = Client(scheduler, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:
         raise ScenarioError("--scheduler", f"{scheduler!r} does not answer: {error}") from error
+    logging.getLogger("distributed").handlers = [logging.NullHandler()]  # tracebacks of its own
     with client:
-        yield client.get_executor(pure=False)
+        try:
+            yield client.get_executor(pure=False)
+        except (CancelledError, KilledWorker) as error:
+            raise SimrepError(
+                f"the scheduler {scheduler}, or worker after worker, ended while points were under "
+                "way; started again, the sweep goes on with those that are finished"
+            ) from error

@@ -1,8 +1,9 @@
 """Work in other processes: where it runs, and the loop that hands on what has finished.
 
 Every loop ends cleanly. When it is left, by an error, an interrupt or because nothing more is
-wanted, work that has not begun is cancelled. After an interrupt from the keyboard (Ctrl-C) work
-that is under way is finished, as it cannot be stopped, and handed on before the interrupt is.
+wanted, work that has not begun is cancelled. After an interrupt from the keyboard (Ctrl-C) all that
+has ended is handed on before the interrupt is; work that is under way is given up, and the
+processes of :func:`process_pool` are killed with it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,18 @@ import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
-from threading import Thread
-from typing import Any, TypeVar
+from threading import Thread, current_thread, main_thread
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
-__all__ = ["as_finished", "collected", "in_groups", "in_order", "process_pool"]
+from simrep.errors import ScenarioError, SimrepError
+from simrep.runs.sampler import at_least
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+__all__ = ["as_finished", "collected", "in_groups", "in_order", "kill_processes", "process_pool",
+           "workers"]  # fmt: skip
 
 T = TypeVar("T")
 Key = TypeVar("Key")
@@ -67,11 +76,8 @@ def in_groups(
             handed_on += 1
             begun[position] = []  # results may be large
     except KeyboardInterrupt:
-        left = range(handed_on, len(begun))
-        under_way = {future for place in left for future in begun[place] if not future.cancel()}
-        for place in left:
-            whole = len(begun[place]) == len(groups[place]) and under_way.issuperset(begun[place])
-            if not whole or any(future.exception() is not None for future in begun[place]):
+        for place in range(handed_on, len(begun)):
+            if len(begun[place]) < len(groups[place]) or not all(map(_succeeded, begun[place])):
                 break
             yield [future.result() for future in begun[place]]
         raise
@@ -96,14 +102,16 @@ def as_finished(
         for future in as_completed(futures):
             yield futures.pop(future), future.result()
     except KeyboardInterrupt:
-        under_way = [future for future in futures if not future.cancel()]
-        for future in as_completed(under_way):
-            if future.exception() is None:
-                yield futures[future], future.result()
+        for future in filter(_succeeded, futures):
+            yield futures[future], future.result()
         raise
     finally:
         for future in futures:
             future.cancel()
+
+
+def _succeeded(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def collected(
@@ -143,27 +151,102 @@ def collected(
 
 
 @contextmanager
+def workers(jobs: int | None, executor: Executor | None = None) -> Iterator[Executor | None]:
+    """The executor that is given, or else so many processes; None for this process alone.
+
+    Raises
+    ------
+    ScenarioError
+        If both are given, or the number is none.
+    """
+    if jobs is None:
+        yield executor
+        return
+    if executor is not None:
+        raise ScenarioError("jobs", "is for this machine", "leave it out beside executor")
+    if at_least("jobs", jobs, 1) == 1:
+        yield None
+        return
+    with process_pool(jobs) as pool:
+        yield pool
+
+
+_children: set[BaseProcess] = set()
+"""All processes of pools, so that a process that ends at once can kill them."""
+
+
+@contextmanager
 def process_pool(jobs: int) -> Iterator[Executor]:
     """So many fresh processes; they end with this one, even if it is killed.
 
-    An interrupt from the keyboard reaches this process alone: what is under way is finished. A
-    second one ends them at once.
+    An interrupt from the keyboard reaches this process alone. Whenever the block is left, work that
+    is under way ends with its process.
+
+    Raises
+    ------
+    SimrepError
+        If one of the processes ended before its work was done.
     """
     # Only a run that asks for processes waits until these are loaded.
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import active_children, get_context
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
 
+    class Pool(ProcessPoolExecutor):
+        """Its processes never hear of Ctrl-C, from their first moment on."""
+
+        def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+            with _held_back():
+                future = super().submit(fn, *args, **kwargs)
+                futures.add(future)
+                _children.update(list(self._processes.values()))
+            return future
+
+    futures: WeakSet[Future[Any]] = WeakSet()  # results may be large
     # Spawn: a fresh interpreter is the same on every system, and threads do not survive a fork.
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_prepare)
+    pool = Pool(jobs, get_context("spawn"), initializer=_prepare)
     try:
         yield pool
+    except BrokenProcessPool:
+        raise SimrepError(
+            "a process ended before its work was done: was it killed, or out of memory? Ask for "
+            "fewer jobs; in a script of your own, put the call under `if __name__ == '__main__':`"
+        ) from None
     finally:
-        try:
-            pool.shutdown(cancel_futures=True)
-        except KeyboardInterrupt:
-            for process in active_children():
-                process.terminate()
-            raise
+        own = list(pool._processes.values())
+        left = list(futures)
+        for future in left:
+            future.cancel()
+        if not all(future.done() for future in left):
+            for process in own:
+                process.kill()
+        pool.shutdown(cancel_futures=True)
+        _children.difference_update(own)
+
+
+def kill_processes() -> None:
+    """Kill all processes of all pools."""
+    for process in tuple(_children):
+        process.kill()
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block; a process that it starts never hears of one."""
+    arrived = []
+    own = current_thread() is main_thread()
+    former = signal.getsignal(signal.SIGINT)
+    if own and former is not None:
+        signal.signal(signal.SIGINT, lambda number, _: arrived.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child begins with this
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if own and former is not None:
+            signal.signal(signal.SIGINT, former)
+            if arrived and callable(former):
+                former(signal.SIGINT, None)
 
 
 def _prepare() -> None:

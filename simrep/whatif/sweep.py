@@ -15,7 +15,7 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.files import is_device, whole_file, whole_text
 from simrep.measure.units import plain
-from simrep.runs.executor import as_finished, collected
+from simrep.runs.executor import as_finished, collected, workers
 from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report
 from simrep.runs.sampler import MOST, Progress, check_precision
@@ -187,6 +187,7 @@ def sweep(
     precision: float | None = None,
     of: str | Sequence[str] = "throughput_tps",
     most: int = MOST,
+    jobs: int | None = None,
     executor: Executor | None = None,
     cache: bool | str | Path = False,
     progress: Progress | None = None,
@@ -208,11 +209,16 @@ def sweep(
     samples : int, optional
         So many points of a Latin hypercube instead of all combinations; factors may then be
         ranges, ``"1..100"`` or ``"1..100:log"``.
-    seed, replications, precision, most, executor
+    seed, replications, precision, most
         See :func:`simrep.run`; the same for every point.
     of : str or sequence of str
         Figures of a result by their paths; the first is what precision and plots are about.
         Throughput and latencies are always there.
+    jobs : int, optional
+        Processes of this machine to use; default: this one alone. A script that asks for more
+        makes the call under ``if __name__ == "__main__":``, since each of them reads it.
+    executor : concurrent.futures.Executor, optional
+        Where points are simulated instead, for instance the machines of a Dask cluster.
     cache : bool, str or Path
         Look up points that were simulated before and keep those that are now: in this folder, or
         with True in the one of the command line.
@@ -262,10 +268,11 @@ def sweep(
         # finished is stored at once.
         if progress is not None:
             progress(len(known), len(setups))
-        for number, point in as_finished(measure, missing, executor):
-            if store is not None:
-                store.put(keys[number], point.to_dict())
-            yield number, point
+        with workers(jobs, executor) as where:
+            for number, point in as_finished(measure, missing, where):
+                if store is not None:
+                    store.put(keys[number], point.to_dict())
+                yield number, point
 
     def tell(computed: int, total: int) -> None:
         if progress is not None:

@@ -53,16 +53,19 @@ def simrep(*arguments: str) -> Any:
 
 @contextmanager
 def started(*command: str, **how: Any) -> Iterator[subprocess.Popen[str]]:
-    """A process with a group of its own, none of which is left behind."""
-    process = subprocess.Popen(
-        [sys.executable, *command], text=True, start_new_session=True, **how
-    )  # fmt: skip
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """A process with a group of its own, none of which is left behind.
+
+    It hears of Ctrl-C, also where the tests run in the background of a shell.
+    """
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen([sys.executable, *command], text=True, start_new_session=True, **how)
+    signal.signal(signal.SIGINT, former)
+    with process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def until(true: Callable[[], Any]) -> None:
@@ -203,25 +206,75 @@ def test_a_scheduler_that_is_not_there_is_told(folder):
     assert "does not answer" in " ".join(done.stderr.split())
 
 
-@pytest.mark.slow
-def test_points_are_simulated_on_a_dask_cluster(folder):
-    """A scheduler and two workers, each a process of its own, as on several machines."""
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+@contextmanager
+def dask_scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str, tuple[str, ...]]]:
+    """A scheduler, its address, and the words that start a worker."""
     file = folder / "scheduler.json"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    dask = ("-m", "distributed.cli.dask_scheduler", "--scheduler-file", str(file), "--port", "0",
-            "--host", "127.0.0.1", "--no-dashboard")  # fmt: skip
-    with started(*dask, **quiet):
+    words = ("-m", "distributed.cli.dask_scheduler", "--scheduler-file", str(file), "--port", "0",
+             "--host", "127.0.0.1", "--no-dashboard")  # fmt: skip
+    with started(*words, **QUIET) as process:
         until(file.exists)
         until(lambda: "address" in file.read_text())
         address = json.loads(file.read_text())["address"]
         worker = ("-m", "distributed.cli.dask_worker", address, "--nthreads", "1",
                   "--no-dashboard", "--host", "127.0.0.1", "--no-nanny")  # fmt: skip
-        with started(*worker, **quiet), started(*worker, **quiet):
-            done = subprocess.run(
-                [sys.executable, "-m", "simrep", "sweep", "cluster.toml", *OVER, "--no-cache",
-                 "--scheduler", address, "--out", "there.csv"],
-                capture_output=True, text=True, check=False, timeout=PATIENCE_S,
-            )  # fmt: skip
+        yield process, address, worker
+
+
+@pytest.mark.slow
+def test_points_of_a_dask_worker_that_is_killed_run_again(folder):
+    """The only worker is killed in the middle of a point, and another one comes."""
+    words = ("-m", "simrep", "sweep", "long.toml", "--over", "network.rtt_ms=1,2,3", "--scheduler")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with (
+        dask_scheduler(folder) as (_, address, worker),
+        started(*worker, **QUIET) as victim,
+        started(*words, address, "--out", "there.csv", **pipes) as process,
+    ):
+        until(lambda: points_in(folder))
+        victim.kill()
+        with started(*worker, **QUIET):
+            _, stderr = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, stderr) == (0, "3 points simulated, 0 known already\n")
+    again = simrep("long.toml", "--over", "network.rtt_ms=1,2,3", "--jobs", "1", "--no-cache",
+                   "--out", "here.csv")  # fmt: skip
+    assert again.exit_code == 0
+    assert (folder / "there.csv").read_bytes() == (folder / "here.csv").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_dask_scheduler_that_is_killed_is_told(folder):
+    words = ("-m", "simrep", "sweep", "long.toml", "--over", "network.rtt_ms=1..9:+1",
+             "--scheduler")  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with (
+        dask_scheduler(folder) as (scheduler, address, worker),
+        started(*worker, **QUIET),
+        started(*words, address, **pipes) as process,
+    ):
+        until(lambda: points_in(folder))
+        scheduler.kill()
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, stdout) == (1, "")
+    assert stderr.startswith("Error: the scheduler tcp://127.0.0.1:")
+
+
+@pytest.mark.slow
+def test_points_are_simulated_on_a_dask_cluster(folder):
+    """A scheduler and two workers, each a process of its own, as on several machines."""
+    with (
+        dask_scheduler(folder) as (_, address, worker),
+        started(*worker, **QUIET),
+        started(*worker, **QUIET),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "simrep", "sweep", "cluster.toml", *OVER, "--no-cache",
+             "--scheduler", address, "--out", "there.csv"],
+            capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "12 points simulated" in done.stderr
     here = simrep("cluster.toml", *OVER, "--no-cache", "--jobs", "1", "--out", "here.csv")

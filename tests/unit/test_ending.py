@@ -1,0 +1,243 @@
+"""Ctrl-C and the limit of time, sent to real processes: how they end, and what is left of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import simrep
+from simrep.cli import app
+from simrep.errors import ScenarioError, SimrepError
+from simrep.runs.executor import as_finished, process_pool
+from tests.unit.test_sweep_cli import PATIENCE_S, SCENARIO, group_is_gone, points_in, started, until
+
+ENDLESS = 10**8
+"""Transactions: such a point ends when its process is killed."""
+
+AT_AN_IMPORT = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+
+class Interrupting(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {name!r}:
+            os.killpg(0, signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from simrep.__main__ import main
+main()
+"""
+
+IN_THE_MIDDLE = """
+import os, signal, time
+from simrep.__main__ import main
+from simrep.runs import run
+original = run.simulate
+
+def simulate(*arguments):
+    {what}
+    return original(*arguments)
+
+run.simulate = simulate
+main()
+"""
+
+LOST = """
+    try:
+        os.killpg(0, signal.SIGINT)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+    while True:
+        time.sleep(1)
+"""
+
+WHEN_A_PROCESS_BEGINS = """
+import multiprocessing, os, signal
+from multiprocessing.popen_spawn_posix import Popen
+launch = Popen._launch
+
+def launched(popen, process):
+    launch(popen, process)
+    os.killpg(0, signal.SIGINT)
+
+Popen._launch = launched
+from simrep.__main__ import main
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "cluster.toml").write_text(SCENARIO.format(queries=40))
+    (tmp_path / "endless.toml").write_text(SCENARIO.format(queries=ENDLESS))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIMREP_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def ended(*words: str, script: str = "") -> tuple[int, str, str]:
+    """How a command ends that is interrupted, as all of its processes are that are left then."""
+    program = ["-c", script] if script else ["-m", "simrep"]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with started(*program, *words, **pipes) as process:
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        until(lambda: group_is_gone(process.pid))
+    return process.returncode, stdout, stderr
+
+
+# --------------------------------------------------------------- interrupts --
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["typer", "simrep.cli.output", "pydantic_core", "numpy", "simpy", "simrep.models.galera"],
+)
+def test_an_interrupt_while_it_starts_ends_it_with_a_word(name: str, folder: Path) -> None:
+    words = ("run", "endless.toml")
+    found = ended(*words, script=AT_AN_IMPORT.format(name=name))
+    assert found == (130, "", "Interrupted.\n")
+
+
+def test_an_interrupt_that_a_library_loses_ends_it_all_the_same(folder: Path) -> None:
+    script = IN_THE_MIDDLE.format(what=LOST.strip())
+    assert ended("run", "cluster.toml", script=script) == (130, "", "Interrupted.\n")
+
+
+def test_processes_that_begin_hear_of_no_interrupt(folder: Path) -> None:
+    (folder / "script.py").write_text(WHEN_A_PROCESS_BEGINS)
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    over = ("--over", "network.rtt_ms=1,2", "--jobs", "2", "--json")
+    with started("script.py", "sweep", "endless.toml", *over, **pipes) as process:
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        until(lambda: group_is_gone(process.pid))
+    assert process.returncode == 130
+    assert json.loads(stdout)["points"] == []
+    assert stderr == "0 points simulated, 0 known already\n"
+
+
+def test_an_interrupt_waits_for_no_point_and_keeps_those_that_are_finished(folder: Path) -> None:
+    over = ("--over", f"workload.queries=40,{ENDLESS}", "--jobs", "2", "--json")
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with started("-m", "simrep", "sweep", "cluster.toml", *over, **pipes) as process:
+        until(lambda: points_in(folder))
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        until(lambda: group_is_gone(process.pid))
+    assert process.returncode == 130
+    assert [p["labels"]["workload.queries"] for p in json.loads(stdout)["points"]] == [40]
+    assert stderr == "1 points simulated, 0 known already\n"
+    assert len(points_in(folder)) == 1
+
+
+# --------------------------------------------------------------- time limit --
+
+
+def limited(*words: str) -> Any:
+    return CliRunner().invoke(app, [*words, "--time-limit", "0.3s"])
+
+
+def test_a_run_that_takes_too_long_has_no_result(folder: Path) -> None:
+    done = limited("run", "endless.toml", "--plot", "figure.png", "--log", "log.csv")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == "Error: stopped after 0.3s (--time-limit), and there is no result\n"
+    assert {path.name for path in folder.iterdir()} == {"cluster.toml", "endless.toml"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "endless.toml", "--set-b", "network.rtt_ms=2"),
+        ("explain", "endless.toml"),
+        ("plan", "endless.toml", "rtt", "--objective", "mean<=9ms"),
+        ("sensitivity", "endless.toml"),
+        ("run", "endless.toml", "--jobs", "2", "--replications", "2"),
+    ],
+)
+def test_every_command_that_simulates_has_the_limit(words: tuple[str, ...], folder: Path) -> None:
+    done = limited(*words)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "--time-limit" in done.stderr
+
+
+def test_a_sweep_that_takes_too_long_keeps_its_points_and_goes_on(folder: Path) -> None:
+    words = ("sweep", "cluster.toml", "--jobs", "1", "--over")
+    done = CliRunner().invoke(
+        app, [*words, f"workload.queries=40,50,{ENDLESS}", "--time-limit", "1.5s"]
+    )
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "2 of 3 points are finished and kept" in done.stderr
+    again = CliRunner().invoke(app, [*words, "workload.queries=40,50,60"])
+    assert "1 points simulated, 2 known already" in again.stderr
+
+
+def test_the_limit_is_no_part_of_the_result(folder: Path) -> None:
+    plain, within = (
+        CliRunner().invoke(app, ["run", "cluster.toml", "--json", *more])
+        for more in ((), ("--time-limit", "1h"))
+    )
+    assert within.exit_code == 0
+    assert within.stdout == plain.stdout
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+
+
+@pytest.mark.parametrize("text", ["0", "-1s", "soon", "inf", "400d", ""])
+def test_a_limit_that_is_none_is_refused(text: str, folder: Path) -> None:
+    done = CliRunner().invoke(app, ["run", "cluster.toml", "--time-limit", text])
+    assert done.exit_code == 2
+    assert "--time-limit" in done.stderr
+
+
+# -------------------------------------------------------------- from Python --
+
+
+def test_jobs_of_python_are_those_of_the_command(folder: Path) -> None:
+    over = {"network.rtt_ms": [1, 2, 4]}
+    alone = simrep.sweep("cluster.toml", over)
+    assert simrep.sweep("cluster.toml", over, jobs=2).to_dict() == alone.to_dict()
+    assert simrep.sweep("cluster.toml", over, jobs=1).to_dict() == alone.to_dict()
+
+
+@pytest.mark.parametrize("jobs", [0, -1, True, 1.5, "2"])
+def test_a_number_of_jobs_that_is_none_is_refused(jobs: Any, folder: Path) -> None:
+    with pytest.raises(ScenarioError, match="jobs: must be a whole number of at least 1"):
+        simrep.sweep("cluster.toml", {"network.rtt_ms": [1]}, jobs=jobs)
+
+
+def test_jobs_and_an_executor_are_two_answers(folder: Path) -> None:
+    with process_pool(1) as pool, pytest.raises(ScenarioError, match="jobs: is for this machine"):
+        simrep.sweep("cluster.toml", {"network.rtt_ms": [1]}, jobs=2, executor=pool)
+
+
+def kill_itself(seconds: float) -> None:
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave_early() -> None:
+    with process_pool(2) as pool:
+        for key, _ in as_finished(time.sleep, {"soon": (0.0,), "late": (3600.0,)}, pool):
+            assert key == "soon"
+            return
+
+
+def test_a_pool_that_is_left_does_not_wait_for_work_under_way() -> None:
+    leave_early()
+
+
+def test_a_process_that_is_killed_is_told() -> None:
+    def simulate() -> None:
+        with process_pool(1) as pool:
+            dict(as_finished(kill_itself, {"own": (0.0,)}, pool))
+
+    with pytest.raises(SimrepError, match="ended before its work was done"):
+        simulate()
