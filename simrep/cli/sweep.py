@@ -194,8 +194,7 @@ def _executor(jobs: int | None, scheduler: str | None) -> Iterator[Executor | No
         client = Client(scheduler, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:
         raise ScenarioError("--scheduler", f"{scheduler!r} does not answer: {error}") from error
-    logging.getLogger("distributed").handlers = [logging.NullHandler()]  # tracebacks of its own
-    with client:
+    with _nothing_logged(), client:
         try:
             yield client.get_executor(pure=False)
         except (CancelledError, KilledWorker) as error:
@@ -203,3 +202,13 @@ def _executor(jobs: int | None, scheduler: str | None) -> Iterator[Executor | No
                 f"the scheduler {scheduler}, or worker after worker, ended while points were under "
                 "way; started again, the sweep goes on with those that are finished"
             ) from error
+
+
+@contextmanager
+def _nothing_logged() -> Iterator[None]:
+    """Dask logs tracebacks of connections that end, beside its exceptions."""
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)

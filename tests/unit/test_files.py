@@ -31,6 +31,7 @@ needs_full = pytest.mark.skipif(not FULL.exists(), reason="no device that is alw
 FILE = "mycnf.txt"
 WRITERS = {
     ("run", "--plot"): ("cluster.toml",),
+    ("run", "--plot-nodes"): ("cluster.toml",),
     ("run", "--log"): ("cluster.toml",),
     ("sweep", "--plot"): ("cluster.toml", "--over", "network.rtt_ms=1,2", "--jobs", "1"),
     ("sweep", "--out"): ("cluster.toml", "--over", "network.rtt_ms=1,2", "--jobs", "1"),
@@ -49,7 +50,7 @@ WRITERS = {
 }
 """Options that write a file, with the rest of a command line that does."""
 
-ENDINGS = {"--plot": ".svg", "--log": ".csv", "--trace": ".json"}
+ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--log": ".csv", "--trace": ".json"}
 NOT_FILES = {("sweep", "--cache"), ("rig measure", "--out")}
 """Folders. A cache that cannot be written costs a warning."""
 
@@ -110,7 +111,7 @@ def test_every_option_that_writes_is_tried_here() -> None:
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
             [declared] = getattr(parameter.annotation, "__metadata__", [None])
             if getattr(declared, "parser", None) is path_in:
-                option = (declared.param_decls or [f"--{parameter.name}"])[0]
+                option = (declared.param_decls or [f"--{parameter.name.replace('_', '-')}"])[0]
                 writing.add((name.removesuffix(" rtt"), option))
     questions = {pair for pair in writing if pair[0].startswith("plan ")}
     assert {option for _, option in questions} == {"--plot"}
