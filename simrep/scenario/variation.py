@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationInfo, model_validator
 
 from simrep.errors import ScenarioError, nearest
-from simrep.scenario.table import Interval, Name, Real, Reason, Seconds, Table, Title
+from simrep.scenario.table import Interval, Name, Real, Reason, Seconds, Table, Title, Words
 from simrep.user_files import csv_rows, read_text
 from simrep.workload.course import Burst, Course, Wave
 
@@ -104,7 +104,7 @@ class VariationTable(Table):
     phases: tuple[PhaseTable, ...] = Field(
         (), alias="phase", description="the load, phase by phase"
     )
-    file: Name | None = Field(
+    file: Words | None = Field(
         None,
         description="phases from a CSV file with the columns time_s (or time, HH:MM) and rate_tps "
         "or threads; the first row is the begin",

@@ -20,6 +20,7 @@ from simrep.runs.prediction import extrapolation
 from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
 from simrep.runs.sampler import MOST, Progress, Sampler, check_precision
 from simrep.scenario import Scenario, load
+from simrep.user_files import check_content
 from simrep.whatif.comparison import Comparison
 
 __all__ = ["FIGURES", "compare"]
@@ -95,6 +96,7 @@ def compare(
     ShortRunWarning
         If the precision was not reached, or a percentile rests on too few transactions.
     """
+    check_content({"labels": labels}, "labels")
     first, second = with_warmup_found(load(a)), with_warmup_found(load(b))
     if not 0.0 < confidence < 1.0:
         raise ScenarioError("confidence", f"must lie between 0 and 1, given {confidence}")

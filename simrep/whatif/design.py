@@ -11,6 +11,7 @@ from typing import Any
 from simrep.errors import ScenarioError
 from simrep.kernel.streams import Streams
 from simrep.measure.grammar import Range, number, range_in, written_values
+from simrep.user_files import check_content
 
 __all__ = [
     "ALSO_CALLED",
@@ -199,6 +200,7 @@ def _path(name: str) -> str:
 def _checked(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
     if not levels:
         raise ScenarioError(name, "has no levels", _EXAMPLES)
+    check_content({name: [level.label for level in levels]}, "over")
     labels = [repr(level.label) for level in levels]
     for label in labels:
         if labels.count(label) > 1:

@@ -1,15 +1,18 @@
 """Files of users that no reader behind the first one could take: errors, and no tracebacks."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
+from pydantic import AfterValidator, BaseModel
 from typer.testing import CliRunner
 
 from simrep.cli import app
 from simrep.data.dataset import load_dataset
 from simrep.errors import ScenarioError, SimrepError
-from simrep.scenario import load
+from simrep.scenario import Scenario, load
 from simrep.user_files import csv_rows, parse_toml, read_text
 from tests.small_dataset import change, write_dataset
 from tests.small_scenario import problem, small
@@ -198,6 +201,28 @@ def test_a_name_is_one_line_of_characters_that_can_be_shown(bad):
         told = str(problem(content))
         assert "without \\" in told or "which cannot be shown" in told
         assert bad not in told.replace("\n", "", told.count("\n  "))
+
+
+def texts(annotation: Any, *, checked: bool = False) -> Iterator[bool]:
+    """Of every text in a type: whether it is one line of characters that can be shown."""
+    if annotation is str:
+        yield checked
+    elif get_origin(annotation) is Annotated:
+        inner, *how = get_args(annotation)
+        yield from texts(inner, checked=checked or any(isinstance(h, AfterValidator) for h in how))
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, field in annotation.model_fields.items():
+            known = any(isinstance(one, AfterValidator) for one in field.metadata)
+            if name not in {"description", "pack", "file"}:
+                for found in texts(field.annotation, checked=known):
+                    assert found, (annotation, name)
+    elif get_origin(annotation) not in {Literal, dict}:
+        for inner in get_args(annotation):
+            yield from texts(inner, checked=checked)
+
+
+def test_every_name_of_a_scenario_is_such_a_line():
+    assert list(texts(Scenario)) == []
 
 
 def test_a_name_is_at_most_200_characters_long():

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from simrep.measure.units import describe
+from simrep.printable import printable
 from simrep.runs.record import ScheduledRecord
 from simrep.show.plot.style import GREY, INK
 
@@ -98,7 +99,7 @@ def path_label(path: str, among: Iterable[str] = ()) -> str:
     short = _short(path)
     if any(other != path and _short(other) == short for other in among):
         return describe(path)
-    return short
+    return printable(short)
 
 
 def _short(path: str) -> str:

@@ -35,6 +35,7 @@ from simrep.show.plot.style import (
     colour,
     decade_ticks,
     dots,
+    entry,
     logarithmic,
     plain_text,
     value_ticks,
@@ -259,7 +260,7 @@ def _legends(figure: Sheet | SubFigure, labels: Sequence[str], cells: Sequence[C
         colours = [
             Line2D([], [], color=colour(i), marker=MARKERS[i % len(MARKERS)],
                    linewidth=_WIDTHS[i % len(_WIDTHS)], markeredgecolor="white", markersize=8.0,
-                   label=label)
+                   label=entry(label))
             for i, label in enumerate(labels)
         ]  # fmt: skip
         # Largest first: in most datasets that is the order of the lines, from the top.

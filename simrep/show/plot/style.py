@@ -17,13 +17,20 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogFormatter,
+    LogFormatterMathtext,
+    NullLocator,
+)
 
 from simrep.files import whole_file
 from simrep.measure.units import number
+from simrep.printable import printable
 
 __all__ = ["GREY", "INK", "LIMIT", "MARKERS", "PALETTE", "SHADE", "VERDICTS", "Sheet", "colour",
-           "decade_ticks", "dots", "logarithmic", "plain_text", "row_axis",
+           "decade_ticks", "dots", "entry", "logarithmic", "plain_text", "row_axis",
            "save", "styled", "value_ticks"]  # fmt: skip
 
 # Okabe and Ito's set for all kinds of colour vision (https://jfly.uni-koeln.de/color/), without
@@ -65,7 +72,7 @@ _SETTINGS: dict[str, Any] = {
     "lines.markersize": 6.5,
     "savefig.dpi": 160.0,
     "text.color": INK,
-    "text.parse_math": False,
+    "text.parse_math": False,  # a name with dollars is no formula
     "xtick.color": GREY,
     "xtick.labelcolor": INK,
     "ytick.color": GREY,
@@ -111,7 +118,17 @@ class Sheet(Figure):
     def headline(self, words: str) -> None:
         """Write a title at the left edge, if there are words."""
         if words:
-            self.suptitle(words, x=0.012, ha="left")
+            self.suptitle(printable(words), x=0.012, ha="left")
+
+    def draw(self, renderer: Any) -> None:
+        """Draw as matplotlib does; numbers of a logarithmic axis are no formulas either."""
+        for axes in self.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                if isinstance(own := axis.get_major_formatter(), LogFormatterMathtext):
+                    axis.set_major_formatter(_LogNumbers.like(own))
+                if isinstance(own := axis.get_minor_formatter(), LogFormatterMathtext):
+                    axis.set_minor_formatter(_LogNumbers.like(own))
+        super().draw(renderer)
 
     def savefig(self, fname: Any, **kwargs: Any) -> None:
         """Save as matplotlib does, in the style of simrep; a file is there as a whole or not."""
@@ -128,6 +145,19 @@ class Sheet(Figure):
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", dpi=110)
         return buffer.getvalue()
+
+
+class _LogNumbers(LogFormatter):
+    """Plain numbers where matplotlib would write powers of ten as formulas."""
+
+    @classmethod
+    def like(cls, other: LogFormatter) -> _LogNumbers:
+        """At the same ticks."""
+        how: Any = vars(other)
+        return cls(how["_base"], how["labelOnlyBase"], how["minor_thresholds"])
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return plain_text(x) if super().__call__(x, pos) else ""
 
 
 def save(figure: Sheet, path: str | Path | None) -> Sheet:
@@ -148,9 +178,19 @@ def dots(shade: str, *, hollow: bool, marker: str = "o") -> dict[str, Any]:
     return {"linestyle": "none", "marker": marker, "color": shade, "markerfacecolor": inside}
 
 
+def entry(name: object) -> str:
+    """A name as an entry of a legend; matplotlib leaves out those that begin with an underscore.
+
+    >>> entry("_one"), entry("two")
+    (' _one', 'two')
+    """
+    text = printable(str(name))
+    return f" {text}" if text.startswith("_") else text
+
+
 def row_axis(axes: Axes, labels: Collection[str], *, room: float = 0.5, **text: Any) -> None:
     """Make the y axis one of rows from top to bottom, with so much room around the outer ones."""
-    axes.set_yticks(range(len(labels)), labels=list(labels), **text)
+    axes.set_yticks(range(len(labels)), labels=[printable(label) for label in labels], **text)
     axes.set_ylim(len(labels) - room, room - 1.0)
     axes.grid(visible=False, axis="y")
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.units import describe, duration, number, unit_of
 from simrep.show.plot.axes import path_label
-from simrep.show.plot.style import MARKERS, Sheet, colour, value_ticks
+from simrep.show.plot.style import MARKERS, Sheet, colour, entry, value_ticks
 from simrep.show.views import plot
 from simrep.whatif.point import SweepPoint
 from simrep.whatif.sweep import Kind, Sweep
@@ -109,7 +109,7 @@ def _line(
     x, numeric = _places(ordered, across)
     axes.plot(
         x, [point.mean(figure) for point in ordered], color=colour(index),
-        marker=MARKERS[index % len(MARKERS)], label=None if label is None else str(label),
+        marker=MARKERS[index % len(MARKERS)], label=None if label is None else entry(label),
         linestyle="-" if numeric else "none",
     )  # fmt: skip
     bounds = [point.interval(figure) for point in ordered]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from simrep.calibrate.fit import FitResult
 from simrep.calibrate.identify import Estimate
@@ -71,15 +70,16 @@ def server_tables(described: ServerDescription) -> Group:
     ]
     if described.not_simulated:
         parts.append(_findings("Not simulated", _OPTIONS, described.not_simulated))
-    parts += described.remarks
+    parts += map(words, described.remarks)
     if (fit := described.fit) is not None and fit.percentile_simulated_s is not None:
         assert fit.percentile_measured_s is not None
         error = fit.percentile_simulated_s / fit.percentile_measured_s - 1.0
-        parts.append(
+        check = (
             f"Check, not fitted: {fit.percentile}th percentile "
             f"{1e3 * fit.percentile_simulated_s:.3g} ms, "
             f"measured {1e3 * fit.percentile_measured_s:.3g} ms ({error:+.0%})."
         )
+        parts.append(words(check))
     return Group(*parts)
 
 
@@ -89,7 +89,7 @@ def _findings(name: str, columns: dict[str, str], findings: Iterable[Finding]) -
     return table(list(columns), "Ll", rows, name=name, edges=True)
 
 
-def _cell(value: Any) -> Text:
+def _cell(value: Any) -> RenderableType:
     if isinstance(value, bool):
         text = "true" if value else "false"
     elif isinstance(value, dict):
