@@ -16,6 +16,7 @@ from math import inf
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from simrep.contract.cluster import Cluster
+from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.kernel.queues import OrderedGate, WatchedGate
 from simrep.kernel.watch import NO_LAP, Holder, Line, NoLine, Watch
@@ -57,7 +58,7 @@ def who(item: Any) -> tuple[Hashable, ...]:
     """
     if isinstance(item, list):
         return tuple(one for part in item for one in who(part))
-    if isinstance(item, tuple):  # of a redo log: size, whom to call, with what
+    if isinstance(item, tuple) and item:  # of a redo log: size, whom to call, with what
         return who(item[-1])
     transaction = getattr(item, "transaction", None)
     return (item,) if transaction is None else (transaction,)
@@ -74,9 +75,19 @@ def named(one: Hashable, title: str = "") -> str:
 
 def describe(node: str, item: Any, verb: str = "waited {} for") -> Holder:
     """The owner of locks, or what a node applies."""
-    (one,) = who(item)
+    one, *others = who(item) or (None,)
+    if one is None or others:
+        raise ScenarioError(
+            "cluster.model", f"one holder on node {node!r} must be told, told {item!r}"
+        )
     if isinstance(item, OpenTransaction):
         return Holder(named(one), ((node, one),), verb, "being executed")
+    if not hasattr(item, "seqno"):
+        raise ScenarioError(
+            "cluster.model",
+            f"what node {node!r} applies needs a seqno, and who owns locks there is an "
+            f"OpenTransaction; told {item!r}",
+        )
     return Holder(named(one, f"transaction {item.seqno}"), ((node, one),), verb, "being applied")
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import inf, nan
 from typing import Any, NamedTuple
 
+from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.kernel.trace import Sent
 
@@ -393,9 +394,26 @@ class Line:
             self._watch.served(self, one)
         self.serving = ()
 
+    def _held_by(self) -> Holder:
+        """What is waited for, as the model tells it; an error if it tells something else."""
+        holder = self._holder()
+        text: Any = getattr(holder, "text", None)
+        keys: Any = getattr(holder, "keys", None)
+        if (
+            isinstance(text, str)
+            and isinstance(keys, tuple)
+            and all(isinstance(key, tuple) and len(key) == 2 for key in keys)
+        ):
+            return holder
+        raise ScenarioError(
+            "cluster.model",
+            f"the holder of {self.station!r} on node {self.node!r} must be told as a Holder of a "
+            f"text and of keys, each a node and a transaction on it; told {holder!r}",
+        )
+
     def _record(self, now: float, *, ended: bool) -> None:
         watch, node = self._watch, self.node
-        holder = self._holder()
+        holder = self._held_by()
         doing = self.doing
         if not doing and len(holder.keys) == 1:
             doing = watch._longest(holder.keys[0], self.since_s, holder.doing)

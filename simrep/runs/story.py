@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
 from simrep.contract.model import Model
+from simrep.errors import ScenarioError
 from simrep.kernel.trace import MessageText, Sent
 from simrep.kernel.watch import Span, Waited, Watch
 from simrep.measure.meter import Meter
@@ -101,8 +102,6 @@ class Story:
         those of the warm-up, for which others may have waited.
     spans : list of Span
         Waits and services at the stations of all nodes.
-    describe : callable
-        ``describe(message)``: what it is.
     """
 
     def __init__(self, clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter) -> None:
@@ -125,7 +124,7 @@ class Story:
         self.spans: list[Span] = watch.spans
         self.waited: list[Waited] = watch.waited
         self.sent: list[Sent] = watch.sent
-        self.describe: Callable[[Any], MessageText] = Model.describe
+        self._model: Model | None = None
         self.names = watch.names
         self._recorder = meter.laps
         clock.laps, clock.stopwatch = self._laps, self._begin
@@ -144,7 +143,22 @@ class Story:
     def end(self, model: Model, measured_from_s: float) -> None:
         """The run has ended."""
         self.journeys = [one for one in self.all_journeys if one.ended_s >= measured_from_s]
-        self.describe = model.describe
+        self._model = model
+
+    def describe(self, message: Any) -> MessageText:
+        """What a message is, as the model tells it; an error if it tells something else."""
+        if self._model is None:
+            return Model.describe(message)
+        text = self._model.describe(message)
+        label: Any = getattr(text, "label", None)
+        about: Any = getattr(text, "about", None)
+        if isinstance(label, str) and isinstance(about, tuple):
+            return text
+        raise ScenarioError(
+            "cluster.model",
+            f"describe() of model {self._model.name!r} must tell a MessageText of a label (text) "
+            f"and the transactions that a message carries (tuple), told {text!r}",
+        )
 
     def spans_of(self, transaction: Transaction) -> list[Span]:
         """Where a transaction waited and was served, in the order of the ends."""

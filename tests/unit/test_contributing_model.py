@@ -14,6 +14,8 @@ from unittest import mock
 import pytest
 
 import simrep
+from simrep.modelling import Holder, MessageText
+from simrep.modelling.watching import describe
 from tests import own_models
 
 ROOT = Path(__file__).parents[2]
@@ -127,6 +129,33 @@ def test_a_scheduled_large_transaction_commits_and_is_reported():
     assert record.rows == 20_000
     assert record.duration_s > LATENCY_S
     assert not record.error
+
+
+# -- what it tells to explanations ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("told", [None, "rows", ("rows",), MessageText("rows", None)])
+def test_a_message_that_is_told_wrongly_is_a_clear_error(monkeypatch, told):
+    monkeypatch.setattr(MODEL, "describe", lambda _self, _message: told)
+    for ask in (simrep.explain, simrep.explain_tail):
+        refused(lambda ask=ask: ask(scenario()), "describe() of model 'primary-backup'", "told ")
+
+
+@pytest.mark.parametrize(
+    "told", [None, "a backup", Holder(None), Holder("it", None), Holder("it", ("n1",))]
+)
+def test_a_holder_that_is_told_wrongly_is_a_clear_error(monkeypatch, told):
+    module = MODULES["acme.primary_backup"]
+    monkeypatch.setattr(module, "Holder", lambda _text: told)
+    assert simrep.run(scenario()).committed
+    said = "the holder of 'commit' on node 'n1'", "told "
+    refused(lambda: simrep.explain_stall(scenario(), longer_than_s=0.001), *said)
+    refused(lambda: simrep.explain(scenario()), *said)
+
+
+@pytest.mark.parametrize("item", [(), [], object(), [1, 2], "n2"])
+def test_who_applies_nothing_that_is_known_is_a_clear_error(item):
+    refused(lambda: describe("n2", item), "'n2'", "told ")
 
 
 # -- running -------------------------------------------------------------------------------------
