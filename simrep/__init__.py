@@ -19,6 +19,7 @@ _HOMES = {
     "simrep.data.validation": ("Validation", "validate"),
     "simrep.errors": (
         "DatasetWarning",
+        "DegradedWarning",
         "ExtrapolationWarning",
         "ScenarioError",
         "ShortRunWarning",

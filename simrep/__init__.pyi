@@ -10,6 +10,7 @@ from simrep.data.reproduce import reproduce as reproduce
 from simrep.data.validation import Validation as Validation
 from simrep.data.validation import validate as validate
 from simrep.errors import DatasetWarning as DatasetWarning
+from simrep.errors import DegradedWarning as DegradedWarning
 from simrep.errors import ExtrapolationWarning as ExtrapolationWarning
 from simrep.errors import ScenarioError as ScenarioError
 from simrep.errors import ShortRunWarning as ShortRunWarning

@@ -10,6 +10,7 @@ from simrep.printable import printable, shortened
 __all__ = [
     "CacheWarning",
     "DatasetWarning",
+    "DegradedWarning",
     "ExtrapolationWarning",
     "ScenarioError",
     "ShortRunWarning",
@@ -76,6 +77,10 @@ class CacheWarning(UserWarning):
 
 class DatasetWarning(UserWarning):
     """Something in measured data that is not used, and perhaps should be."""
+
+
+class DegradedWarning(UserWarning):
+    """The cluster gave its clients less than the product promises, as far as its model tells."""
 
 
 class ShortRunWarning(UserWarning):

@@ -46,6 +46,7 @@ from simpy.events import Event
 from simrep.modelling import (
     Change,
     Cluster,
+    Degradation,
     Deployment,
     MessageText,
     Model,
@@ -113,6 +114,7 @@ class Galera(Model):
             for parts in self._parts
         ]
         self._stream_numbers = count()
+        self._started: list[GaleraServer] = []  # all that there ever were
         self._servers = [self._server(index) for index in range(cluster.size)]
         self._changes: Changes | None = None
         if cluster.changes:
@@ -177,6 +179,12 @@ class Galera(Model):
         """Status variables of every node, since its server was started."""
         return {server.node.name: server.counters() for server in self._servers}
 
+    def degradation(self) -> Sequence[Degradation]:
+        """Attempts that were refused since their node was in no primary component."""
+        refused = sum(server.refused for server in self._started)
+        why = "no part of the cluster had a majority, or their node was not in it"
+        return (Degradation("attempts_without_quorum", refused, why),)
+
     def backlog(self) -> Mapping[str, float]:
         """By how many transactions each node has committed less than the first of them."""
         first = max(node.last_committed for node in self.nodes)
@@ -190,4 +198,6 @@ class Galera(Model):
         """Start the server of a node."""
         parts, member = self._parts[index].anew(), self._members[index]
         costs = self._cluster.costs_of(index, self._costs)
-        return GaleraServer(parts, member, self._options, costs, self._stream_numbers)
+        server = GaleraServer(parts, member, self._options, costs, self._stream_numbers)
+        self._started.append(server)
+        return server

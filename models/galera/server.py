@@ -49,6 +49,7 @@ class GaleraServer:
         numbers: Iterator[int],
     ) -> None:
         self.node = node = parts.make(GaleraNode, parts, options, costs, member)
+        self.refused = 0  # attempts while no part of the cluster it is in may commit
         self.synced = True  # it has the state of the cluster
         self._primary = True
         self._clock = parts.clock
@@ -181,24 +182,28 @@ class GaleraServer:
         """Nobody answers, or an error: the client tries again after a while."""
         yield self._clock.timeout(_RECONNECT_S)
         transaction.error = NOT_PREPARED if self.node.alive else CONNECTION_LOST
+        self.refused += self.node.alive and not self._primary
         return False
 
     def see(self, view: View) -> None:
         """A view: outside the primary component nothing can commit."""
         self._primary = view.primary
         if not view.primary:
-            self._fail_all(NOT_PREPARED)
+            self.refused += self._fail_all(NOT_PREPARED)
 
     def die(self) -> None:
         """The process is gone, and all connections with it."""
         self.node.die()
         self._fail_all(CONNECTION_LOST)
 
-    def _fail_all(self, error: str) -> None:
+    def _fail_all(self, error: str) -> int:
+        """Fail what is open and not yet in order; how many that are."""
+        failed = 0
         for local in list(self._open or ()):
             ordered = local.protected and self.node.alive
             if ordered and (local.stream is None or local.stream.final):  # it will commit
                 continue
+            failed += 1
             local.error = error
             local.withdraw = None
             local.aborted = True
@@ -209,6 +214,7 @@ class GaleraServer:
                     self._clock.fire(local.lock_granted)
             elif not ordered and not local.done.triggered and local.done.callbacks:
                 self._clock.fire(local.done, False)
+        return failed
 
 
 def _refuse(most: int, rows: int) -> str:

@@ -48,7 +48,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from simrep.modelling import Cluster, Deployment, Recognition, Setup
+from simrep.modelling import Cluster, Degradation, Deployment, Recognition, Setup
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.asynchronous import Asynchronous
 from simrep.models.asynchronous.source import SOURCE
@@ -95,6 +95,12 @@ class Semisync(Asynchronous):
         from .analytic import SemisyncForm
 
         return SemisyncForm(setup)
+
+    def degradation(self) -> Sequence[Degradation]:
+        """Commits answered although too few replicas had acknowledged them."""
+        source = self.source
+        times = source.unacknowledged if source.acknowledgements.enabled else 0
+        return (Degradation("unacknowledged_commits", times, source.why_alone),)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Those of ``Asynchronous``, and of the acknowledgements on the source.

@@ -63,7 +63,7 @@ class Acknowledgements:
         changed: Changed | None = None,
     ) -> None:
         self._clock = clock
-        self._enabled = enabled
+        self.enabled = enabled
         self._count = count  # replicas that must have a transaction
         self._timeout_s = timeout_s  # of a wait, after which the whole source is asynchronous
         self._changed = changed or _ignore
@@ -90,7 +90,7 @@ class Acknowledgements:
 
     def wanted(self, position: int) -> bool:
         """Whether the replica that is sent this transaction next shall acknowledge it."""
-        if not self._enabled:
+        if not self.enabled:
             return False
         if self.on:
             # Not if it is decided, nor if those who wait do so for a later one.
@@ -107,7 +107,7 @@ class Acknowledgements:
 
         ``call(argument)`` when it is acknowledged, or when the source becomes asynchronous.
         """
-        if not self._enabled:
+        if not self.enabled:
             return False
         if not self.on:
             self.no += 1
@@ -199,7 +199,7 @@ class Acknowledgements:
         wait_us = self.wait_s / _US
         return {
             f"{name}status": int(self.on),
-            f"{name}clients": len(self._acknowledged) if self._enabled else 0,
+            f"{name}clients": len(self._acknowledged) if self.enabled else 0,
             f"{name}yes_tx": self.yes,
             f"{name}no_tx": self.no,
             f"{name}no_times": self.off_times,

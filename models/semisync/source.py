@@ -45,6 +45,7 @@ class SemisyncSource(BinlogSource):
         self._lap_before = Lap.COMMIT_ORDER if self._after_sync else Lap.COMMIT
         if options.commit_pipeline in {"mysql-5.1", "mysql-5.5"}:
             self._lap_before = Lap.FLUSH
+        self._timeout_ms = options.timeout
         self._switch_s = costs.switch_us * _US
         self._waiting_dumps: dict[int, StopAndWaitDump] | None = (
             {} if options.stop_and_wait and options.enabled else None
@@ -151,6 +152,16 @@ class SemisyncSource(BinlogSource):
         self.acknowledgements.report(self._numbers[replica], position)
         if self._waiting_dumps is not None:
             self._waiting_dumps[replica].answered()
+
+    @property
+    def why_alone(self) -> str:
+        """Why commits are on the source alone."""
+        if not self.acknowledgements.off_times:
+            return "there are too few replicas, so the source replicates asynchronously"
+        return (
+            f"acknowledgements took longer than {self._timeout_ms:g} ms, so the source went on "
+            "asynchronously"
+        )
 
     def counters(self) -> dict[str, Any]:
         """Status variables, and one more that no server has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 from simpy.events import Event
@@ -25,7 +25,8 @@ from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Workload
 from simrep.workload.transaction import Transaction
 
-__all__ = ["KEEPS", "Change", "Deployment", "Keeps", "Leader", "Model", "SessionTable", "Setup"]
+__all__ = ["KEEPS", "Change", "Degradation", "Deployment", "Keeps", "Leader", "Model",
+           "SessionTable", "Setup"]  # fmt: skip
 
 Keeps = Literal["all", "majority", "replica", "none"]
 """Which copies an answered transaction surely has.
@@ -112,6 +113,24 @@ class Deployment:
     writers: Mapping[str, Any] | None = None
 
 
+class Degradation(NamedTuple):
+    """Something less than the product promises that clients got.
+
+    Parameters
+    ----------
+    figure : str
+        Its name in a result, such as ``unacknowledged_commits``; shown without underscores.
+    times : float
+        How often since the start of the simulation; 0 as long as it did not happen.
+    why : str
+        What happened, in a sentence without a full stop.
+    """
+
+    figure: str
+    times: float
+    why: str
+
+
 class Model(ABC):
     """One replication product, built for one replication of one run; clients drive it.
 
@@ -185,6 +204,13 @@ class Model(ABC):
         which rate it keeps up.
         """
         return None
+
+    def degradation(self) -> Sequence[Degradation]:
+        """Where the cluster gave its clients less than it promises, each also if it did not yet.
+
+        A run shows what there was on top, and warns. By default nothing.
+        """
+        return ()
 
     def stations(self) -> Iterable[Station]:
         """Stations of the model's own, for utilisation figures; machines are the engine's."""

@@ -107,7 +107,7 @@ def unit_of(path: str) -> str | None:
     if parts[0] == "counters":
         return None
     table = parts[-2] if len(parts) > 1 else ""
-    if table == "errors":
+    if table in {"degradation", "errors"}:
         return _BY_NAME["aborted"]
     if name in _BY_NAME:
         return _BY_NAME[name]

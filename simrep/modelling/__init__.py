@@ -33,7 +33,15 @@ and in ``simrep.modelling.figure`` what draws it.
 
 from simrep.contract import roles
 from simrep.contract.cluster import Cluster
-from simrep.contract.model import Change, Deployment, Leader, Model, SessionTable, Setup
+from simrep.contract.model import (
+    Change,
+    Degradation,
+    Deployment,
+    Leader,
+    Model,
+    SessionTable,
+    Setup,
+)
 from simrep.contract.question import Option, Question
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
@@ -70,6 +78,7 @@ __all__ = [
     "Clue",
     "Cluster",
     "Decided",
+    "Degradation",
     "Deliver",
     "Deployment",
     "Disk",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from simrep.contract.model import Degradation
 from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
@@ -160,6 +161,8 @@ class RunRecord:
         What became of the scheduled transactions, in the order of the scenario.
     load : LoadRecord or None
         What was offered over time; only of a load that varies.
+    degradation : tuple of Degradation
+        What the model tells, in the measured time.
     """
 
     seed: int
@@ -169,6 +172,7 @@ class RunRecord:
     stations: tuple[StationUse, ...] = ()
     scheduled: tuple[ScheduledRecord, ...] = ()
     load: LoadRecord | None = None
+    degradation: tuple[Degradation, ...] = ()
 
 
 def _mean_rate(series: Series, from_s: float, to_s: float) -> float:

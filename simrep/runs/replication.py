@@ -17,6 +17,7 @@ from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_cluster
+from simrep.runs.degradation import DegradationWatch
 from simrep.runs.load import PeriodMeter
 from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.story import Follow, Story
@@ -128,6 +129,7 @@ def simulate(
         end_s = meter.start_s + settings.duration_s
         periods = PeriodMeter(clock, meter, setup.workload, meter.start_s, end_s)
     clients = Clients(clock, streams, setup.workload, model, periods or meter, cluster.size)
+    degradation = DegradationWatch(clock, model.degradation, meter.start_s)
     for change in setup.changes:
         clock.at(change.at_s, model.change, change)
         clock.at(change.at_s, clients.node_changes, change.node)
@@ -154,6 +156,7 @@ def simulate(
         scheduled=tuple(
             ScheduledRecord.of(journal, measurement.series) for journal in clients.journals
         ),
+        degradation=degradation.measured(),
         counters=model.counters(),
         stations=watch.use(),
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),

@@ -19,6 +19,7 @@ from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
 from simrep.measure.units import duration, number, plain
+from simrep.runs.degradation import degradations
 from simrep.runs.load import LoadRecord
 from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
 from simrep.runs.prediction import Prediction
@@ -56,6 +57,9 @@ class Result(Report):
         Transactions; whole numbers unless replications differed.
     errors : mapping of str to float
         The aborted by what their clients were told: the number of the error, or its words.
+    degradation : mapping of str to float
+        How often clients got less than the product promises, by what that was, such as
+        ``unacknowledged_commits``; empty if the model tells of nothing.
     latency_s : mapping of str to float
         ``mean``, ``p50``, ``p95``, ``p99``, ``max`` of committed transactions in seconds; NaN
         when none committed.
@@ -121,6 +125,7 @@ class Result(Report):
     scheduled: Mapping[str, ScheduledRecord] = field(default_factory=dict)
     prediction: Prediction | None = None
     load: LoadRecord | None = None
+    degradation: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def combine(
@@ -189,6 +194,9 @@ class Result(Report):
             },
             prediction=prediction,
             load=LoadRecord.mean(loads) if loads else None,
+            degradation={
+                one.figure: one.times for one in degradations([run.degradation for run in runs])
+            },
         )
 
     def breakdown(self, kind: str | None = None) -> Breakdown:

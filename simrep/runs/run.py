@@ -11,8 +11,15 @@ from statistics import fmean
 from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning, SimrepError
+from simrep.errors import (
+    DegradedWarning,
+    ExtrapolationWarning,
+    ScenarioError,
+    ShortRunWarning,
+    SimrepError,
+)
 from simrep.runs.batch import figures_of
+from simrep.runs.degradation import degradations, degraded
 from simrep.runs.executor import collected, in_order
 from simrep.runs.notices import notices
 from simrep.runs.prediction import (
@@ -99,6 +106,9 @@ def run(
         If it was interrupted and holds fewer replications than asked for, if nothing committed
         in the measured time, if it ended before a scheduled transaction or a change, if the
         precision was not reached, or rests on a percentile of too few transactions.
+    DegradedWarning
+        If clients got less than the product promises, such as commits that no replica has
+        acknowledged, as far as the model tells.
     ExtrapolationWarning
         If its pack was not checked with such a cluster or load.
     """
@@ -149,6 +159,8 @@ def run(
         interrupted = "" if complete else f"{len(drawn)} of {draws} draws of costs"
     if precision is not None:
         setup = with_run_settings(setup, {"replications": len(records)})
+    for notice in degraded(degradations([record.degradation for record in records])):
+        warnings.warn(notice, DegradedWarning, stacklevel=2)
     for notice in notices(setup, records, interrupted, of, values, precision):
         warnings.warn(notice, ShortRunWarning, stacklevel=2)
     return Result.combine(

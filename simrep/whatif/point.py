@@ -9,10 +9,12 @@ from math import isfinite, nan
 from statistics import fmean
 from typing import Any, Self
 
+from simrep.contract.model import Degradation
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.confidence import Interval, mean_interval
 from simrep.runs.batch import figures_of
+from simrep.runs.degradation import degradations, degraded
 from simrep.runs.notices import percentile_notice, precision_notice
 from simrep.runs.replication import simulate, with_warmup
 from simrep.runs.result import Result
@@ -164,10 +166,13 @@ def measure(setup: Setup, how: How) -> SweepPoint:
     ScenarioError
         If a result has no such figure.
     """
+    less: list[tuple[Degradation, ...]] = []
 
     def simulated(numbers: range) -> Iterator[tuple[float, ...]]:
         for number in numbers:
-            yield figures_of(Result.combine([simulate(setup, how.seed, number)]), how.figures)
+            record = simulate(setup, how.seed, number)
+            less.append(record.degradation)
+            yield figures_of(Result.combine([record]), how.figures)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -188,4 +193,5 @@ def measure(setup: Setup, how: How) -> SweepPoint:
             return SweepPoint({}, error=str(error))
     values = dict(zip(how.figures, zip(*rows, strict=True), strict=True))
     notices = dict.fromkeys(str(warning.message) for warning in caught)
+    notices |= dict.fromkeys(degraded(degradations(less)))
     return SweepPoint(values, setup.scenario.run.warmup_s, tuple(notices))

@@ -171,6 +171,7 @@ def test_errors_are_counted_by_node_as_its_sessions_tell_them():
     assert result.nodes["n2"].errors == {"1213": 0}
     assert result.nodes["n3"].committed == 0
     assert "1213 deadlock" in str(result)
+    assert result.degradation == {}  # it promises nothing beyond what it waits for
 
 
 def test_sweeps_and_comparisons():

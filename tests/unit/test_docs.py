@@ -92,6 +92,7 @@ def install(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::simrep.errors.ExtrapolationWarning")  # pages say so
+@pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_python_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
     save_named_blocks(page, tmp_path)

@@ -193,6 +193,7 @@ def test_before_5_7_the_fastest_replica_serves_one_by_one_and_slow_ones_do_not_h
 CUT_OFF = DISTANT | {"outage": [{"node": "n2", "from_s": 2.0, "to_s": 20.0}]}
 
 
+@pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")  # which is the point
 @pytest.mark.parametrize("generation", ALL)
 def test_the_timeout_ends_the_waiting_and_the_source_goes_on_asynchronously(generation):
     result = cluster(network=CUT_OFF, threads=4, duration_s=15.0, **generation)
@@ -205,6 +206,7 @@ def test_the_timeout_ends_the_waiting_and_the_source_goes_on_asynchronously(gene
     assert result.counters["n1"]["Unacknowledged_commits"] > 100
 
 
+@pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")  # which is the point
 @pytest.mark.parametrize("timeout_ms", [300, 2000])
 def test_the_timeout_is_the_longest_wait(timeout_ms):
     more = {"rpl_semi_sync_master_timeout": timeout_ms}
@@ -220,6 +222,7 @@ def test_an_outage_shorter_than_the_timeout_costs_time_and_nothing_else():
     assert status(result, "status") == 1
 
 
+@pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")  # which is the point
 def test_it_recovers_when_a_replica_has_acknowledged_the_end_of_the_binary_log():
     load = {"think_time_ms": 500, "duration_s": 60.0}
     result = cluster(network=CUT_OFF, **load, **AFTER_SYNC)
@@ -236,6 +239,7 @@ def test_it_recovers_when_a_replica_has_acknowledged_the_end_of_the_binary_log()
     assert all(acknowledged[event.seqno] <= event.time_s for event in late)
 
 
+@pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")  # which is the point
 def test_under_steady_load_over_a_long_way_it_never_recovers():
     short = DISTANT | {"outage": [{"node": "n2", "from_s": 1.0, "to_s": 1.5}]}
     more = {"rpl_semi_sync_source_timeout": 300}
@@ -254,6 +258,7 @@ def test_one_replica_that_is_cut_off_does_not_matter_beside_another():
     assert status(result, "no_tx") == 0
 
 
+@pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")  # which is the point
 @pytest.mark.parametrize(("wait", "first_s"), [(True, 10.0), (False, 0.0)])
 def test_too_few_replicas_are_waited_for_only_if_wait_no_replica_is_on(wait, first_s):
     more = {

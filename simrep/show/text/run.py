@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from simrep.measure.units import duration, number
+from simrep.measure.units import describe, duration, number
+from simrep.runs.degradation import degradations, degraded
 from simrep.runs.load import LoadRecord
 from simrep.runs.notices import percentile_notice
 from simrep.runs.prediction import Prediction
@@ -62,7 +63,11 @@ def run_tables(result: Result) -> Group:
     thin = (percentile_notice(f"latency_s.{name}", committed) for name in ("p50", "p95", "p99"))
     if notice := next(filter(None, thin), ""):
         lines.insert(1, (words(f"{notice}."), words("")))
-    return Group(*(part for pair in lines for part in pair))
+    said = [
+        words(f"{line[0].upper()}{line[1:]}.", "bold")
+        for line in degraded(degradations([run.degradation for run in result.runs]))
+    ]
+    return Group(*said, *(part for pair in lines for part in pair))
 
 
 def _said(prediction: Prediction) -> str:
@@ -98,6 +103,11 @@ def _figures(result: Result) -> Table:
         row("makespan", result.makespan_s, duration, "makespan_s"),
         row("committed", result.committed, number),
         row("aborted", result.aborted, number),
+        *(
+            row(describe(name), times, number)
+            for name, times in result.degradation.items()
+            if times
+        ),
         *(
             row(f"latency {name}", value, duration, f"latency_s.{name}")
             for name, value in result.latency_s.items()
