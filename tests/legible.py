@@ -119,7 +119,8 @@ def _legends(figure):
 def _look(handle):
     if hasattr(handle, "get_marker"):
         inside = to_hex(handle.get_markerfacecolor()) if handle.get_marker() != "None" else ""
-        return (to_hex(handle.get_color()), handle.get_marker(), handle.get_linestyle(), inside)
+        line = handle.get_linestyle(), handle.get_linewidth()
+        return (to_hex(handle.get_color()), handle.get_marker(), *line, inside)
     if hasattr(handle, "get_facecolor") and hasattr(handle, "get_hatch"):
         colour = handle.get_facecolor()
         return (repr(colour), handle.get_hatch(), repr(handle.get_alpha()))

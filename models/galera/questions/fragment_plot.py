@@ -8,7 +8,7 @@ from math import isfinite, nan
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
-from simrep.modelling.figure import GREY, PALETTE, Sheet, decade_ticks
+from simrep.modelling.figure import GREY, PALETTE, Sheet, decade_ticks, logarithmic
 from simrep.modelling.questions import plot
 from simrep.models.galera.questions.fragment import FragmentSize, FragmentSizes, size_text
 
@@ -32,14 +32,14 @@ def plot_fragment_sizes(found: FragmentSizes) -> Sheet:
     _panel(payload, found, lambda one: one.payload_share, criteria.least_payload,
            "payload_share")  # fmt: skip
     _panel(stall, found, lambda one: one.stall_s, criteria.longest_stall_s, None)
-    _times(time, found, limit_s)
     time.set_title(f"Time of {found.transaction!r}")
     time.set_ylabel("begin to commit (s)")
+    _times(time, found, limit_s)
     payload.set_title("Payload while it runs")
     payload.set_ylabel("of the rate before")
     payload.yaxis.set_major_formatter(PercentFormatter(1.0))
     stall.set_title("Longest stall of the payload")
-    stall.set_ylabel("seconds")
+    stall.set_ylabel("stall (s)")
     for axes in (payload, stall):
         axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
     _size_axis(stall, found)
@@ -98,16 +98,15 @@ def _times(axes: Axes, found: FragmentSizes, limit_s: float) -> None:
     if high < _FAR_APART * low:
         axes.set_ylim(0, high)
         return
-    axes.set_yscale("log")
+    logarithmic(axes.yaxis, axes.get_ylabel())
     axes.set_ylim(low, high)
     decade_ticks(axes.yaxis, low, high)
 
 
 def _size_axis(axes: Axes, found: FragmentSizes) -> None:
     sizes = [one.size for one in found.sizes]
-    axes.set_xscale("log")
+    logarithmic(axes.xaxis, f"fragment size ({found.unit})")
     axes.set_xlim(sizes[0] / _MARGIN, sizes[-1] * _MARGIN)
     axes.xaxis.set_major_locator(FixedLocator(sizes))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(sizes, labels=[size_text(size) for size in sizes])
-    axes.set_xlabel(f"fragment size ({found.unit})")

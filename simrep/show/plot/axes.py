@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from simrep.measure.units import describe
 from simrep.printable import printable
 from simrep.runs.record import ScheduledRecord
-from simrep.show.plot.style import GREY, INK
+from simrep.show.plot.style import GREY, INK, logarithmic
 
 __all__ = ["Since", "draw_marks", "latency_axis", "marks_of", "nothing_committed", "path_label"]
 
@@ -34,7 +34,7 @@ def latency_axis(axes: Axes, low_s: float, high_s: float, *, ticks: int = 6) -> 
     """Make the x axis one of latencies; where it is not logarithmic, with at most so many ticks."""
     low = max(low_s, _LEAST_S)
     if high_s > _FAR_APART * low:
-        axes.set_xscale("log")
+        logarithmic(axes.xaxis, axes.get_xlabel())
         axes.set_xlim(low / 1.1, high_s * 1.1)
         steps = _STEPS[sum(high_s > ratio * low for ratio in (100, 3000))]
         axes.xaxis.set_major_locator(LogLocator(subs=steps))

@@ -30,13 +30,14 @@ from simrep.show.plot.arrangement import (
 from simrep.show.plot.errors import error_axis
 from simrep.show.plot.style import (
     GREY,
-    MARKERS,
     Sheet,
     colour,
     decade_ticks,
     dots,
     entry,
+    line_width,
     logarithmic,
+    marker,
     plain_text,
     value_ticks,
 )  # fmt: skip
@@ -46,8 +47,6 @@ __all__ = ["curves_height", "draw_curves"]
 _ABREAST = 4  # panels in a row, each with its errors below
 _FAR_APART = 4.0  # figures whose range is wider are on a logarithmic axis
 _LEVELS_APART = 8.0  # likewise levels of a factor
-_WIDTHS = (3.2, 2.2, 1.5, 1.1, 0.9, 0.7)  # of lines: one below another is still seen
-_ALONE = 2.0  # of the line of a panel that has no other
 _NEAR = 0.03  # of the height of the axes: points that are nearer stand beside each other
 _BESIDE = 4.0  # points
 _LEGEND = 30  # characters
@@ -196,7 +195,7 @@ def _aside(axes: Axes, across: _Across, curves: Mapping[Key, Sequence[Cell]]) ->
 
 
 def _line(axes: Axes, across: _Across, cells: Sequence[Cell], index: int, *, alone: bool) -> None:
-    shade, width = colour(index), _ALONE if alone else _WIDTHS[index % len(_WIDTHS)]
+    shade, width = colour(index), line_width(index, 1 if alone else 2)
     places = [across(cell) for cell in cells]
     axes.plot(places, [cell.predicted for cell in cells], color=shade, linewidth=width,
               zorder=2 + 0.01 * index)  # fmt: skip
@@ -236,7 +235,7 @@ def _marker(index: int, fitted: bool, shade: str) -> dict[str, Any]:
     """Full for a cell the model has not seen, hollow for one it was fitted to."""
     edge, width, size = (shade, 1.6, 6.5) if fitted else ("white", 0.8, 7.5)
     edges = {"markeredgecolor": edge, "markeredgewidth": width, "markersize": size, "zorder": 3}
-    return dots(shade, hollow=fitted, marker=MARKERS[index % len(MARKERS)]) | edges
+    return dots(shade, hollow=fitted, marker=marker(index)) | edges
 
 
 def _scale(panels: Sequence[Axes], cells: Sequence[Cell], words: str, first: int) -> None:
@@ -258,8 +257,8 @@ def _legends(figure: Sheet | SubFigure, labels: Sequence[str], cells: Sequence[C
     """What colours mean, beside the axes, and what points, lines and bands mean, below."""
     if len(labels) > 1:
         colours = [
-            Line2D([], [], color=colour(i), marker=MARKERS[i % len(MARKERS)],
-                   linewidth=_WIDTHS[i % len(_WIDTHS)], markeredgecolor="white", markersize=8.0,
+            Line2D([], [], color=colour(i), marker=marker(i),
+                   linewidth=line_width(i, len(labels)), markeredgecolor="white", markersize=8.0,
                    label=entry(label))
             for i, label in enumerate(labels)
         ]  # fmt: skip

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from math import inf
-
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from simrep.measure.units import number, unit_of
-from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, decade_ticks, dots, row_axis
+from simrep.measure.units import unit_of
+from simrep.show.plot.arrangement import shorten
+from simrep.show.plot.style import (
+    GREY,
+    INK,
+    PALETTE,
+    Sheet,
+    decade_ticks,
+    dots,
+    logarithmic,
+    row_axis,
+)
 from simrep.show.text.effect import range_text, short
 from simrep.show.views import plot
 from simrep.whatif.comparison import Comparison, name_of
@@ -39,23 +47,24 @@ def plot_comparison(comparison: Comparison) -> Sheet:
     row_axis(axes, [name_of(one.figure) for one, _ in known])
     low = min(1.0, *(ratio.low for _, ratio in known))
     high = max(1.0, *(ratio.high for _, ratio in known))
-    _ratio_axis(axes, low, high)
-    axes.set_xlabel(f"{b} / {a}, with {100.0 * comparison.confidence:.3g} % intervals")
-    axes.set_title(f"{b} beside {a}")
+    a, b = shorten(a), shorten(b)
+    _ratio_axis(axes, low, high, f"{b} / {a}")
+    figure.headline(f"{b} beside {a}, with {100.0 * comparison.confidence:.3g} % intervals")
     return figure
 
 
-def _ratio_axis(axes: Axes, low: float, high: float) -> None:
+def _ratio_axis(axes: Axes, low: float, high: float, words: str) -> None:
     """Factors on a logarithmic axis where they are large."""
+    axes.set_xlabel(words)
     if high < 2.0 * low:
         room = 0.08 * (high - low) or 0.05
         axes.set_xlim(low - room, high + room)
     else:
-        axes.set_xscale("log")
+        logarithmic(axes.xaxis, words)
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlim(low / 1.15, high * 1.15)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
 
 
 @plot.register(Sensitivity)
@@ -74,8 +83,9 @@ def plot_tornado(found: Sensitivity) -> Sheet:
     _effects(effects, found)
     row_axis(bars, [f"{short(one.path)}\n{range_text(one)}" for one in shown], room=0.4)
     bars.tick_params(axis="y", labelsize=9.0, length=0)
-    handles, labels = bars.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    both = [axes.get_legend_handles_labels() for axes in (bars, effects)]
+    handles, labels = ([*left, *right] for left, right in zip(*both, strict=True))
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
     title = f"{found.title}: " if found.title else ""
     figure.headline(f"{title}what moves {found.of}")
     return figure
@@ -97,12 +107,13 @@ def _bars(axes: Axes, found: Sensitivity) -> None:
     axes.axvline(base, color=INK, linewidth=1.2, label="the scenario", zorder=3)
     values = [scale * end for one in shown for end in (one.at_low, one.at_high)]
     low, high = min([base, *values]), max([base, *values])
-    if low > 0.0 and high > _FAR_APART * low:
-        axes.set_xscale("log")
-        axes.set_xlim(low / 1.15, high * 1.15)
-        decade_ticks(axes.xaxis, *axes.get_xlim(), sparse_from=inf)
     unit = {"s": "ms", "1/s": "1/s"}.get(unit_of(found.of) or "", "")
-    axes.set_xlabel(f"{found.of} ({unit})" if unit else found.of)
+    words = f"{found.of} ({unit})" if unit else found.of
+    axes.set_xlabel(words)
+    if low > 0.0 and high > _FAR_APART * low:
+        logarithmic(axes.xaxis, words)
+        axes.set_xlim(low / 1.15, high * 1.15)
+        decade_ticks(axes.xaxis, *axes.get_xlim(), sparse_from=300.0)
     axes.set_title("One at a time")
 
 
@@ -117,7 +128,8 @@ def _effects(axes: Axes, found: Sensitivity) -> None:
         [scale * (one.effect - one.interval[0]) for one in shown],
         [scale * (one.interval[1] - one.effect) for one in shown],
     ]
-    axes.axvspan(nothing, scale * found.floor, color=GREY, alpha=0.2, linewidth=0, zorder=0)
+    axes.axvspan(nothing, scale * found.floor, color=GREY, alpha=0.2, linewidth=0, zorder=0,
+                 label="may be chance")  # fmt: skip
     axes.errorbar(
         effects, range(len(shown)), xerr=spans, fmt="o", color=_EFFECT, ecolor=_EFFECT,
         elinewidth=1.6, capsize=3.0, zorder=3,
@@ -127,19 +139,18 @@ def _effects(axes: Axes, found: Sensitivity) -> None:
             axes.plot([scale * one.effect], [row], "o", color=_EFFECT, markerfacecolor="white",
                       zorder=4)  # fmt: skip
     furthest = max(scale * one.interval[1] for one in shown)
+    words = f"difference over its range{' (ms)' if scale > 1.0 else ''}"
+    if found.method == "sobol":
+        words = "share of the variance"
+    elif found.scale == "factor":
+        words = "factor over its range"
+    axes.set_xlabel(words)
     if nothing and furthest > _FAR_APART:
-        axes.set_xscale("log")
+        logarithmic(axes.xaxis, words)
         axes.set_xlim(0.95, 1.1 * furthest)
-        decade_ticks(axes.xaxis, *axes.get_xlim(), sparse_from=inf)
+        decade_ticks(axes.xaxis, *axes.get_xlim(), sparse_from=100.0)
     else:
         axes.set_xlim(left=nothing)
-    if found.method == "sobol":
-        axes.set_xlabel("share of the variance (shaded: chance?)")
-    elif found.scale == "factor":
-        axes.set_xlabel("factor over its range (shaded: chance?)")
-    else:
-        unit = " in ms" if scale > 1.0 else ""
-        axes.set_xlabel(f"difference over its range{unit} (shaded: chance?)")
     axes.set_title("All together")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)

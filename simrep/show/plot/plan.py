@@ -14,7 +14,7 @@ from matplotlib.ticker import (
 )
 
 from simrep.measure.units import number
-from simrep.show.plot.style import GREY, LIMIT, SHADE, VERDICTS, Sheet, row_axis
+from simrep.show.plot.style import GREY, LIMIT, SHADE, VERDICTS, Sheet, logarithmic, row_axis
 from simrep.show.views import plot
 from simrep.whatif.plan.product import Product
 from simrep.whatif.plan.rate import Rate
@@ -36,8 +36,7 @@ def plot_threshold(answer: Threshold) -> Sheet:
     for position, axes in enumerate(panels):
         _threshold_panel(axes, answer, position)
     lowest = panels[-1]
-    lowest.set_xlabel(f"{answer.varied.name} ({answer.unit})")
-    lowest.set_xscale("log")
+    logarithmic(lowest.xaxis, f"{answer.varied.name} ({answer.unit})")
     lowest.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     lowest.xaxis.set_minor_formatter(NullFormatter())
@@ -79,9 +78,8 @@ def plot_rate(answer: Rate) -> Sheet:
     axes.axhline(0.0, color=GREY, linewidth=1.2, zorder=1)
     if answer.low is not None and answer.high is not None:
         axes.axvspan(answer.low, answer.high, **_ANSWER, label="answer")
-    axes.set_xscale("log")
+    logarithmic(axes.xaxis, "arrivals (transactions/s)")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_xlabel("arrivals (transactions/s)")
     axes.set_ylabel("growth of what is behind, of the arrivals")
     axes.set_title(answer.question)
     axes.legend()

@@ -30,8 +30,8 @@ from simrep.measure.units import number
 from simrep.printable import printable
 
 __all__ = ["GREY", "INK", "LIMIT", "MARKERS", "PALETTE", "SHADE", "VERDICTS", "Sheet", "colour",
-           "decade_ticks", "dots", "entry", "logarithmic", "plain_text", "row_axis",
-           "save", "styled", "value_ticks"]  # fmt: skip
+           "decade_ticks", "dots", "entry", "line_width", "logarithmic", "marker", "plain_text",
+           "row_axis", "save", "styled", "thousands", "value_ticks"]  # fmt: skip
 
 # Okabe and Ito's set for all kinds of colour vision (https://jfly.uni-koeln.de/color/), without
 # its yellow, which is too pale for lines on white.
@@ -172,6 +172,16 @@ def colour(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
+def marker(index: int) -> str:
+    """Shape of the points of the series with this number; with its colour, that of no other."""
+    return MARKERS[(index + index // len(PALETTE)) % len(MARKERS)]
+
+
+def line_width(index: int, count: int) -> float:
+    """Of one line among so many: the later ones are thinner, so that those below are seen."""
+    return max(0.8, 3.2 * 0.75**index) if count > 1 else 2.0
+
+
 def dots(shade: str, *, hollow: bool, marker: str = "o") -> dict[str, Any]:
     """Points without a line, hollow or full."""
     inside = "white" if hollow else shade
@@ -209,6 +219,11 @@ def value_ticks(axis: Axis, values: list[float]) -> None:
     axis.set_major_locator(FixedLocator(values))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(plain_text))
+
+
+def thousands(axis: Axis) -> None:
+    """Plain numbers on a linear axis, their thousands separated."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
 def plain_text(value: float, _: object = None) -> str:

@@ -12,8 +12,20 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.units import describe, duration, number, unit_of
+from simrep.show.plot.arrangement import shorten
 from simrep.show.plot.axes import path_label
-from simrep.show.plot.style import MARKERS, Sheet, colour, entry, value_ticks
+from simrep.show.plot.style import (
+    Sheet,
+    colour,
+    decade_ticks,
+    entry,
+    line_width,
+    logarithmic,
+    marker,
+    plain_text,
+    thousands,
+    value_ticks,
+)
 from simrep.show.views import plot
 from simrep.whatif.point import SweepPoint
 from simrep.whatif.sweep import Kind, Sweep
@@ -22,6 +34,9 @@ __all__ = ["plot_sweep"]
 
 _FAR_APART = 20.0  # levels whose range is wider are on a logarithmic axis
 _PANELS = 4
+_LINES = 12
+_LETTER = 0.09  # inches of a character of a tick
+_NAME = 28  # characters of the name of a line
 _SPARSE = 16  # with more ticks than that on an axis they would overlap
 _DARK = 0.55  # from here on, the colours of a heat map ask for white text
 
@@ -81,20 +96,48 @@ def _lines(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
     if len(facets) > _PANELS:
         raise ScenarioError("plot", f"{facet} has {len(facets)} levels, at most {_PANELS} fit")
     series = [None] if by is None else _levels(points, by)
-    sheet = Sheet(2.2 + 4.6 * len(facets), 4.6)
+    if len(series) > _LINES:
+        if facet is None:
+            return _heat(sweep, points, figure)
+        raise ScenarioError("plot", f"{by} has {len(series)} levels, at most {_LINES} lines fit")
+    sheet = Sheet(2.2 + 4.6 * len(facets) + 1.2 * (by is not None), 4.6)
+    wide = _far_apart(points, across, figure)
     axes_of = sheet.subplots(1, len(facets), sharey=True, squeeze=False)[0]
     for axes, value in zip(axes_of, facets, strict=True):
         for index, one in enumerate(series):
             chosen = {name: level for name, level in ((by, one), (facet, value)) if name}
-            _line(axes, _matching(points, chosen), across, figure, index, one)
-        _across(axes, points, across)
+            width = line_width(index, len(series))
+            _line(axes, _matching(points, chosen), across, figure, index, one, width)
+        _across(axes, points, across, room_in=5.5 if facet is None else 4.0)
         if facet is not None:
-            axes.set_title(f"{path_label(facet, sweep.factors)} {value}")
-    axes_of[0].set_ylim(bottom=0)  # shared, and fixed from now on
-    axes_of[0].set_ylabel(_label(figure))
+            axes.set_title(shorten(f"{path_label(facet, sweep.factors)} {value}"))
+    _up(axes_of[0], figure, log=wide)  # shared, and fixed from now on
     if by is not None:
-        axes_of[-1].legend(title=path_label(by, sweep.factors), loc="best")
+        handles, labels = axes_of[-1].get_legend_handles_labels()
+        labels = [shorten(label, _NAME) for label in labels]
+        title = shorten(path_label(by, sweep.factors), _NAME)
+        sheet.legend(handles, labels, title=title, loc="outside right upper", alignment="left")
     return sheet
+
+
+def _far_apart(points: Sequence[SweepPoint], across: str, figure: str) -> bool:
+    """Whether lines differ so much at the same place that the lower ones would lie at zero."""
+    places: dict[str, list[float]] = {}
+    for point in points:
+        places.setdefault(repr(point.labels[across]), []).append(point.mean(figure))
+    return all(min(own) > 0 for own in places.values()) and any(
+        max(own) > _FAR_APART * min(own) for own in places.values()
+    )
+
+
+def _up(axes: Axes, figure: str, *, log: bool) -> None:
+    if log:
+        logarithmic(axes.yaxis, _label(figure))
+        decade_ticks(axes.yaxis, *axes.get_ylim())
+    else:
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(_label(figure))
+        thousands(axes.yaxis)
 
 
 def _matching(points: Sequence[SweepPoint], chosen: Mapping[str, Any]) -> list[SweepPoint]:
@@ -102,15 +145,21 @@ def _matching(points: Sequence[SweepPoint], chosen: Mapping[str, Any]) -> list[S
 
 
 def _line(
-    axes: Axes, points: Sequence[SweepPoint], across: str, figure: str, index: int, label: Any
+    axes: Axes,
+    points: Sequence[SweepPoint],
+    across: str,
+    figure: str,
+    index: int,
+    label: Any,
+    width: float,
 ) -> None:
     levels = _levels(points, across)
     ordered = sorted(points, key=lambda point: levels.index(point.labels[across]))
     x, numeric = _places(ordered, across)
     axes.plot(
         x, [point.mean(figure) for point in ordered], color=colour(index),
-        marker=MARKERS[index % len(MARKERS)], label=None if label is None else entry(label),
-        linestyle="-" if numeric else "none",
+        marker=marker(index), label=None if label is None else entry(label),
+        linestyle="-" if numeric else "none", linewidth=width,
     )  # fmt: skip
     bounds = [point.interval(figure) for point in ordered]
     if any(bounds):
@@ -126,16 +175,30 @@ def _places(points: Sequence[SweepPoint], factor: str) -> tuple[list[Any], bool]
     return labels if numeric else list(map(str, labels)), numeric
 
 
-def _across(axes: Axes, points: Sequence[SweepPoint], factor: str) -> None:
+def _across(axes: Axes, points: Sequence[SweepPoint], factor: str, *, room_in: float = 5.5) -> None:
     """The axis of a factor: ticks at its levels, logarithmic if they are far apart."""
-    axes.set_xlabel(path_label(factor, points[0].labels))
+    words = shorten(path_label(factor, points[0].labels))
+    axes.set_xlabel(words)
     levels = _levels(points, factor)
-    if not all(map(_is_number, levels)):
-        return
-    if levels[0] > 0 and levels[-1] > _FAR_APART * levels[0]:
-        axes.set_xscale("log")
-    if len(levels) <= _SPARSE:
+    numeric = all(map(_is_number, levels))
+    texts = [plain_text(level) if numeric else shorten(str(level), _NAME) for level in levels]
+    crowded = _LETTER * sum(len(text) + 2 for text in texts) > room_in
+    far = numeric and levels[0] > 0 and levels[-1] > _FAR_APART * levels[0]
+    if far:
+        logarithmic(axes.xaxis, words)
+    if not numeric:
+        axes.xaxis.set_major_locator(FixedLocator(range(len(levels))))
+        axes.xaxis.set_major_formatter(FixedFormatter(texts))
+    elif len(levels) <= _SPARSE:
         value_ticks(axes.xaxis, [float(level) for level in levels])
+    elif far:
+        decade_ticks(axes.xaxis, levels[0], levels[-1], sparse_from=300.0)
+        crowded = False
+    else:
+        thousands(axes.xaxis)
+        crowded = False
+    if crowded:
+        axes.tick_params(axis="x", labelrotation=90, labelsize=9.0)
 
 
 def _heat(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
@@ -162,7 +225,7 @@ def _heat(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
     for axis, levels, factor in ((axes.xaxis, columns, across), (axes.yaxis, rows, up)):
         axis.set_major_locator(FixedLocator(range(len(levels))))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FixedFormatter([str(level) for level in levels]))
+        axis.set_major_formatter(FixedFormatter([shorten(str(level), _NAME) for level in levels]))
         axis.set_label_text(path_label(factor, sweep.factors))
     sheet.colorbar(image, ax=axes, label=_label(figure))
     return sheet
@@ -179,14 +242,11 @@ def _scatter(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
     panels = sheet.subplots(high, wide, sharey=True, squeeze=False).flatten()
     means = [point.mean(figure) for point in points]
     for axes, factor in zip(panels, sweep.factors, strict=False):
-        x, numeric = _places(points, factor)
+        x, _ = _places(points, factor)
         axes.plot(x, means, "o", color=colour(0), markeredgecolor="white", alpha=0.8)
-        if numeric and min(x) > 0 and max(x) > _FAR_APART * min(x):
-            axes.set_xscale("log")
-        axes.set_xlabel(path_label(factor, sweep.factors))
+        _across(axes, points, factor, room_in=2.9)
     for axes in panels[count:]:
         axes.set_visible(False)
-    panels[0].set_ylim(bottom=0)
-    for axes in panels[::wide]:
-        axes.set_ylabel(_label(figure))
+    for axes in panels[:count:wide]:
+        _up(axes, figure, log=False)
     return sheet
