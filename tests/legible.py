@@ -11,7 +11,7 @@ SLACK = 1.5  # pixels
 def problems(figure):
     """What is wrong with a figure, in words; nothing if it can be read."""
     FigureCanvasAgg(figure).draw()
-    found = [*_over_the_edge(figure), *_legends(figure)]
+    found = [*_over_the_edge(figure), *_markup(figure), *_legends(figure)]
     for axes in (axes for axes in figure.axes if axes.axison and axes.get_visible()):
         found += _scales(figure, axes)
         found += _ticks(axes)
@@ -39,6 +39,13 @@ def _over_the_edge(figure):
         box = text.get_window_extent()
         if box.x0 < -SLACK or box.y0 < -SLACK or box.x1 > width + SLACK or box.y1 > height + SLACK:
             yield f"{text.get_text()!r} is over the edge"
+
+
+def _markup(figure):
+    """Formatters of matplotlib write formulas, which figures show as they stand."""
+    for text in _texts(figure):
+        if "mathdefault" in text.get_text():
+            yield f"{text.get_text()!r} is markup"
 
 
 def _labels(axes):

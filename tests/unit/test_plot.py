@@ -43,7 +43,7 @@ def test_a_result_shows_its_distribution_and_percentiles() -> None:
     shown = result(ends, name="one client")
     figure: Any = shown.plot()
     left, right = figure.axes
-    assert left.get_xlabel() == "latency of a committed transaction"
+    assert left.get_xlabel().startswith("latency of a committed transaction")
     assert left.get_ylabel() == "transactions not slower (%)"
     curve, *marks = left.get_lines()
     assert curve.get_ydata()[-1] == 100.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 from simrep.measure.units import unit_of
 from simrep.show.plot.arrangement import shorten
@@ -61,8 +61,6 @@ def _ratio_axis(axes: Axes, low: float, high: float, words: str) -> None:
         axes.set_xlim(low - room, high + room)
     else:
         logarithmic(axes.xaxis, words)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlim(low / 1.15, high * 1.15)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
 

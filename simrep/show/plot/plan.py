@@ -7,13 +7,10 @@ from math import isfinite
 from matplotlib.axes import Axes
 from matplotlib.ticker import (
     FuncFormatter,
-    LogLocator,
     MaxNLocator,
-    NullFormatter,
     PercentFormatter,
 )
 
-from simrep.measure.units import number
 from simrep.show.plot.style import GREY, LIMIT, SHADE, VERDICTS, Sheet, logarithmic, row_axis
 from simrep.show.views import plot
 from simrep.whatif.plan.product import Product
@@ -37,9 +34,6 @@ def plot_threshold(answer: Threshold) -> Sheet:
         _threshold_panel(axes, answer, position)
     lowest = panels[-1]
     logarithmic(lowest.xaxis, f"{answer.varied.name} ({answer.unit})")
-    lowest.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-    lowest.xaxis.set_minor_formatter(NullFormatter())
     handles, labels = panels[0].get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=5)
@@ -81,8 +75,8 @@ def plot_rate(answer: Rate) -> Sheet:
     logarithmic(axes.xaxis, "arrivals (transactions/s)")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_ylabel("growth of what is behind, of the arrivals")
-    axes.set_title(answer.question)
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=3)
+    figure.headline(answer.question)
     return figure
 
 

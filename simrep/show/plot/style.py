@@ -22,6 +22,7 @@ from matplotlib.ticker import (
     FuncFormatter,
     LogFormatter,
     LogFormatterMathtext,
+    LogLocator,
     NullLocator,
 )
 
@@ -206,9 +207,12 @@ def row_axis(axes: Axes, labels: Collection[str], *, room: float = 0.5, **text: 
 
 
 def logarithmic(axis: Axis, words: str = "") -> None:
-    """Make an axis logarithmic, and its label say so; inner panels have none."""
+    """Make an axis logarithmic, with plain numbers; its label says so, inner panels have none."""
     axes = axis.axes
     (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(plain_text))
     if words:
         between = ",\n" if len(words) > _LONG_LABEL else ", "
         axis.set_label_text(f"{words}{between}logarithmic")
