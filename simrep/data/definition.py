@@ -455,5 +455,7 @@ class Definition(Information):
     @property
     def scheduled(self) -> str | None:
         """Name of the scheduled transaction that the metrics are about, if they are."""
-        paths = (metric.result.split(".") for metric in self.metrics)
-        return next((path[1] for path in paths if path[0] == "scheduled"), None)
+        head = "scheduled."
+        paths = (metric.result for metric in self.metrics if metric.result.startswith(head))
+        named = (path.removeprefix(head).rpartition(".")[0].strip("\"'") for path in paths)
+        return next(named, None)

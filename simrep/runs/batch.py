@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import partial
@@ -94,14 +94,32 @@ def figures_of(result: Result, paths: Sequence[str]) -> tuple[float, ...]:
 
 def _figure(result: Result, path: str) -> float:
     value: Any = result
-    for name in path.split("."):
+    rest: str | None = path
+    while rest is not None:
         content = _content(value)
+        name, rest = _step(rest, content)
         if content.get(name) is None:
             raise ScenarioError(path, f"a result has no {name!r} here", nearest(name, content))
         value = content[name]
     if not isinstance(value, (int, float)):
         raise ScenarioError(path, "is not a number of a result")
     return float(value)
+
+
+def _step(path: str, content: Iterable[str]) -> tuple[str, str | None]:
+    """The first name of a path and what follows; names of nodes and classes may have dots.
+
+    >>> _step("db1.eu.committed", ["db1", "db1.eu"]), _step('"db1.eu".committed', ["db1.eu"])
+    (('db1.eu', 'committed'), ('db1.eu', 'committed'))
+    """
+    for name in sorted(content, key=len, reverse=True):
+        for written in (name, f'"{name}"', f"'{name}'"):
+            if path == written:
+                return name, None
+            if path.startswith(f"{written}."):
+                return name, path[len(written) + 1 :]
+    first, dot, rest = path.partition(".")
+    return first, rest if dot else None
 
 
 def _content(value: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import simrep
 from simrep.cli import app
+from simrep.runs.batch import figures_of
 from tests.hostile_names import (
     HOSTILE,
     assert_plain_html,
@@ -205,3 +206,39 @@ def test_words_of_results_are_made_in_one_place() -> None:
                 assert not re.search(r"(?<!\w)Table\(\w+=", text), path
             if path.name != "views.py":
                 assert not re.search(r"(?<!\w)Console\(", text), path
+
+
+def test_names_with_dots_and_slashes_have_figures() -> None:
+    classes = [{"name": name} for name in ("x", "x.y", "y/x")]
+    scheduled = [{"name": "big.one", "at_s": 0.01}]
+    names = ["a", "a/cpu", "db.eu/redo"]
+    done = simrep.run(
+        {
+            "cluster": {"model": "galera", "nodes": names},
+            "workload": {"threads": 6, "nodes": ["*"], "class": classes, "scheduled": scheduled},
+            "run": {"duration_s": 0.1},
+        }
+    )
+    for path, value in {
+        "nodes.db.eu/redo.committed": done.nodes["db.eu/redo"].committed,
+        'nodes."db.eu/redo".committed': done.nodes["db.eu/redo"].committed,
+        "classes.x.committed": done.classes["x"].committed,
+        "classes.x.y.committed": done.classes["x.y"].committed,
+        "classes.'x.y'.latency_s.p50": done.classes["x.y"].latency.percentile(50),
+        "scheduled.big.one.duration_s": done.scheduled["big.one"].duration_s,
+    }.items():
+        assert figures_of(done, [path]) == (value,), path
+    with pytest.raises(simrep.ScenarioError, match=r"no 'db' here .valid: a, a/cpu, db.eu/redo"):
+        figures_of(done, ["nodes.db.us.committed"])
+
+
+def test_sliders_and_their_words() -> None:
+    pytest.importorskip("ipywidgets")
+    levels = {
+        SCRIPT: {"workload.threads": 1},
+        HIDDEN: {"workload.threads": 2},
+    }
+    box = simrep.explore(named_everywhere(), sliders={LINK: levels}).widget()
+    [words] = [child for child in box.children if type(child).__name__ == "HTML"]
+    assert_plain_html(words.value)
+    assert not box.children[0].description_allow_html

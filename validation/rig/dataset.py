@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import ParseError
 
 from simrep.errors import ScenarioError, nearest
 from simrep.rig.cell import Cell
@@ -29,7 +28,7 @@ from simrep.rig.scenarios import (
     unknown_options,
 )
 from simrep.rig.transactions import thin_out
-from simrep.user_files import read_text
+from simrep.user_files import parse_toml, read_text
 
 __all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
 
@@ -130,10 +129,9 @@ def _with_its_pack(scenario: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _content(path: Path) -> Mapping[str, Any]:
-    try:
-        return tomlkit.parse(read_text(path, str(path)))
-    except ParseError as error:
-        raise ScenarioError(str(path), f"is not valid TOML: {error}") from None
+    text = read_text(path, str(path))
+    parse_toml(text, str(path))
+    return tomlkit.parse(text)
 
 
 class _Found:
