@@ -262,6 +262,7 @@ def test_a_root_file_system_becomes_an_image(monkeypatch, folder):
     def run(argv, *, given=None, **_):
         with tarfile.open(fileobj=given, mode="r|") if given else nullcontext(()) as packed:
             ran.append((argv, [entry.name for entry in packed]))
+        return "sha256:5e1f\n"
 
     monkeypatch.setattr("simrep.rig.rootfs.run", run)
     place = default_rootfs("mysql")
@@ -269,4 +270,7 @@ def test_a_root_file_system_becomes_an_image(monkeypatch, folder):
     (place / "simrep-rig-done").touch()
     done = CliRunner().invoke(app, ["rig", "base", "mysql", "--image", "own:1"])
     assert done.output == "own:1\n"
-    assert ran == [(["docker", "import", "-", "own:1"], [".", "./simrep-rig-done"])]
+    assert ran == [
+        (["docker", "import", "-"], [".", "./simrep-rig-done"]),
+        (["docker", "image", "tag", "sha256:5e1f", "own:1"], []),
+    ]

@@ -141,15 +141,17 @@ def test_one_rig_at_a_time(recorder, rootfs):
 
 
 def test_what_a_crash_left_is_ended_and_removed(recorder, monkeypatch):
-    killed = []
-    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, int(number))))
+    asked = []
+    monkeypatch.setattr(namespaces, "end_process", lambda pid: asked.append(pid) or pid == 42)
     monkeypatch.setattr(namespaces, "KILLED_S", 0.0)
     recorder.answers = {
-        "netns list": "simrep-n1 (id: 0)\nother\nsimrep-switch\n",
+        "netns list": "simrep-n1 (id: 0)\nother\nsimrep-mine\nsimrep-switch\n",
         "pids simrep-n1": "41\n42\n",
+        "-n simrep-mine": '[{"ifname": "lo"}]',
+        "-n simrep": '[{"ifname": "lo", "ifalias": "simrep-rig"}]',
     }
     remove_namespaces()
-    assert killed == [(41, 9), (42, 9)]
+    assert asked == [41, 42]
     assert recorder.having("netns del") == ["ip netns del simrep-n1", "ip netns del simrep-switch"]
 
 
@@ -202,7 +204,7 @@ def test_containers_have_a_relay_where_packets_leave_late(recorder, monkeypatch,
     folder = tmp_path / "docker" / "delay-n1"
 
     def written(relay):
-        (folder / "relay.pid").write_text("7\n", encoding="utf-8")
+        (folder / "relay.stat").write_text(STAT, encoding="utf-8")
         return COUNTERS
 
     monkeypatch.setattr(docker.ContainerRelay, "_await_counters", written)
@@ -246,7 +248,7 @@ def test_a_server_in_a_container_is_ended_by_its_number(recorder, monkeypatch, t
     monkeypatch.setattr(docker.subprocess, "Popen", lambda *_, **__: server)
     recorder.answers = {"/stat": STAT}
     host.launch(["mysqld"], tmp_path / "n1.log")
-    (tmp_path / "launched.pid").write_text("7\n", encoding="utf-8")
+    (tmp_path / "launched.stat").write_text(STAT, encoding="utf-8")
     assert host.alive()
     assert host.cpu_seconds() == 50 / os.sysconf("SC_CLK_TCK")
     with pytest.raises(RigError, match="has a server already"):

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from simrep.rig.delays import DelayMatrix
 from simrep.rig.engine import DEVICE, DelayMethod, EngineName, RigEngine, RigHost
 from simrep.rig.errors import RigError
 from simrep.rig.files import rig_folder
+from simrep.rig.mark import LABEL, is_marked, marked_folder, recorded_pid, remove_folder
 from simrep.rig.processes import cpu_seconds_of_stat, end, run, succeeds
 from simrep.rig.relays import TUNNEL, Relay, compiled, link_lines
 
@@ -33,12 +35,15 @@ MOST_HOSTS = 5
 SUBNET = "10.97.0"
 PULL_S = 1800.0
 NEEDED_TOOLS = "command -v ip && command -v tc && command -v ping"
-PID_FILE = "launched.pid"
+RECORD = "launched.stat"
 KILLED_S = 2.0
 CLIENT_S = 10.0  # for the engine's client to tell that a program was killed
 MARK = "0x51"  # of packets that the relay sends, as relay/tunnel.h has it
 TABLE = "51"
-START = "cd /rig && echo $$ > relay.pid && exec ./relay relay.conf relay.csv > relay.log 2>&1"
+START = (
+    "cd /rig && cat /proc/$$/stat > relay.stat && "
+    "exec ./relay relay.conf relay.csv > relay.log 2>&1"
+)
 
 
 def in_container(container: str, argv: Sequence[str]) -> list[str]:
@@ -68,10 +73,10 @@ class ContainerHost(RigHost):
         return super().run(limited, timeout_s=timeout_s + CLIENT_S)
 
     def launch(self, argv: Sequence[str], log: Path) -> None:
-        """Start the server; its process id is written down on the way."""
+        """Start the server; which process it is, is written down on the way."""
         if not self.alive():
-            self.run(["rm", "-f", f"{self.inside}/{PID_FILE}"])
-        script = f'echo $$ > {self.inside}/{PID_FILE}; exec "$@"'
+            self.run(["rm", "-f", f"{self.inside}/{RECORD}"])
+        script = f'cat /proc/$$/stat > {self.inside}/{RECORD}; exec "$@"'
         super().launch(["sh", "-c", script, "rig", *argv], log)
 
     def terminate(self, timeout_s: float = 60.0) -> None:
@@ -79,8 +84,9 @@ class ContainerHost(RigHost):
         if self._server is None:
             return
         for name, patience_s in (("TERM", timeout_s), ("KILL", KILLED_S)):
-            if self._server.poll() is None and (self.outside / PID_FILE).exists():
-                succeeds(self.command(["sh", "-c", f"kill -{name} {self._pid()}"]))
+            if self._server.poll() is None and (self.outside / RECORD).exists():
+                with suppress(RigError):  # it may have ended meanwhile
+                    self.run(["sh", "-c", f"kill -{name} {self._pid()}"])
             try:
                 self._server.wait(patience_s)
                 break
@@ -93,7 +99,7 @@ class ContainerHost(RigHost):
         return cpu_seconds_of_stat(self.run(["cat", f"/proc/{self._pid()}/stat"]))
 
     def _pid(self) -> int:
-        return int((self.outside / PID_FILE).read_text(encoding="utf-8"))
+        return recorded_pid(self.outside / RECORD, lambda path: self.run(["cat", path]))
 
 
 class ContainerRelay(Relay):
@@ -137,7 +143,7 @@ class ContainerRelay(Relay):
         return cpu_seconds_of_stat(self._run(["cat", f"/proc/{self._pid()}/stat"]))
 
     def _pid(self) -> int:
-        return int((self._folder / "relay.pid").read_text(encoding="utf-8"))
+        return recorded_pid(self._folder / "relay.stat", lambda path: self._run(["cat", path]))
 
     def _check(self) -> object:
         """Only its container could tell."""
@@ -178,6 +184,7 @@ class Docker(RigEngine):
             raise RigError(f"the compose file has {MOST_HOSTS} hosts, not {count}")
 
     def _make(self, addresses: Mapping[str, str]) -> None:
+        marked_folder(self._folder)
         for name in addresses:
             for folder in (name, f"delay-{name}"):
                 (self._folder / folder).mkdir(parents=True, exist_ok=True)
@@ -198,10 +205,11 @@ class Docker(RigEngine):
                 )
 
     def _remove(self) -> None:
+        _check_marks()
         self._compose("down", "--volumes", "--timeout", "1")
-        if self._folder.exists():  # in a container: the data belong to the servers' user
+        if is_marked(self._folder):  # in a container: the data belong to the servers' user
             self._once(["sh", "-c", "rm -rf /rig/*"], ["--volume", f"{self._folder}:/rig"])
-            shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
     def _tell_relays(self, delays: DelayMatrix) -> None:
         for host in self._hosts:
@@ -239,6 +247,22 @@ class Docker(RigEngine):
         }
         argv = [*compose_program(), "-p", PROJECT, "-f", str(COMPOSE_FILE), *arguments]
         run(argv, timeout_s=PULL_S, environment=environment)
+
+
+def _check_marks() -> None:
+    """Refuse containers and networks that have the rig's names and not its mark."""
+    label = f'{{{{.Label "{LABEL}"}}}}'
+    project = f"label=com.docker.compose.project={PROJECT}"
+    containers = ["docker", "ps", "--all", "--format", f"{{{{.Names}}}} {label}", "--filter"]
+    networks = ["docker", "network", "ls", "--format", f"{{{{.Name}}}} {label}", "--filter"]
+    for argv in ([*containers, project], [*containers, f"name=^{PROJECT}-"], [*networks, project]):
+        for line in run(argv).splitlines():
+            name, _, mark = line.partition(" ")
+            if name and not mark.strip():
+                raise RigError(
+                    f"Docker has {name!r}, which is not the rig's (it has no label {LABEL}), so it "
+                    "is left alone: remove or rename it"
+                )
 
 
 def routing_commands(subnet: str, device: str) -> list[list[str]]:

@@ -169,8 +169,12 @@ class RigEngine(ABC):
         self._check(count)
         self.down()
         self._lock.take()
+        try:
+            self._remove()
+        except RigError:  # there is something that is not the rig's
+            self._lock.release()
+            raise
         atexit.register(self.down)
-        self._remove()
         self._make({f"n{number}": f"{self.subnet}.{10 + number}" for number in range(1, count + 1)})
         if self._wanted_method is None:
             probes = netem_probe(DEVICE)

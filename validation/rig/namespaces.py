@@ -1,19 +1,20 @@
 """The engine without Docker: network namespaces on one bridge, servers from a root file system.
 
 The bridge has a namespace of its own: the packet filter of a running Docker engine would drop what
-crosses a bridge in the machine's own. Every namespace carries the prefix of the rig, and so what
-runs in one can be found and ended by the next start, whatever became of the last.
+crosses a bridge in the machine's own. Every namespace carries the mark of the rig, and so do the
+processes that it starts there: the next start finds and ends them, whatever became of the last.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from simrep.rig.delays import DelayMatrix
@@ -26,6 +27,7 @@ from simrep.rig.engine import (
 )
 from simrep.rig.errors import RigError
 from simrep.rig.files import rig_folder
+from simrep.rig.mark import ENVIRONMENT, MARK, end_process, marked_folder, remove_folder
 from simrep.rig.processes import cpu_seconds, end, run, start
 from simrep.rig.relays import PATIENCE_S, Relay, compiled, link_lines
 from simrep.rig.rootfs import chroot_command, installed_versions, is_rootfs
@@ -54,7 +56,9 @@ class NamespaceHost(RigHost):
         Names and addresses of all hosts, mounted as ``/etc/hosts``.
     """
 
-    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}  # noqa: RUF012 - constant
+    environment = MappingProxyType(
+        {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", **ENVIRONMENT}
+    )
 
     def __init__(
         self, name: str, address: str, rootfs: Path, outside: Path, scratch: Path, names: Path
@@ -91,7 +95,7 @@ class NamespaceRelay(Relay):
         self._counters.unlink(missing_ok=True)
         files = [str(self._folder / "relay.conf"), str(self._counters)]
         argv = ["nsenter", f"--net={self._home}", str(compiled("relay")), *files]
-        self._process = start(argv, self._log)
+        self._process = start(argv, self._log, {**os.environ, **ENVIRONMENT})
         self._await_counters()
 
     def stop(self) -> None:
@@ -145,7 +149,13 @@ class Namespaces(RigEngine):
             )
 
     def _make(self, addresses: Mapping[str, str]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        marked_folder(self._folder / "hosts")
+        wanted = {f"{PREFIX}-{name}" for name in ("switch", *addresses)}
+        if foreign := sorted(wanted.intersection(_namespaces())):
+            raise RigError(
+                f"network namespace {foreign[0]} is not the rig's, so it is left alone: "
+                f"`ip netns del {foreign[0]}` removes it"
+            )
         for argv in network_commands(addresses):
             run(argv)
         known = "".join(f"{address} {name}\n" for name, address in addresses.items())
@@ -165,7 +175,7 @@ class Namespaces(RigEngine):
 
     def _remove(self) -> None:
         remove_namespaces()
-        shutil.rmtree(self._folder / "hosts", ignore_errors=True)
+        remove_folder(self._folder / "hosts")
 
     def _tell_relays(self, delays: DelayMatrix) -> None:
         if not self._relays:
@@ -186,6 +196,7 @@ def network_commands(addresses: Mapping[str, str]) -> list[list[str]]:
     switch = f"{PREFIX}-switch"
     commands = [
         ["ip", "netns", "add", switch],
+        ["ip", "-n", switch, "link", "set", "lo", "alias", MARK],
         ["ip", "-n", switch, "link", "add", "bridge", "type", "bridge"],
         ["ip", "-n", switch, "link", "set", "bridge", "up"],
     ]
@@ -195,6 +206,7 @@ def network_commands(addresses: Mapping[str, str]) -> list[list[str]]:
         enter = ["nsenter", f"--net={NETNS}/{PREFIX}-{name}", "sysctl", "-qw"]
         commands += [
             ["ip", "netns", "add", f"{PREFIX}-{name}"],
+            [*inside, "link", "set", "lo", "alias", MARK],
             [*inside, "link", "add", DEVICE, "type", "veth", *peer],
             ["ip", "-n", switch, "link", "set", name, "master", "bridge", "up"],
             [*inside, "addr", "add", f"{address}/24", "dev", DEVICE],
@@ -208,17 +220,29 @@ def network_commands(addresses: Mapping[str, str]) -> list[list[str]]:
 
 
 def remove_namespaces() -> None:
-    """End what runs in namespaces with the rig's prefix, and remove them."""
-    names = [line.split()[0] for line in run(["ip", "netns", "list"]).splitlines() if line.strip()]
-    for name in names:
-        if not name.startswith(f"{PREFIX}-"):
+    """Remove namespaces that carry the rig's mark, and end the processes there that do."""
+    for name in _namespaces():
+        if not name.startswith(f"{PREFIX}-") or not _is_own(name):
             continue
-        for pid in run(["ip", "netns", "pids", name]).split():
-            try:
-                os.kill(int(pid), signal.SIGKILL)
-            except ProcessLookupError:
-                continue
         patience = time.monotonic() + KILLED_S
-        while run(["ip", "netns", "pids", name]).split() and time.monotonic() < patience:
+        while _end_processes(name) and time.monotonic() < patience:
             time.sleep(0.02)  # what is killed may still be writing
         run(["ip", "netns", "del", name])
+
+
+def _namespaces() -> list[str]:
+    return [line.split()[0] for line in run(["ip", "netns", "list"]).splitlines() if line.strip()]
+
+
+def _is_own(name: str) -> bool:
+    try:
+        [device] = json.loads(run(["ip", "-n", name, "-j", "link", "show", "dev", "lo"]))
+    except (RigError, ValueError):
+        return False
+    return bool(device.get("ifalias") == MARK)
+
+
+def _end_processes(name: str) -> bool:
+    """Whether there was one to end."""
+    pids = run(["ip", "netns", "pids", name]).split()
+    return sum(end_process(int(pid)) for pid in pids) > 0

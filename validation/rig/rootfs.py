@@ -17,6 +17,7 @@ from pathlib import Path
 
 from simrep.rig.errors import RigError
 from simrep.rig.files import rig_folder
+from simrep.rig.mark import marked_folder, remove_folder
 from simrep.rig.processes import run
 
 __all__ = [
@@ -120,13 +121,13 @@ def build(
     place = root or default_rootfs(server)
     if (place / DONE).exists():
         return place
-    shutil.rmtree(place, ignore_errors=True)
-    place.parent.mkdir(parents=True, exist_ok=True)
+    remove_folder(place)
+    marked_folder(place)
     tell(f"making a root file system with {server} in {place}: some minutes and 2 GB")
     try:
         _fill(place, RECIPES[server], tell)
     except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
+        remove_folder(place)
         raise
     (place / DONE).touch()
     return place
@@ -169,13 +170,15 @@ def import_image(root: Path, image: str) -> None:
     pack = ["tar", "-C", str(root), "-c", "."]
     with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
         try:
-            run(["docker", "import", "-", image], timeout_s=LONG_S, given=packing.stdout)
+            made = run(["docker", "import", "-"], timeout_s=LONG_S, given=packing.stdout).strip()
         except BaseException:
             packing.kill()
             raise
     if packing.returncode:
-        run(["docker", "image", "rm", image])
+        run(["docker", "image", "rm", made])
         raise RigError(f"{root} could not be packed: tar ended with code {packing.returncode}")
+
+    run(["docker", "image", "tag", made, image])  # whatever had the name keeps it until now
 
 
 def installed_versions(root: Path) -> dict[str, str]:
