@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Exploration", "explore"]
 
 _NOW, _FIRST = "now", "first"
+_DUE = "simrep-due"
+_STYLE = f"<style>.{_DUE} {{ filter: grayscale(1); opacity: 0.3; }}</style>"
 _REST_S = 0.12  # a slider that has not moved for so long has come to rest
 _DPI = 85
 _PANELS = 5
@@ -121,6 +123,18 @@ class Exploration:
         if self._widget is not None:
             self._widget.show(self._at)
 
+    def _told(self, at: tuple[int, ...]) -> str:
+        """A setting in words: the sliders that were moved, or that none was."""
+        moved = [
+            f"{path_label(name, self._sliders)} {_text(slider.levels[now].label)}"
+            f" (first {_text(slider.levels[first].label)})"
+            for (name, slider), now, first in zip(
+                self._sliders.items(), at, self._start, strict=True
+            )
+            if now != first
+        ]
+        return "; ".join(moved) or "the first setting"
+
     @property
     def sentence(self) -> str:
         """The present setting beside the first one, in words."""
@@ -133,7 +147,7 @@ class Exploration:
         """Latencies, throughput and stages, now and at first; saved when a path is given."""
         from simrep.exploration.figure import plot_settings
 
-        return plot_settings(self._beside(), path)
+        return plot_settings(self._beside(), path, title=self._title())
 
     def overview(self, path: str | Path | None = None) -> Figure:
         """The same, and below it what the first slider does: the picture without sliders."""
@@ -144,8 +158,14 @@ class Exploration:
         for position in _spread(len(slider.levels), self._at[0]):
             with suppress(SimrepError):  # what cannot be run is not drawn
                 found = self._result((position, *self._at[1:]))
-                levels.append((_text(slider.levels[position].label), found))
-        return plot_overview(self._beside(), path_label(slider.name, self._sliders), levels, path)
+                now = " (now)" if position == self._at[0] else ""
+                levels.append((f"{_text(slider.levels[position].label)}{now}", found))
+        over = path_label(slider.name, self._sliders)
+        return plot_overview(self._beside(), over, levels, path, title=self._title())
+
+    def _title(self) -> str:
+        name = str(self._scenario.name or "")
+        return f"{name}: {self._told(self._at)}" if name else self._told(self._at)
 
     def widget(self) -> Any:
         """The sliders and the picture, as an ipywidget."""
@@ -200,10 +220,16 @@ class _Panel:
         ]
         self._words = ipywidgets.HTML()
         self._image = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        self._drawn = exploration._at
         self.box = ipywidgets.VBox([*self._controls, self._words, self._image])
-        moved = _AtRest(self._follow)
+        at_rest = _AtRest(self._follow)
+
+        def moved(_: object) -> None:
+            self._image.add_class(_DUE)  # until the picture is that of the sliders
+            at_rest()
+
         for control in self._controls:
-            control.observe(lambda _: moved(), names="value")
+            control.observe(moved, names="value")
 
     def show(self, at: tuple[int, ...]) -> None:
         """Put the sliders there, and show what that gives."""
@@ -217,17 +243,24 @@ class _Panel:
         if at != self._exploration._at:
             self._exploration._at = at
             self._draw()
+        elif at == self._drawn:
+            self._image.remove_class(_DUE)
 
     def _draw(self) -> None:
+        exploration = self._exploration
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                said = [self._exploration.sentence]
-                self._image.value = _png(self._exploration.plot())
+                said = [exploration.sentence]
+                self._image.value = _png(exploration.plot())
+                self._drawn = exploration._at
+                self._image.remove_class(_DUE)
             except SimrepError as error:
-                said = [f"This cannot be run: {error}"]
+                shown = exploration._told(self._drawn)
+                said = [f"This cannot be run: {error}", f"The picture still shows {shown}."]
+                self._image.add_class(_DUE)
         said += list(dict.fromkeys(str(one.message) for one in caught))
-        self._words.value = "".join(f"<p>{escape(line)}</p>" for line in said)
+        self._words.value = _STYLE + "".join(f"<p>{escape(line)}</p>" for line in said)
 
 
 class _AtRest:

@@ -8,6 +8,7 @@ import pytest
 
 import simrep
 from simrep.exploration import explore as exploration
+from tests.legible import problems
 from tests.small_scenario import small
 
 PNG = b"\x89PNG"
@@ -153,6 +154,24 @@ def test_moving_a_slider_of_the_widget_changes_words_and_picture():
     assert sliders[1].value == 1
 
 
+def test_the_picture_says_its_setting_and_is_grey_while_another_is_due():
+    found = simrep.explore(wan(), sliders={RTT: [20, 80], THREADS: [4, 8]})
+    assert found.plot().get_suptitle().endswith("the first setting")
+    (rtt, _), words, image = parts(found)
+    told = []
+    image.observe(lambda _: told.append("simrep-due" in image._dom_classes), names="_dom_classes")
+
+    async def drag():
+        rtt.value = 1
+        told.append("simrep-due" in image._dom_classes)
+        await asyncio.sleep(0.5)
+
+    asyncio.run(drag())
+    assert told == [True, True, False]
+    assert ".simrep-due" in words.value
+    assert found.plot().get_suptitle().endswith("round trip (ms) 80 (first 20)")
+
+
 def test_a_slider_that_moves_fast_is_followed_once(monkeypatch):
     runs = []
 
@@ -177,12 +196,15 @@ def test_a_slider_that_moves_fast_is_followed_once(monkeypatch):
 
 def test_what_cannot_be_run_is_said_and_the_sliders_go_on():
     found = simrep.explore(wan(), sliders={THREADS: [4, 60], "workload.queries": [20, 60]})
-    (threads, queries), words, _ = parts(found)
+    (threads, queries), words, image = parts(found)
     threads.value = 1
     queries.value = 0
     assert "must be at least one for each of 60 threads" in words.value
+    assert "The picture still shows threads 60 (first 4)" in words.value
+    assert "simrep-due" in image._dom_classes
     threads.value = 0
     assert "p95" in words.value
+    assert "simrep-due" not in image._dom_classes
 
 
 def test_a_notebook_gets_the_sliders_and_a_picture_for_who_cannot_show_them():
@@ -199,6 +221,8 @@ def test_without_ipywidgets_the_picture_is_all(monkeypatch, tmp_path):
     assert b64decode(bundle["image/png"]).startswith(PNG)
     figure = found.overview(tmp_path / "overview.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert sum(title.startswith("round trip (ms) = ") for title in titles) == 5
-    assert "round trip (ms) = 20" in titles
+    assert titles[3:] == ["1", "5", "20 (now)", "50", "200"]
+    assert figure.subfigs[1].get_suptitle() == "Latency by round trip (ms)"
+    assert len({axes.get_xlim() for axes in figure.axes[3:]}) == 1
+    assert not problems(figure)
     assert (tmp_path / "overview.png").read_bytes().startswith(PNG)

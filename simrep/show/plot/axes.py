@@ -30,13 +30,18 @@ _NEAR = 8.0  # points between marks that share a label
 _PAD = 4.0  # points between a mark and its label
 
 
-def latency_axis(axes: Axes, low_s: float, high_s: float, *, ticks: int = 6) -> None:
-    """Make the x axis one of latencies; where it is not logarithmic, with at most so many ticks."""
+def latency_axis(
+    axes: Axes, low_s: float, high_s: float, *, ticks: int = 6, sparse: bool = False
+) -> None:
+    """Make the x axis one of latencies; where it is not logarithmic, with at most so many ticks.
+
+    A ``sparse`` logarithmic axis has ticks for a narrow panel.
+    """
     low = max(low_s, _LEAST_S)
     if high_s > _FAR_APART * low:
         logarithmic(axes.xaxis, axes.get_xlabel())
         axes.set_xlim(low / 1.1, high_s * 1.1)
-        steps = _STEPS[sum(high_s > ratio * low for ratio in (100, 3000))]
+        steps = (1,) if sparse else _STEPS[sum(high_s > ratio * low for ratio in (100, 3000))]
         axes.xaxis.set_major_locator(LogLocator(subs=steps))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())
