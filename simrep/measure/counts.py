@@ -47,6 +47,8 @@ class ClassCount:
     def total(cls, counts: Iterable[ClassCount]) -> ClassCount:
         """All of them together."""
         counts = list(counts)
+        if len(counts) == 1:
+            return counts[0]
         errors: Counter[str] = Counter()
         for count in counts:
             errors.update(count.errors)  # keeps the errors that nobody was told of

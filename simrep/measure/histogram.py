@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import fsum, inf, nan, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,8 @@ class LatencyHistogram:
     """Counts in buckets of a constant relative width, with exact sums and extremes.
 
     Adding a value costs a list append; NumPy sorts full blocks into buckets. From 1 us to an
-    hour there are at most 16,400 buckets (130 kB), and one block of values is kept beside them.
+    hour there are at most 16,400 buckets; those that hold anything take 12 bytes each, and one
+    block of values is kept beside them.
 
     Notes
     -----
@@ -37,11 +39,12 @@ class LatencyHistogram:
     each power of two.
     """
 
-    __slots__ = ("_buffer", "_count", "_counts", "_max", "_min", "_sum")
+    __slots__ = ("_buffer", "_count", "_counts", "_max", "_min", "_sum", "_used")
 
     def __init__(self, values: Iterable[float] = ()) -> None:
         self._buffer: list[float] = []
-        self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._used: NDArray[np.int32] = np.zeros(0, np.int32)  # numbers of buckets, in order
+        self._counts: NDArray[np.int64] = np.zeros(0, np.int64)  # of each of these
         self._count = 0
         self._sum = 0.0
         self._min = inf
@@ -68,8 +71,12 @@ class LatencyHistogram:
         self._fold()
         if other._count == 0:
             return
-        self._grow(len(other._counts))
-        self._counts[: len(other._counts)] += other._counts
+        if self._count:
+            counts = np.zeros(max(self._used[-1], other._used[-1]) + 1, np.int64)
+            counts[other._used] = other._counts
+            self._take_in(counts)
+        else:
+            self._used, self._counts = other._used, other._counts
         self._count += other._count
         self._sum += other._sum
         self._min = min(self._min, other._min)
@@ -93,9 +100,8 @@ class LatencyHistogram:
             bad = next(value for value in self._buffer if not 0.0 <= value < inf)
             raise ValueError(f"a latency must be a finite number of seconds >= 0, given {bad}")
         bucket = (np.maximum(values, _LOWEST_S).view(np.int64) >> _SHIFT) - _FIRST
-        counts = np.bincount(bucket)
-        self._grow(len(counts))
-        self._counts[: len(counts)] += counts
+        least = int(self._used[-1]) + 1 if self._count else 0
+        self._take_in(np.bincount(bucket, minlength=least))
         # fsum rounds once, so sums depend neither on the order of a block nor on vector units.
         self._sum += fsum(self._buffer)
         self._min = min(self._min, low)
@@ -103,10 +109,11 @@ class LatencyHistogram:
         self._count += len(self._buffer)
         self._buffer.clear()
 
-    def _grow(self, size: int) -> None:
-        missing = size - len(self._counts)
-        if missing > 0:
-            self._counts = np.concatenate((self._counts, np.zeros(missing, np.int64)))
+    def _take_in(self, counts: NDArray[np.int64]) -> None:
+        """Add counts of all buckets, as many as there are used ones at least."""
+        counts[self._used] += self._counts
+        self._used = np.flatnonzero(counts).astype(np.int32)
+        self._counts = counts[self._used]
 
     @property
     def count(self) -> int:
@@ -159,9 +166,9 @@ class LatencyHistogram:
         if rank == self._count - 1:
             return self._max
         upto = np.cumsum(self._counts)
-        bucket = int(np.searchsorted(upto, rank, side="right"))
-        inside = int(self._counts[bucket])
-        position = rank - int(upto[bucket]) + inside + 0.5
+        place = int(np.searchsorted(upto, rank, side="right"))
+        bucket, inside = int(self._used[place]), int(self._counts[place])
+        position = rank - int(upto[place]) + inside + 0.5
         edges = _edges(np.array((bucket, bucket + 1)))
         value = float(edges[0] + position / inside * (edges[1] - edges[0]))
         return min(max(value, self._min), self._max)
@@ -179,26 +186,24 @@ class LatencyHistogram:
     def buckets(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Lower edges in seconds and counts of the buckets that hold anything."""
         self._fold()
-        used = np.flatnonzero(self._counts)
-        return _edges(used), self._counts[used]
+        return _edges(self._used), self._counts.copy()
 
     def cdf(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Points of the cumulative distribution: seconds, and the fraction not above them."""
         self._fold()
-        used = np.flatnonzero(self._counts)
-        if not len(used):
+        if not self._count:
             return np.zeros(0), np.zeros(0)
-        seconds = np.concatenate(([self._min], np.minimum(_edges(used + 1), self._max)))
-        fraction = np.concatenate(([0.0], np.cumsum(self._counts[used]) / self._count))
+        seconds = np.concatenate(([self._min], np.minimum(_edges(self._used + 1), self._max)))
+        fraction = np.concatenate(([0.0], np.cumsum(self._counts) / self._count))
         return seconds, fraction
 
     def __repr__(self) -> str:
         return f"LatencyHistogram(count={self.count}, mean_s={self.mean_s:.4g})"
 
 
-def _edges(bucket: NDArray[np.int64]) -> NDArray[np.float64]:
+def _edges(bucket: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """Lower edges in seconds of buckets given by number."""
-    return ((bucket + _FIRST).astype(np.int64) << _SHIFT).view(np.float64)
+    return ((bucket.astype(np.int64) + _FIRST) << _SHIFT).view(np.float64)
 
 
 class Moments:
