@@ -65,6 +65,8 @@ def test_a_run(ran: simrep.Result) -> None:
     assert list(ran.counters) == [SCRIPT, FORMULA, HIDDEN]
     assert_shown(ran, *HOSTILE)
     assert FORMULA in assert_plain_picture(ran.plot())
+    assert assert_plain_html(ran.nodes._repr_html_())
+    assert FORMULA in assert_plain_picture(ran.nodes.plot())
 
 
 def test_a_scenario_shows_itself_and_reads_what_it_wrote() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
@@ -14,22 +16,19 @@ from simrep.show.views import plot
 
 __all__ = ["plot_nodes"]
 
-_PERCENTS = (50, 95, 99)
+# With the sizes of their marks, so that those at one place are all seen.
+_PERCENTS = {50: 10.0, 95: 7.5, 99: 4.5}
+_MOST_ROWS = 40
+_LONGEST = 36  # characters of an error in the legend
 
 
 @plot.register(Nodes)
 def plot_nodes(nodes: Nodes) -> Sheet:
     """Draw percentiles of the latency, commits, and aborts by error; a row per node and class."""
-    several = len({kind for node in nodes.values() for kind in node.classes}) > 1
-    rows: dict[str, ClassCount] = {
-        f"{name}: {kind}" if several else name: count
-        for name, node in nodes.used.items()
-        for kind, count in node.classes.items()
-        if count.committed or count.aborted
-    }
+    rows = _rows(nodes)
     if not rows:
         raise ValueError("no transaction of a client has ended, so there is nothing to draw")
-    figure = Sheet(12.0, 2.2 + 0.36 * len(rows))
+    figure = Sheet(12.0, 2.4 + 0.36 * len(rows))
     counts = list(rows.values())
     widths = [1.5, 1.0, 1.0] if nodes.errors else [1.5, 1.0]
     panels = figure.subplots(1, len(widths), sharey=True, width_ratios=widths)
@@ -41,21 +40,31 @@ def plot_nodes(nodes: Nodes) -> Sheet:
     for axes in panels[1:]:
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-    for axes in (panels[0], *panels[2:]):
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.75 / figure.get_figheight()),
-                    ncols=3, handletextpad=0.3, columnspacing=1.2)  # fmt: skip
+    figure.legend(loc="outside lower center", ncols=5, handletextpad=0.4, columnspacing=1.4)
     return figure
+
+
+def _rows(nodes: Nodes) -> dict[str, ClassCount]:
+    """Nodes and classes with transactions; nodes alone if that would be too many to read."""
+    several = len({kind for node in nodes.values() for kind in node.classes}) > 1
+    rows: dict[str, ClassCount] = {
+        f"{name}: {kind}" if several else name: count
+        for name, node in nodes.used.items()
+        for kind, count in node.classes.items()
+        if count.committed or count.aborted
+    }
+    return rows if len(rows) <= _MOST_ROWS else dict(nodes.used)
 
 
 def _latencies(axes: Axes, counts: list[ClassCount]) -> None:
     axes.set_title("Latency")
     axes.set_xlabel("latency of a committed transaction")
     known = [(row, count.latency) for row, count in enumerate(counts) if count.committed]
-    for number_of, percent in enumerate(_PERCENTS):
+    for position, (percent, size) in enumerate(_PERCENTS.items()):
         axes.plot(
             [latency.percentile(percent) for _, latency in known], [row for row, _ in known],
-            MARKERS[number_of], color=colour(number_of), markeredgecolor="white",
-            label=f"p{percent}", zorder=3,
+            MARKERS[position], color=colour(position), markeredgecolor="white",
+            markersize=size, label=f"p{percent}", zorder=3,
         )  # fmt: skip
     if not known:
         axes.set_xticks([])
@@ -79,7 +88,8 @@ def _aborts(axes: Axes, counts: list[ClassCount], nodes: Nodes) -> None:
     for shade, error in enumerate(nodes.errors, start=1):
         times = [count.errors.get(error, 0) for count in counts]
         axes.barh(range(len(counts)), times, left=lefts, height=0.62, color=colour(shade),
-                  edgecolor="white", linewidth=0.8, label=nodes.error_text(error))  # fmt: skip
+                  edgecolor="white", linewidth=0.8,
+                  label=shorten(nodes.error_text(error), _LONGEST, placeholder=" ..."))  # fmt: skip
         lefts = [left + own for left, own in zip(lefts, times, strict=True)]
     _ends(axes, lefts)
 
