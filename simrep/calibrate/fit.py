@@ -43,7 +43,7 @@ from simrep.scenario import load
 if TYPE_CHECKING:
     from simrep.calibrate.posterior import Posterior
 
-__all__ = ["FitResult", "fit", "fitted_series"]
+__all__ = ["FitResult", "evaluations_expected", "fit", "fitted_series"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +213,11 @@ def fit(
     except KeyboardInterrupt:
         raise CalibrationError("the fit was interrupted", trials.best) from None
     return _result(dataset, chosen, base.cluster.model, wanted, last, found, sensitivity, sampled)
+
+
+def evaluations_expected(costs: int, *, keep: bool = False) -> int:
+    """About how many sets of costs a fit simulates; searches of one to three costs took so many."""
+    return 2 * costs + 1 if keep else 9 * costs + 7
 
 
 def fitted_series(

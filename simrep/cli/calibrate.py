@@ -89,15 +89,17 @@ def calibrate(
 
     dataset = load_dataset(name)
 
+    from simrep.calibrate.fit import evaluations_expected, fitted_series
     from simrep.calibrate.fit import fit as fit_costs
     from simrep.calibrate.measured_figures import CalibrationError
 
+    chosen = fitted_series(dataset, series, model, any_series=bool(fit))
     if write:
-        from simrep.calibrate.fit import fitted_series
         from simrep.calibrate.pack_file import pack_path
 
-        chosen = fitted_series(dataset, series, model, any_series=bool(fit))
         check_writable("--write", pack_path(dataset, chosen.name))
+    costs = fit or (chosen.fit.parameter if chosen.fit else ())
+    expected = evaluations_expected(len(costs), keep=keep)
     with workers(jobs) as executor, progress_bar(f"calibrate {dataset.name}", quiet=json) as update:
         try:
             result = fit_costs(
@@ -111,7 +113,7 @@ def calibrate(
                 seed=seed,
                 replications=replications,
                 executor=executor,
-                progress=lambda evaluations, _cost: update(evaluations, None),
+                progress=lambda done, _cost: update(done, max(expected, done + 1)),
             )
         except CalibrationError as error:
             if error.best:

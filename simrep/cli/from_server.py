@@ -107,6 +107,7 @@ def from_server(
       simrep from-server --mycnf my.cnf --status status.txt --out mine
       simrep from-server --mycnf my.cnf --status 9am.txt --status 10am.txt --out mine
     """
+    from simrep.calibrate.fit import evaluations_expected
     from simrep.calibrate.measured_figures import CalibrationError
     from simrep.intake.description import Overrides, ServerFiles
     from simrep.intake.description import from_server as description_of
@@ -125,6 +126,7 @@ def from_server(
             raise ScenarioError(
                 "--out", f"{str(path)!r} exists already", "choose another name, or remove it"
             )
+    expected = evaluations_expected(1)  # of a benchmark, if there is one
     with workers(jobs) as executor, progress_bar(f"from-server {name}", quiet=json) as update:
         try:
             described = description_of(
@@ -132,7 +134,7 @@ def from_server(
                 name=name,
                 overrides=overrides,
                 executor=executor,
-                progress=lambda evaluations, _cost: update(evaluations, None),
+                progress=lambda done, _cost: update(done, max(expected, done + 1)),
             )
         except CalibrationError as error:
             if isinstance(error.__context__, KeyboardInterrupt):

@@ -179,6 +179,8 @@ class ServerReading:
         Its version; None if nothing says so.
     release_entry : FileEntry or None
         Where that stands; None if it was told.
+        not_read : tuple of FileEntry
+        Includes of files that are not here.
     """
 
     options: Mapping[str, FileEntry]
@@ -188,6 +190,7 @@ class ServerReading:
     family: str
     release: tuple[int, ...] | None
     release_entry: FileEntry | None
+    not_read: tuple[FileEntry, ...] = ()
 
     def setting(self, *names: str) -> FileEntry | None:
         """A variable under the first of its names that is known; as it runs, or as configured."""

@@ -37,6 +37,7 @@ _HEAD = "From a server's configuration and counters; beside each value where it 
 _DURATION_S, _WARMUP_S = 60.0, 5.0
 _RTT_MS, _DIGITS = 0.1, 3
 _FSYNC = "fsync_us"
+_NOT_HERE = "not read: it is not on this machine; copy it beside the file, too, if it sets options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,8 @@ def from_server(
     if identity.version is not None:
         cluster["version"] = identity.version
     cluster["nodes"] = identity.nodes
+    for entry in server.not_read:
+        findings.unused(entry, _NOT_HERE)
     options = options_for(server, identity, known.values(), findings)
     if options:
         cluster["options"] = options

@@ -3,7 +3,7 @@
 The rules are those of the server's own reader (mysys/my_default.cc of MySQL, my_default.c of
 MariaDB): ``#`` starts a comment anywhere outside quotes and ``;`` at the beginning of a line;
 dashes are underscores; a later line wins; ``!include`` and ``!includedir`` are read where they
-stand.
+stand, relative names from the folder of the including file. One that leads nowhere is no error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simrep.contract.server_reading import FileEntry, Place
 from simrep.errors import ScenarioError
 from simrep.intake.findings import text_of
 
-__all__ = ["OptionLine", "options_of", "read_option_file", "release_in"]
+__all__ = ["OptionLine", "not_read", "options_of", "read_option_file", "release_in"]
 
 _DEEPEST = 10
 """Files that include each other: the server gives up here, too."""
@@ -32,9 +32,9 @@ _NO = {"off", "0", "false", "no"}
 
 @dataclass(frozen=True, slots=True)
 class OptionLine:
-    """An option as a file gives it."""
+    """An option as a file gives it, or an include of files that are not here."""
 
-    group: str  # without its brackets and its release
+    group: str  # without its brackets and its release; empty: an include
     release: tuple[int, ...]  # that the group is for, as ``[mysqld-8.4]``; empty: for all
     spelling: str  # its name as written
     value: str | None  # without quotes; None where there is no ``=``
@@ -53,7 +53,11 @@ def _read(path: Path, depth: int) -> Iterator[OptionLine]:
     for number, line in enumerate(text_of(path, "--mycnf").splitlines(), start=1):
         text, where = line.strip(), f"{path.name}:{number}"
         if text.startswith("!"):
-            for inner in _included(path, where, text):
+            kind, name = _include(where, text)
+            included = _included(path.parent / name, kind)
+            if included is None:
+                yield OptionLine("", (), f"!{kind}", name, Place(path.name, number))
+            for inner in included or ():
                 yield from _read(inner, depth + 1)
             continue
         if (match := _BEFORE_COMMENT.match(text)) is not None:
@@ -75,21 +79,20 @@ def _read(path: Path, depth: int) -> Iterator[OptionLine]:
         yield OptionLine(group, _numbers(release), name, plain, Place(path.name, number))
 
 
-def _included(path: Path, where: str, text: str) -> list[Path]:
-    """The files that an include means; relative names start at the including file's folder."""
+def _include(where: str, text: str) -> tuple[str, str]:
+    """Which kind of include a line is, and of what."""
     match = _INCLUDE.fullmatch(text)
     if match is None:
         raise ScenarioError(where, f"{text!r} is neither !include nor !includedir")
-    name = match[2].strip()
-    target = path.parent / name
-    if match[1] == "include":
-        return [target]
+    return match[1], match[2].strip()
+
+
+def _included(target: Path, kind: str) -> list[Path] | None:
+    """The files that an include means; None where they are not on this machine."""
+    if kind == "include":
+        return [target] if target.exists() else None
     if not target.is_dir():
-        raise ScenarioError(
-            where,
-            f"there is no folder {name!r}",
-            "copy it, too, or remove the line from the copy of the file",
-        )
+        return None
     return sorted(entry for entry in target.iterdir() if entry.suffix == ".cnf")
 
 
@@ -101,6 +104,13 @@ def _unquoted(text: str) -> str:
 
 def _numbers(text: str | None) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")) if text else ()
+
+
+def not_read(lines: Iterable[OptionLine]) -> tuple[FileEntry, ...]:
+    """The includes of files that are not here: a server's own, of which one file was copied."""
+    return tuple(
+        FileEntry(line.value or "", line.place, line.spelling) for line in lines if not line.group
+    )
 
 
 def options_of(

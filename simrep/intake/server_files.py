@@ -11,7 +11,13 @@ from simrep.contract.recognition import Recognition, ServerBranch
 from simrep.contract.server_reading import ClientRow, FileEntry, ServerReading, StatusFigures
 from simrep.errors import ScenarioError
 from simrep.intake.client_tables import pairs, read_rows
-from simrep.intake.option_file import OptionLine, options_of, read_option_file, release_in
+from simrep.intake.option_file import (
+    OptionLine,
+    not_read,
+    options_of,
+    read_option_file,
+    release_in,
+)
 
 __all__ = ["ServerFiles", "read_server"]
 
@@ -75,6 +81,7 @@ def read_server(
         family=family.name,
         release=release,
         release_entry=None if version else entry,
+        not_read=not_read(lines),
     )
 
 

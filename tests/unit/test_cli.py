@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -267,6 +268,23 @@ def test_calibrate_tells_who_knows_each_cost(simrep):
     content = json.loads(simrep("calibrate", ".", "--keep", "--json").stdout)
     assert content["estimates"][0]["value"] == 90.0
     assert content["discrepancy"]["freedom"] > 2.0
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--keep",), ("--fit", "statement_us", "--fit", "commit_us")]
+)
+def test_calibrate_tells_how_far_it_is(words, simrep, monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar(_label, *, quiet):
+        yield lambda done, total: told.append((done, total))
+
+    monkeypatch.setattr("simrep.cli.calibrate.progress_bar", bar)
+    assert simrep("calibrate", ".", *words).exit_code == 0
+    assert [done for done, _ in told] == list(range(1, len(told) + 1))
+    assert all(done < total for done, total in told)
+    assert told[0][1] < 3 * len(told)
 
 
 def test_calibrate_takes_cells_by_a_condition(simrep):

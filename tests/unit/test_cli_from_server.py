@@ -35,6 +35,21 @@ def test_two_files_and_a_table(simrep, tmp_path):
     assert shown.exit_code == 0, shown.output
 
 
+def test_includes_of_a_distribution_are_no_errors(simrep, tmp_path):
+    with (tmp_path / "my.cnf").open("a") as file:
+        file.write("!includedir /etc/nowhere/conf.d/\n!includedir /etc/nowhere/mariadb.conf.d/\n")
+    done = simrep(*READ, "--out", "mine", "--json")
+    assert done.exit_code == 0, done.output
+    notes = [one for one in json.loads(done.stdout)["not_simulated"] if "!" in one["setting"]]
+    assert [one["value"] for one in notes] == [
+        "/etc/nowhere/conf.d/", "/etc/nowhere/mariadb.conf.d/",
+    ]  # fmt: skip
+    assert all(one["note"].startswith("not read: it is not on this machine") for one in notes)
+    shown = simrep(*READ, "--out", "other").stdout
+    assert "!includedir" in shown
+    assert "not read" in shown
+
+
 def test_json(simrep):
     done = simrep(*READ, "--out", "mine", "--json", "--cores", "8", "--rtt-ms", "3")
     content = json.loads(done.stdout)

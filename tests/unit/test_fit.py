@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simrep.calibrate.fit import fit
+from simrep.calibrate.fit import evaluations_expected, fit
 from simrep.calibrate.measured_figures import CalibrationError
 from simrep.errors import ScenarioError
 from simrep.runs.run import run
@@ -34,6 +34,7 @@ def test_a_fit_finds_the_cost_that_made_the_data(folder):
     result = fit(folder, seed=1)
     [estimate] = result.estimates
     assert result.converged
+    assert 0.5 < result.evaluations / evaluations_expected(1) < 2.0
     assert estimate.value == pytest.approx(400.0, rel=0.05)
     assert 0.0 < estimate.standard_error < 0.2
     assert all(abs(residual.relative_error) < 0.05 for residual in result.residuals)

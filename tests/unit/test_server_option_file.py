@@ -3,7 +3,7 @@
 import pytest
 
 from simrep.errors import ScenarioError
-from simrep.intake.option_file import options_of, read_option_file, release_in
+from simrep.intake.option_file import not_read, options_of, read_option_file, release_in
 from simrep.models.mysql.recognition import MARIADB, MYSQL
 from tests.server_files import GALERA_CNF, write
 
@@ -97,15 +97,23 @@ def test_a_later_line_wins_wherever_it_stands(tmp_path):
     assert options(file) == {"b": "20", "c": "40", "a": "2", "d": "2"}
 
 
+def test_what_is_included_and_not_here_is_a_note(tmp_path):
+    text = "!includedir /etc/nowhere/conf.d/\n[mysqld]\na=1\n!include other.cnf\nb=2\n"
+    lines = read_option_file(write(tmp_path, "my.cnf", text))
+    assert options_of(lines, MARIADB.groups, None).keys() == {"a", "b"}
+    assert [(entry.spelling, entry.value, entry.place.line) for entry in not_read(lines)] == [
+        ("!includedir", "/etc/nowhere/conf.d/", 1),
+        ("!include", "other.cnf", 4),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a = 1\n", r"my.cnf:1: an option before any \[group\]"),
         ("[mysqld]\n= 1\n", "my.cnf:2: is not an option"),
         ("[mysqld]\n!inklude x\n", "my.cnf:2: '!inklude x' is neither"),
-        ("[mysqld]\n!includedir nowhere\n", "my.cnf:2: there is no folder 'nowhere'"),
         ("!include my.cnf\n", "include each other"),
-        ("!include other.cnf\n", "cannot be read"),
     ],
 )
 def test_what_is_no_option_file_is_refused(tmp_path, text, message):
