@@ -14,6 +14,7 @@ from simrep.errors import ScenarioError, nearest
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.problems import ProblemsError, combined, problems
 from simrep.scenario.table import (
+    Freedom,
     Microseconds,
     Milliseconds,
     Name,
@@ -22,6 +23,7 @@ from simrep.scenario.table import (
     Real,
     Replications,
     Seed,
+    Spread,
     Table,
     Words,
 )
@@ -53,8 +55,10 @@ class FittedCost(Table):
     name: Name = Field(description="cost of the model, or machine.TRAIT")
     unit: str = Field("", description="of its value")
     prior: Positive = Field(description="what it was expected to be")
-    sigma: Positive = Field(description="standard deviation of the logarithm of that")
-    standard_error: NotNegative = Field(description="of the logarithm of its value")
+    sigma: Annotated[Spread, Field(gt=0)] = Field(
+        description="standard deviation of the logarithm of that"
+    )
+    standard_error: Spread = Field(description="of the logarithm of its value")
     known: Literal["data", "together", "prior"] = Field(
         description="who tells it: the cells, the cells together with other costs, or the prior"
     )
@@ -82,12 +86,14 @@ class FitTable(Table):
     method: str = Field("", description="where the standard errors come from")
     seed: Seed = Field(description="root of the random numbers")
     replications: Replications = Field(description="simulated runs of each cell")
-    noise: Positive = Field(description="relative standard deviation of a measurement, as assumed")
-    discrepancy: NotNegative = Field(
+    noise: Annotated[Spread, Field(gt=0)] = Field(
+        description="relative standard deviation of a measurement, as assumed"
+    )
+    discrepancy: Spread = Field(
         description="relative error of the model beyond the noise: standard deviation of the "
         "logarithm"
     )
-    freedom: Positive = Field(description="on how many cells that rests")
+    freedom: Freedom = Field(description="on how many cells that rests")
     costs: tuple[FittedCost, ...] = Field(min_length=1, description="what was fitted")
     cells: tuple[FittedCell, ...] = Field(min_length=1, description="what it was fitted to")
 

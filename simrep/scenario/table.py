@@ -23,6 +23,7 @@ __all__ = [
     "Exponent",
     "Factor",
     "Fraction",
+    "Freedom",
     "Interval",
     "Loss",
     "Microseconds",
@@ -43,6 +44,7 @@ __all__ = [
     "SegmentBytes",
     "Shift",
     "Speed",
+    "Spread",
     "Statements",
     "Table",
     "TableRows",
@@ -155,6 +157,16 @@ Variation = Annotated[  # a coefficient of variation
     float,
     Field(strict=True, ge=0, le=100, allow_inf_nan=False),
     Reason("beyond 100, no run is long enough to see the mean"),
+]
+Spread = Annotated[  # a standard deviation of a logarithm
+    float,
+    Field(strict=True, ge=0, le=5, allow_inf_nan=False),
+    Reason("at 5, a value is known to a factor of 150: nothing is known of it"),
+]
+Freedom = Annotated[
+    float,
+    Field(strict=True, ge=1, le=1e15, allow_inf_nan=False),
+    Reason("an interval rests on one cell at least"),
 ]
 Weight = Annotated[
     float,

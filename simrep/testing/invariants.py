@@ -32,6 +32,7 @@ __all__ = [
     "check_convergence",
     "check_determinism",
     "check_floor",
+    "check_little",
     "check_nodes",
     "check_stages",
     "round_trip_s",
@@ -111,6 +112,33 @@ def check_nodes(measurement: Measurement) -> None:
     for name, node in measurement.nodes.items():
         assert sum(node.errors.values()) == node.aborted, f"aborts of {name} without an error"
     assert sum(measurement.errors.values()) == measurement.aborted, "aborts without an error"
+
+
+def check_little(setup: Setup, measurement: Measurement) -> None:
+    """Little's law of every client of a closed loop: at any time it waits for an answer or thinks.
+
+    From the start of its first transaction to the end of its last, the latencies and the pauses
+    between them add up to the time that has passed. ``measurement`` must have a log of the whole
+    run (``run.log``).
+    """
+    assert measurement.log is not None, "there is no log: set run.log"
+    workload, log = setup.workload, measurement.log
+    if workload.arrivals:
+        return
+    answered = log.committed if workload.retry else log.committed | True
+    for client in sorted(set(log.client[answered].tolist())):
+        own = answered & (log.client == client)
+        started_s, latency_s = log.started_s[own], log.latency_s[own]
+        passed_s = started_s[-1] + latency_s[-1] - started_s[0]
+        pauses_s, pauses = passed_s - latency_s.sum(), len(started_s) - 1
+        rounding_s = _ROUNDING * (1.0 + passed_s)
+        least_s = pauses * workload.think.mean_s if workload.think.kind == "constant" else 0.0
+        assert pauses_s >= least_s - rounding_s, (
+            f"client {client} had {pauses} pauses of {pauses_s:g} s in sum, at least {least_s:g} s"
+        )
+        assert workload.think.kind != "constant" or pauses_s <= least_s + rounding_s, (
+            f"client {client} had {pauses} pauses of {pauses_s:g} s in sum, at most {least_s:g} s"
+        )
 
 
 def check_determinism(setup: Setup, seed: int = 1) -> Replication:

@@ -1,0 +1,65 @@
+"""Random valid scenarios of every model: those of tests/golden, and what came later on top."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.golden.random_draw import Draw, Table
+from tests.golden.random_scenarios import MODELS, scenario
+
+__all__ = ["MODELS", "drawn"]
+
+FIRST = 1000  # those before are kept with their results in tests/golden
+TOKENS = ("slow", "pause", "disk-stall")
+
+
+def drawn(model: str, number: int) -> dict[str, Any]:
+    """The scenario of a model that bears a number."""
+    content = scenario(model, FIRST + number)
+    draw = Draw(f"{model}+", number)
+    draw.names = _names(content)
+    _faults(draw, content)
+    _traits(draw, content)
+    _mixes(draw, content)
+    return content
+
+
+def _names(content: Table) -> list[str]:
+    nodes = content["cluster"]["nodes"]
+    return [f"n{position + 1}" for position in range(nodes)] if isinstance(nodes, int) else nodes
+
+
+def _faults(draw: Draw, content: Table) -> None:
+    """Something goes wrong at a node."""
+    if not draw.chance(0.15) or content["run"].get("warmup"):
+        return
+    at_s = draw.real(0, 0.1)
+    fault: Table = {"at_s": at_s, "node": draw.pick(draw.names), "what": draw.pick(TOKENS)}
+    fault["until_s"] = round(at_s + draw.pick((0.005, 0.05, 0.2)), 3)
+    if fault["what"] == "slow":
+        fault[draw.pick(("cpu_factor", "fsync_factor"))] = draw.real(1.5, 20, 1)
+    content["fault"] = [fault]
+
+
+def _traits(draw: Draw, content: Table) -> None:
+    """A node of its own kind."""
+    if not draw.chance(0.12) or content["cluster"].get("shared_host") or "host" in content:
+        return
+    name = draw.pick(draw.names)
+    nodes = {node["name"]: node for node in content.setdefault("node", [])}
+    node = nodes.setdefault(name, {"name": name})
+    node[draw.pick(("cpu_factor", "fsync_factor"))] = draw.real(0.3, 6, 1)
+    if draw.chance(0.5):
+        node["costs"] = {"fsync_us": draw.pick((0.0, 2000.0))}
+    content["node"] = list(nodes.values())
+
+
+def _mixes(draw: Draw, content: Table) -> None:
+    """Groups with a mix of their own."""
+    workload = content["workload"]
+    classes = [one.get("name", "write") for one in workload.get("class", [])]
+    if len(classes) < 2 or "group" not in workload:
+        return
+    for group in workload["group"]:
+        if draw.chance(0.5):
+            group["class"] = draw.subset(classes)
