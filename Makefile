@@ -13,7 +13,7 @@ ifndef BESIDE
 .NOTPARALLEL:
 endif
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: docs lab notebooks browser-test mutants digests interpreters accuracy
+.PHONY: docs lab notebooks browser-test mutants digests fuzz interpreters accuracy
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -57,6 +57,10 @@ wheel: $(VENV)/tested $(VENV)-wheel/made
 # Hundreds of small random scenarios of every model end as they did before: tests/golden/.
 digests: $(VENV)/tested
 	$(BIN)/python tests/golden/check_random.py --jobs $(or $(JOBS),2)
+
+# Ten thousand bad inputs and two thousand random runs (make fuzz JOBS=4): tests/fuzz/results.json.
+fuzz: $(VENV)/tested
+	$(BIN)/python tests/fuzz/run.py --write --jobs $(or $(JOBS),2)
 
 format: $(VENV)/tested
 	$(BIN)/ruff check --fix .

@@ -43,6 +43,11 @@ Units are part of the names. Editors complete and check scenario files with the 
 
 `simrep run --set PATH=VALUE` and `simrep.with_value` address a key by its dotted path; tables in
 double brackets are lists, counted from 0: `network.egress.0.delay_ms`.
+
+Every number has bounds, and the error of a number beyond them tells why they are there. A
+replication takes at most 10^9 events, about an hour of a processor. A load that is sure to take
+more is refused before the run. A run whose first second shows it is stopped there, and so is one
+in which time stands still because nothing takes any.
 """
 
 MODELS = """# Models

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappush
 from itertools import repeat
+from math import inf, sqrt
 from typing import Any
 
 import simpy
@@ -23,7 +24,8 @@ __all__ = ["MOST_EVENTS", "Clock"]
 MOST_EVENTS = 10**9
 """A replication takes at most so many events: about an hour of a processor."""
 
-_LOOK = 10**6  # events after which is looked at how many there were, and how far they led
+_LOOK = 10**5  # events after which is looked at how many there were, and how far they led
+_STANDSTILL = 10**6  # events at one instant: more than the most clients that begin together
 
 
 def _run(callback: _Callback) -> None:
@@ -55,7 +57,8 @@ class Clock(simpy.Environment):
 
     most_events = MOST_EVENTS
     """After so many events the clock stops with an error."""
-    _looked_at = 0
+    _events = 0  # that were looked at
+    _moved = 0  # how many of them until time last went on
 
     def run(self, until: float | Event | None = None) -> Any:
         """Run until a time, an event, or the last event; SimPy's ``run``, but it always ends.
@@ -63,12 +66,15 @@ class Clock(simpy.Environment):
         Raises
         ------
         SimrepError
-            If there are more than ``most_events`` events, or a million at one instant.
+            If there are more than ``most_events`` events, if it is clear that there will be, or
+            if a million happen at one instant.
         """
+        end_s = inf
         if until is not None:
             if not isinstance(until, Event):
                 if until <= self._now:
                     raise ValueError(f"until ({until}) must lie after the present ({self._now})")
+                end_s = until
                 end = Event(self)
                 end._ok = True
                 end._value = None
@@ -84,8 +90,8 @@ class Clock(simpy.Environment):
                 before = self._now
                 for _ in repeat(None, look):
                     step()
-                self._looked_at += look
-                self._look(before, look)
+                self._events += look
+                self._look(before, end_s)
         except StopSimulation as stop:
             return stop.args[0]
         except EmptySchedule:
@@ -93,17 +99,33 @@ class Clock(simpy.Environment):
                 raise RuntimeError(f"nothing will happen any more, and not {until}") from None
         return None
 
-    def _look(self, before: float, events: int) -> None:
-        """Stop what does not end: a number of events later than the time ``before``."""
-        if self._now == before:
+    def _look(self, before_s: float, end_s: float) -> None:
+        """Stop what does not end, or not in time: time had come to ``before_s`` a look ago.
+
+        How many events there will be in all follows from how far those until now have led. As a
+        run may be busier at its begin, a forecast is believed when it is beyond the limit by more
+        than the square root of how many times as long the run may still go on: 100 times at the
+        first look, and 3 times after a tenth of the limit.
+        """
+        now_s, events, most = self._now, self._events, self.most_events
+        if now_s > before_s:
+            self._moved = events
+        elif events - self._moved >= _STANDSTILL:
             raise SimrepError(
-                f"time stands still at {before:g} simulated seconds: {events:,} events have "
-                "happened there; give the statements of the clients a cost, or think_time_ms"
+                f"time stands still at {now_s:g} simulated seconds, {events - self._moved:,} "
+                "events have happened there: give statements a cost, or set think_time_ms"
             )
-        if self._looked_at >= self.most_events:
+        shorter = "shorten run.duration_s, or lower the load"
+        if events >= most:
             raise SimrepError(
-                f"stopped after {self._looked_at:,} events, at {self._now:g} simulated seconds: a "
-                f"replication takes at most {self.most_events:,}; shorten the run, or its load"
+                f"stopped after {events:,} events at {now_s:g} simulated seconds: a replication "
+                f"takes at most {most:,}; {shorter}"
+            )
+        if 0.0 < now_s < end_s < inf and events * end_s > now_s * most * sqrt(most / events):
+            raise SimrepError(
+                f"a replication takes at most {most:.0e} events, and this one would take about "
+                f"{events * end_s / now_s:.0e}: the first {events:,} have led to "
+                f"{now_s:g} of {end_s:g} simulated seconds; {shorter}"
             )
 
     def at(self, when: float, call: Callable[[Any], object], argument: Any = None) -> None:

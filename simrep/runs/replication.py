@@ -21,6 +21,7 @@ from simrep.runs.degradation import DegradationWatch
 from simrep.runs.load import PeriodMeter
 from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.story import Follow, Story
+from simrep.runs.volume import check_volume
 from simrep.scenario.schema import RunTable, Scenario
 from simrep.workload.clients import Clients
 from simrep.workload.laps import LapClock
@@ -94,9 +95,11 @@ def simulate(
     ScenarioError
         If the scenario cannot be run.
     SimrepError
-        If a fixed number of transactions has not ended at ``run.limit_s``.
+        If it takes more than 10^9 events, or time stands still; if a fixed number of transactions
+        has not ended at ``run.limit_s``.
     """
     setup = setup_of(scenario) if isinstance(scenario, Scenario) else scenario
+    check_volume(setup)
     setup = with_warmup(setup, seed)
     settings = setup.scenario.run
     clock = LapClock()

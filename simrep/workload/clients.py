@@ -293,10 +293,7 @@ class Clients:
         for _ in repeat(None) if number is None else repeat(None, number):
             if think is not None:
                 yield clock.timeout(think())
-            transaction = make(clock._now)
-            yield from self._submit(transaction)
-            if clock._now == transaction.started_s:  # so that the clock sees that it stands still
-                yield clock.timeout(0.0)
+            yield from self._submit(make(clock._now))
 
     def _come_and_go(self, loop: Loop, course: Course) -> Generator[Event, Any, None]:
         """Have so many clients of a closed loop as their course says."""
@@ -404,7 +401,10 @@ class Clients:
         self._in_flight[client] = started_s
         while True:
             self.submitted += 1
-            if (yield from self._server.transact(transaction)):
+            done = yield from self._server.transact(transaction)
+            if self._clock._now == started_s:  # so that the clock sees it when time stands still
+                yield self._clock.timeout(0.0)
+            if done:
                 self.committed += 1
                 self._recorder.committed(started_s, kind, client, node)
                 break
@@ -413,8 +413,6 @@ class Clients:
             transaction.error = ""
             if not self._workload.retry:
                 break
-            if self._clock._now == started_s:
-                yield self._clock.timeout(0.0)
         del self._in_flight[client]
 
     def _think(self, client: int) -> Callable[[], float] | None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from simrep import ScenarioError, SimrepError, run
+from simrep import ScenarioError, SimrepError, load, run
 from simrep.contract.registry import find_model, model_names
+from simrep.contract.setup import setup_of
 from simrep.kernel.clock import Clock
 from simrep.network.link import Link
+from simrep.runs.volume import least_events
 from simrep.scenario.options import resolve
 from simrep.scenario.pack import Pack
 from simrep.scenario.schema import json_schema
@@ -129,21 +131,78 @@ def test_costs_of_ones_own_are_finite_unless_they_ask_for_more() -> None:
 
 
 def test_time_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simrep.kernel.clock._LOOK", 1000)
+    monkeypatch.setattr("simrep.kernel.clock._LOOK", 100)
+    monkeypatch.setattr("simrep.kernel.clock._STANDSTILL", 1000)
     free = dict.fromkeys(("statement_us", "client_us", "row_read_us", "connect_us"), 0)
     content = {
         "cluster": {"model": "standalone", "costs": free},
         "workload": {"class": [{"statements": 0, "reads": 1}]},
         "run": {"duration_s": 1},
     }
-    with pytest.raises(SimrepError, match="time stands still at 0 simulated seconds"):
+    with pytest.raises(SimrepError, match="time stands still at 0 simulated seconds, 1,000 events"):
         run(content)
 
 
 def test_a_run_has_so_many_events_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Clock, "most_events", 500)
-    with pytest.raises(SimrepError, match="stopped after 500 events, at"):
+    with pytest.raises(SimrepError, match="stopped after 500 events at"):
         run(small(workload={"queries": 1000}))
+
+
+def test_a_run_that_would_take_too_long_says_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simrep.kernel.clock._LOOK", 1000)
+    year = {"duration_s": 31_536_000, "interval_s": 1000}
+    content = {"cluster": {"model": "galera"}, "workload": {"threads": 8}, "run": year}
+    with pytest.raises(SimrepError, match=r"would take about \de\+12: the first 1,000 have led"):
+        run(content)
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings", "path", "least"),
+    [
+        ({"rate_tps": 50_000}, {"duration_s": 86_400}, "run.duration_s", r"8\.6e\+09"),
+        ({"rate_tps": 50_000, "connections": 9}, {"duration_s": 86_400}, "run.", r"4\.3e\+09"),
+        ({"threads": 50, "transactions_per_client": 10**8}, {}, "workload", r"5\.0e\+09"),
+    ],
+)
+def test_what_would_take_too_many_events_says_so_before_it_starts(
+    workload: dict[str, Any], settings: dict[str, Any], path: str, least: str
+) -> None:
+    content = {"cluster": {"model": "galera"}, "workload": workload, "run": settings}
+    with pytest.raises(ScenarioError, match=f"{path}.* at least {least} events"):
+        run(content)
+
+
+@pytest.mark.parametrize("model", ["galera", "asynchronous"])
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"rate_tps": 800},
+        {"rate_tps": 800, "connections": 2},
+        {"variation": {"phase": [{"at_s": 0, "rate_tps": 900}, {"at_s": 0.1, "rate_tps": 100}]}},
+        {"threads": 3, "transactions_per_client": 20},
+    ],
+)
+def test_no_run_takes_fewer_events_than_are_told_before(
+    model: str, workload: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of arrivals varies by chance: fewer than 0.7 of the mean come once in 10^4."""
+    length = {} if "threads" in workload else {"duration_s": 0.2}
+    content = {"cluster": {"model": model}, "workload": workload, "run": length}
+    least = least_events(setup_of(load(content)))
+    monkeypatch.setattr(Clock, "most_events", int(0.7 * least))
+    assert least > 50
+    with pytest.raises(SimrepError, match="events"):
+        run(content)
+
+
+def test_a_forecast_of_events_is_not_believed_when_it_may_be_wrong() -> None:
+    clock = Clock()
+    for number in range(300_000):  # a busy second, and a day in which nothing happens
+        clock.at(number / 300_000, str)
+    clock.at(86_000.0, str)
+    clock.run(86_400.0)
+    assert clock.now == 86_400.0
 
 
 def scheduled(**settings: float) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+"""Bad input is refused, and random runs keep what must hold; ``make fuzz`` has many more."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz import cases, valid
+
+BAD, RANDOM = 20, 8
+KNOWN = {"ok", "refused", "stopped"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_bad_input_is_refused_and_never_a_traceback(kind: str) -> None:
+    for number in range(BAD):
+        end = cases.outcome(kind, number)
+        assert end in KNOWN, f"python tests/fuzz/run.py --only {kind}/{number}\n{end}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", valid.MODELS)
+def test_what_must_hold_of_every_run_holds_of_random_ones(model: str) -> None:
+    for number in range(RANDOM):
+        end = valid.outcome(model, number)
+        assert end in KNOWN, f"python tests/fuzz/run.py --only {model}/{number}\n{end}"
+
+
+def test_cases_are_always_the_same() -> None:
+    assert valid.drawn("galera", 3) == valid.drawn("galera", 3) != valid.drawn("galera", 4)
