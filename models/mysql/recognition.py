@@ -52,10 +52,11 @@ class MysqlRecognition(Recognition):
         size = server.variables.get(name)
         if size is None or server.family != MARIADB.name or name in server.options:
             return None
-        if not (size.value.isdigit() and int(size.value)):
+        quantity = size.quantity
+        if quantity is None or not quantity.value >= 1:
             return None
         note = f"{size.spelling}: the number of processors, where it is not configured"
-        return Clue(int(size.value), (size.place,), note)
+        return Clue(int(quantity.value), (size.place,), note)
 
     def remarks(self, server: ServerReading) -> list[str]:
         """Commit groups and row locks."""

@@ -6,6 +6,7 @@ charts, each with a range.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from simrep.errors import ScenarioError, nearest
 
 __all__ = ["Statement", "SystemKey", "Systems"]
 
+_RANGE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")
 SystemKey = tuple[Value, ...]
 """Which simulated system: a value for each name in ``Definition.systems_by``."""
 
@@ -138,8 +140,8 @@ def _meaning(cell: Value) -> tuple[Callable[[Value], bool], bool]:
     """Which values a cell such as 2, "2-9" or "a+b" means, and whether it is about each alone."""
     if not isinstance(cell, str):
         return lambda value: value == cell, False
-    first, dash, last = cell.partition("-")
-    if dash and first.isdigit() and last.isdigit():
-        return lambda value: not isinstance(value, str) and int(first) <= value <= int(last), True
+    if (ends := _RANGE.fullmatch(cell)) is not None:
+        low, high = map(int, ends.groups())
+        return lambda value: not isinstance(value, str) and low <= value <= high, True
     names = cell.split("+")
     return lambda value: str(value) in names, False

@@ -118,8 +118,8 @@ def _present(setup: Setup, path: str) -> Any:
         return getattr(setup.scenario.cluster, table).get(name)
     value: Any = setup.scenario.to_dict()
     for step in path.split("."):
-        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
+        if isinstance(value, list):
+            value = dict(zip(map(str, range(len(value))), value, strict=True)).get(step)
         else:
             value = value.get(step) if isinstance(value, dict) else None
     return value if isinstance(value, (bool, int, float, str)) else None

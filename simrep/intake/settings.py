@@ -110,7 +110,7 @@ def _number(text: str, kind: type[int | float]) -> Any:
         return text
     if (match := _SIZE.fullmatch(text)) is not None:
         return kind(int(match[1]) * _POWERS[match[2].upper()])
-    if kind is int and text.isdigit():
+    if kind is int and text.isdecimal():
         return int(text)
     try:
         value = float(text)

@@ -506,7 +506,7 @@ def expand(given: dict[str, Any], *, timed: bool) -> dict[str, Any]:
         name = one.get("name")
         if name is None and len(merged["class"]) == 1 and position == 0:
             name = merged["class"][0]["name"]
-        if name in classes:
+        if isinstance(name, str) and name in classes:
             classes[name] = _override(classes[name], one)
         else:
             classes[name if isinstance(name, str) else f"\0{position}"] = one

@@ -79,6 +79,32 @@ def test_no_position_in_a_list_has_5_000_digits(digits):
         load(small(network={"path": [{"rtt_ms": 1}]})).replace({f"network.path.{digits}.rtt_ms": 2})
 
 
+@pytest.mark.parametrize("name", [[], {}, 5, ""])
+def test_a_class_of_a_preset_is_named_by_a_string(name):
+    workload = {"preset": "mysqlslap-insert", "class": [{"name": name}]}
+    assert "workload.class" in str(problem(small(workload=workload)))
+
+
+@pytest.mark.parametrize("text", ["²", "٣", "9" * 5_000, "1e400", "-", ""])
+@pytest.mark.parametrize("name", ["thread_pool_size", "wsrep_slave_threads", "gcs.fc_limit"])
+def test_odd_numbers_of_a_server_are_an_error_or_not_simulated(tmp_path, text, name):
+    options = {"wsrep_on": "ON", "version": "10.11.6-MariaDB", name: text}
+    rows = "".join(f"{key}\t{value}\n" for key, value in options.items())
+    (tmp_path / "variables.txt").write_text(rows)
+    done = CliRunner().invoke(
+        app,
+        [
+            "from-server",
+            "--variables",
+            str(tmp_path / "variables.txt"),
+            "--out",
+            str(tmp_path / "o"),
+        ],
+    )
+    assert done.exit_code in {0, 2}, done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
 def deep(levels: int) -> dict:
     content: dict = {}
     for _ in range(levels):
