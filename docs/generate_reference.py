@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
@@ -21,7 +21,7 @@ from simrep.data import definition as cells
 from simrep.network.regions import PRESETS as REGIONS
 from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import load_pack
-from simrep.workload.presets import PRESETS as WORKLOADS
+from simrep.scenario.presets import Preset, preset
 
 __all__ = ["pages"]
 
@@ -246,8 +246,8 @@ def _value(value: Any) -> str:
 def _workloads() -> Iterator[str]:
     yield "| preset | key | value |"
     yield "|---|---|---|"
-    for name, preset in WORKLOADS.items():
-        for path, value in _flat(preset):
+    for name in get_args(Preset):
+        for path, value in _flat(preset(name)):
             yield f"| `{name}` | `{path}` | {_value(value)} |"
 
 

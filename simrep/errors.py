@@ -9,6 +9,7 @@ from simrep.printable import printable, shortened
 
 __all__ = [
     "CacheWarning",
+    "ContentionWarning",
     "DatasetWarning",
     "DegradedWarning",
     "ExtrapolationWarning",
@@ -73,6 +74,10 @@ class WriteError(SimrepError, OSError):
 
 class CacheWarning(UserWarning):
     """Results are not kept, since the folder for them cannot be written."""
+
+
+class ContentionWarning(UserWarning):
+    """Defaults of a load tool send most writes to few rows, which is going to decide the run."""
 
 
 class DatasetWarning(UserWarning):

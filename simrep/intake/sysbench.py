@@ -12,7 +12,7 @@ from simrep.contract.server_reading import Place, Quantity, ServerReading
 from simrep.errors import ScenarioError
 from simrep.intake.findings import Findings, text_of
 from simrep.intake.load import LoadReading
-from simrep.workload.presets import preset
+from simrep.scenario.presets import preset
 
 __all__ = ["Sysbench", "counters_cover", "load_of_sysbench", "read_sysbench", "sysbench_of"]
 

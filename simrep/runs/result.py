@@ -19,6 +19,7 @@ from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
 from simrep.measure.units import duration, number, plain
+from simrep.runs.contention import contention
 from simrep.runs.degradation import degradations
 from simrep.runs.load import LoadRecord
 from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
@@ -232,6 +233,11 @@ class Result(Report):
             latency.count,
         )
 
+    @property
+    def contention(self) -> str:
+        """Why it was slow, if row locks or conflicts decided it; empty if they did not."""
+        return contention(self.scenario.get("workload", {}), self.breakdown, self.classes)
+
     def explain(self, txn: str | int = "slowest", *, replication: int = 0) -> Explanation:
         """Why one transaction of a replication took as long as it did (see ``simrep.explain``).
 
@@ -267,6 +273,8 @@ class Result(Report):
             content["scheduled"] = {name: one.to_dict() for name, one in self.scheduled.items()}
         if self.load is not None:
             content["load"] = self.load.to_dict()
+        if self.contention:
+            content["contention"] = self.contention
         content["breakdown"] = self.breakdown().to_dict()
         return cast(dict[str, Any], plain(content))
 
@@ -281,6 +289,7 @@ class Result(Report):
         content = self.to_dict()
         del content["versions"], content["breakdown"], content["error_texts"]
         content.pop("prediction", None)
+        content.pop("contention", None)  # words
         for of_class in content.get("classes", {}).values():
             del of_class["breakdown"]
         content["buckets"] = [plain(run.measurement.latency.buckets()) for run in self.runs]

@@ -12,6 +12,7 @@ from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import (
+    ContentionWarning,
     DegradedWarning,
     ExtrapolationWarning,
     ScenarioError,
@@ -19,6 +20,7 @@ from simrep.errors import (
     SimrepError,
 )
 from simrep.runs.batch import figures_of
+from simrep.runs.contention import preset_trap
 from simrep.runs.degradation import degradations, degraded
 from simrep.runs.executor import collected, in_order
 from simrep.runs.notices import notices
@@ -111,6 +113,8 @@ def run(
         acknowledged, as far as the model tells.
     ExtrapolationWarning
         If its pack was not checked with such a cluster or load.
+    ContentionWarning
+        If defaults of sysbench send most writes to few rows.
     """
     if precision is not None and replications is not None:
         raise ScenarioError("precision", "finds out how many replications there are", "give one")
@@ -127,6 +131,8 @@ def run(
     setup = setup_of(loaded.model_copy(update={"run": loaded.run.model_copy(update=asked)}))
     if beyond := extrapolation(setup):
         warnings.warn(beyond, ExtrapolationWarning, stacklevel=2)
+    if trap := preset_trap(setup):
+        warnings.warn(trap, ContentionWarning, stacklevel=2)
     if draws is not None and at_least("draws", draws, 0) == 1:
         raise ScenarioError("draws", "must be 0 or at least 2, given 1")
     setup = with_warmup(setup, seed)

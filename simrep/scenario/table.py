@@ -25,6 +25,7 @@ __all__ = [
     "Fraction",
     "Freedom",
     "Interval",
+    "Iterations",
     "Loss",
     "Microseconds",
     "Milliseconds",
@@ -42,12 +43,14 @@ __all__ = [
     "Seconds",
     "Seed",
     "SegmentBytes",
+    "Share",
     "Shift",
     "Speed",
     "Spread",
     "Statements",
     "Table",
     "TableRows",
+    "Tables",
     "TextBytes",
     "Title",
     "Transactions",
@@ -214,6 +217,17 @@ Rows = Annotated[
 ]
 TableRows = Annotated[
     int, Field(strict=True, ge=1, le=10**12), Reason("no table has more than 10^12 rows")
+]
+Tables = Annotated[
+    int, Field(strict=True, ge=1, le=100_000), Reason("no schema has more than 100,000 tables")
+]
+Iterations = Annotated[
+    int, Field(strict=True, ge=1, le=1000), Reason("the mean of 1,000 hardly leaves the middle")
+]
+Share = Annotated[  # neither nothing nor all
+    float,
+    Field(strict=True, ge=0.001, le=0.999, allow_inf_nan=False),
+    Reason("from a thousandth to all but a thousandth"),
 ]
 Bytes = Annotated[
     int,

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from simrep.errors import ScenarioError, nearest
+from simrep.scenario.presets import Preset, preset
+from simrep.scenario.sysbench import KEY_WORDS, SysbenchTable
 from simrep.scenario.table import (
     Bytes,
     Clients,
     Exponent,
     Fraction,
+    Iterations,
     Milliseconds,
     Name,
     Rate,
     Rows,
     Seconds,
+    Share,
     Statements,
     Table,
     TableRows,
+    Tables,
     TextBytes,
     Transactions,
     Weight,
@@ -30,16 +35,8 @@ from simrep.scenario.variation import VariationTable
 from simrep.workload.classes import Distribution, Keys, TransactionClass
 from simrep.workload.clients import Arrivals, Loop, Scheduled, Think, Workload
 from simrep.workload.course import Course
-from simrep.workload.presets import preset
 
 __all__ = ["ClassTable", "GroupTable", "KeysTable", "ScheduledTable", "WorkloadTable", "expand"]
-
-Preset = Literal[
-    "mysqlslap-insert",
-    "sysbench-oltp-insert",
-    "sysbench-oltp-update-index",
-    "sysbench-oltp-read-write",
-]
 
 
 _MOST_LISTED = 1_000_000  # rows of a transaction that are listed one by one
@@ -60,6 +57,15 @@ class KeysTable(Table):
     exponent: Exponent = Field(1.0, description="of zipf; 0 is uniform")
     hot_rows: TableRows = Field(10, description="of hot: how many rows are hot")
     hot_fraction: Fraction = Field(0.9, description="of hot: share of the choices that hit them")
+    tables: Tables = Field(
+        1, description="so many tables of that size, one of which is chosen evenly each time"
+    )
+    iterations: Iterations = Field(
+        12, description="of gaussian: so many uniform numbers have the place as their mean"
+    )
+    pareto_h: Share = Field(
+        0.2, description="of pareto: the first share h of the rows gets 1 - h of the choices"
+    )
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
@@ -68,7 +74,7 @@ class KeysTable(Table):
             raise ScenarioError(
                 "distribution",
                 f"is required when {min(given)} is given",
-                "one of fresh, uniform, zipf, hot, scan",
+                "one of fresh, uniform, zipf, hot, gaussian, pareto, scan",
             )
         if self.distribution == "zipf" and self.rows > _MOST_RANKED:
             raise ScenarioError(
@@ -84,7 +90,16 @@ class KeysTable(Table):
 
     def keys(self) -> Keys:
         """The same for the engine."""
-        return Keys(self.distribution, self.rows, self.exponent, self.hot_rows, self.hot_fraction)
+        return Keys(
+            self.distribution,
+            self.rows,
+            self.exponent,
+            self.hot_rows,
+            self.hot_fraction,
+            self.tables,
+            self.iterations,
+            self.pareto_h,
+        )
 
 
 class KindTable(Table):
@@ -270,11 +285,30 @@ def _clients(threads: int | None, course: Course | None) -> int:
     return threads or 0 if course is None else int(course.peak + 0.5)
 
 
+_ABOUT = {
+    "keys": KEY_WORDS,
+    "statements": ("index_updates", "non_index_updates", "delete_inserts"),
+    "reads": ("point_selects",),
+    "range_reads": (
+        "range_selects",
+        "simple_ranges",
+        "sum_ranges",
+        "order_ranges",
+        "distinct_ranges",
+    ),
+    "range_rows": ("range_size",),
+}
+"""What of a class words of sysbench say."""
+
+
 class WorkloadTable(Table):
     """Closed loop by default; ``queries`` or ``transactions_per_client`` fix the number."""
 
     preset: Preset | None = Field(
         None, description="start from what a well-known tool submits; other keys override it"
+    )
+    sysbench: SysbenchTable | None = Field(
+        None, description="options of sysbench, for a preset of it"
     )
     threads: Clients | None = Field(None, description="clients of a closed loop; default: 1")
     think_time_ms: Milliseconds = Field(0.0, description="pause of a client before a transaction")
@@ -370,6 +404,8 @@ class WorkloadTable(Table):
                 'set client = "own"',
             )
         self._check_mixes()
+        if self.sysbench is not None:
+            self._check_words(self.sysbench)
         names: list[str] = []
         for table, kinds in (("class", self.classes), ("scheduled", self.scheduled)):
             for position, one in enumerate(kinds):
@@ -379,6 +415,26 @@ class WorkloadTable(Table):
                     )
                 names.append(one.name)
         return self
+
+    def _check_words(self, sysbench: SysbenchTable) -> None:
+        """Words of sysbench go with the preset, and no class says otherwise."""
+        sysbench.check(self.preset)
+        assert self.preset is not None
+        words = sysbench.words
+        said = {one["name"]: one for one in preset(self.preset, words)["class"]}
+        for position, one in enumerate(self.classes):
+            expected = ClassTable.model_validate(said.get(one.name, {}))
+            for key, about in _ABOUT.items():
+                same = getattr(one, key) == getattr(expected, key)
+                if key == "keys":
+                    same = one.keys.keys() == expected.keys.keys()
+                if one.name in said and not same and words.keys() & {*about}:
+                    raise ScenarioError(
+                        f"class.{position}.{key}",
+                        f"says otherwise than {', '.join(sorted(words.keys() & {*about}))} of "
+                        "[workload.sysbench]",
+                        "say it in one of the two places",
+                    )
 
     def _check_mixes(self) -> None:
         """Groups name classes that there are, and every class has clients."""
@@ -481,6 +537,14 @@ def _override(preset_class: dict[str, Any], own: dict[str, Any]) -> dict[str, An
     return merged
 
 
+def _words(given: Any) -> dict[str, Any]:
+    """The words of sysbench; none, if they are wrong: they are reported where they stand."""
+    try:
+        return SysbenchTable.model_validate(given or {}).words
+    except ValidationError:
+        return {}
+
+
 def expand(given: dict[str, Any], *, timed: bool) -> dict[str, Any]:
     """A ``[workload]`` as written, with its preset filled in.
 
@@ -488,9 +552,9 @@ def expand(given: dict[str, Any], *, timed: bool) -> dict[str, Any]:
     number of transactions or a rate of one's own replaces that of the preset, and so does a
     duration (``timed``).
     """
-    if "preset" not in given or given["preset"] not in Preset.__args__:  # type: ignore[attr-defined]
+    if given.get("preset") not in get_args(Preset):
         return given
-    merged = preset(given["preset"])
+    merged = preset(given["preset"], _words(given.get("sysbench")))
     groups = given.get("group")
     rated = isinstance(groups, (list, tuple)) and any(
         isinstance(group, dict) and "rate_tps" in group for group in groups

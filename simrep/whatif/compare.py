@@ -11,9 +11,10 @@ from statistics import fmean
 from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning
+from simrep.errors import ContentionWarning, ExtrapolationWarning, ScenarioError, ShortRunWarning
 from simrep.measure.looks import Look, looks
 from simrep.runs.batch import Task, figures_of, simulate_groups
+from simrep.runs.contention import preset_trap
 from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice
 from simrep.runs.prediction import extrapolation
@@ -121,6 +122,8 @@ def compare(
     for label, setup in zip(labels, setups, strict=True):
         if beyond := extrapolation(setup):
             warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=2)
+        if trap := preset_trap(setup):
+            warnings.warn(f"{label}: {trap}", ContentionWarning, stacklevel=2)
     about: dict[str, Any] = {
         "labels": labels,
         "confidence": confidence,

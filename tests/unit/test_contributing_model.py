@@ -96,6 +96,18 @@ def test_its_load_may_vary():
     assert result.latency_s["p50"] == pytest.approx(LATENCY_S, rel=1e-3)
 
 
+def test_it_knows_the_words_of_sysbench():
+    words = {"tables": 4, "table_size": 1000, "rand_type": "pareto", "point_selects": 0}
+    workload = {"preset": "sysbench-oltp-read-write", "threads": 2, "sysbench": words}
+    asked = scenario(run={"duration_s": 0.2})
+    result = simrep.run({**asked, "workload": workload})
+    assert result.classes["read-write"].latency.count > 0
+    refused(
+        lambda: simrep.run({**asked, "workload": {**workload, "preset": "sysbench-oltp-insert"}}),
+        "would ignore it",
+    )
+
+
 def test_without_acknowledgements_nobody_waits():
     few = {"queries": 100, "threads": 1}
     asked = scenario(cluster={"options": {"acknowledgements": 0}}, workload=few)

@@ -59,6 +59,8 @@ def run_tables(result: Result) -> Group:
     lines: list[tuple[Any, Any]] = [(title(name), content) for name, content in parts.items()]
     if result.prediction is not None:
         lines.insert(1, (words(_said(result.prediction)), words("")))
+    if result.contention:
+        lines.insert(1, (words(f"{result.contention}."), words("")))
     committed = result.histogram.count
     thin = (percentile_notice(f"latency_s.{name}", committed) for name in ("p50", "p95", "p99"))
     if notice := next(filter(None, thin), ""):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite
 
-import numpy as np
-
 from simrep.contract.closed_form.transaction import row_count
 from simrep.contract.setup import Setup
-from simrep.workload.classes import Keys, TransactionClass
+from simrep.workload.classes import TransactionClass
 
 __all__ = ["contention", "doubts"]
 
@@ -85,7 +83,7 @@ def contention(setup: Setup, under_way: float) -> str:
         return ""
     same = 1.0
     if one.keys.distribution != "fresh":
-        same = _same_row(one.keys)
+        same = one.keys.same_row()
     elif len({*setup.workload.nodes, *(stream.node for stream in setup.workload.arrivals)}) < 2:
         return ""  # rows of equal content: inserts of one node do not lock each other's
     share = min(1.0, max(0.0, under_way - 1.0) * rows * rows * same)
@@ -95,16 +93,3 @@ def contention(setup: Setup, under_way: float) -> str:
         f"about {share:.0%} of the transactions meet another one in a row: they wait for locks or "
         "fail in certification"
     )
-
-
-def _same_row(keys: Keys) -> float:
-    """Probability that two choices fall on the same row."""
-    if keys.distribution == "scan":
-        return 1.0
-    if keys.distribution == "hot" and keys.hot_rows < keys.rows:
-        cold = keys.rows - keys.hot_rows
-        return keys.hot_fraction**2 / keys.hot_rows + (1.0 - keys.hot_fraction) ** 2 / cold
-    if keys.distribution == "zipf":
-        weights = np.arange(1, keys.rows + 1, dtype=np.float64) ** -keys.exponent
-        return float(np.sum(weights**2) / np.sum(weights) ** 2)
-    return 1.0 / keys.rows

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ShortRunWarning
+from simrep.runs.contention import preset_trap
 from simrep.runs.notices import BEYOND
 from simrep.runs.prediction import extrapolation
 from simrep.runs.replication import (
@@ -52,9 +53,7 @@ def short_setup(
     setup = setup_of(with_warmup_found(scenario))
     if figures and all(map(_lasting, figures)):
         setup = _shortened(setup, seed, figures)
-    remarks = []
-    if beyond := extrapolation(setup):
-        remarks.append(beyond)
+    remarks = [said for said in (extrapolation(setup), preset_trap(setup)) if said]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         setup = with_warmup(setup, seed)

@@ -1,0 +1,120 @@
+"""Rows that many want: a warning before a run, and what came of it after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simrep.contract.setup import Setup
+from simrep.measure.breakdown import Breakdown
+from simrep.measure.counts import ClassCount
+from simrep.scenario.sysbench import KEY_WORDS, VERSION, sysbench_classes
+from simrep.scenario.workload import ClassTable
+from simrep.workload.classes import Keys, TransactionClass
+from simrep.workload.laps import LAPS, Lap
+
+__all__ = ["contention", "preset_trap"]
+
+_MEETINGS = 1.0  # others that a transaction meets in a row, on average: a fifth of its time
+_DOMINATES = 0.5  # share of the latency that is spent waiting for locks
+_FAILING = 0.2  # share of the attempts that fail
+_SYSBENCH = "sysbench-"
+
+
+def preset_trap(setup: Setup) -> str:
+    """The warning before a run that defaults of sysbench are going to decide; empty if none.
+
+    They send most of the writes to few rows. Who says which rows are written, in words of sysbench
+    or of a class, is not warned.
+    """
+    table = setup.scenario.workload
+    if table.preset is None or not table.preset.startswith(_SYSBENCH):
+        return ""
+    own = setup.scenario.source.get("workload", {}).get("class", ())
+    words = {} if table.sysbench is None else table.sysbench.words
+    if words.keys() & {*KEY_WORDS} or any("keys" in one for one in own):
+        return ""
+    others = _under_way(setup) - 1.0
+    classes = {one.name: one for one in setup.workload.classes}
+    for content in sysbench_classes(table.preset, words):
+        one = classes.get(content["name"])
+        if one is not None and others * _writes(one) ** 2 * one.keys.same_row() >= _MEETINGS:
+            return (
+                f"preset {table.preset!r} writes to rows as sysbench {VERSION} does by default: "
+                f"{_said(one.keys)}. About {others + 1.0:.0f} transactions at a time queue up for "
+                "them. Describe your test in [workload.sysbench]: table_size, tables, "
+                'rand_type = "uniform" (or "special", if that is meant)'
+            )
+    return ""
+
+
+def _under_way(setup: Setup) -> float:
+    """Transactions at a time, at least, as far as that is known before a run."""
+    workload = setup.workload
+    slowest_s = max((path.latency.base_s for path in setup.paths.values()), default=0.0)
+    return len(workload.nodes) + sum(
+        one.connections or 2.0 * slowest_s * one.rate_tps for one in workload.arrivals
+    )
+
+
+def _writes(one: TransactionClass) -> int:
+    return one.statements * one.rows
+
+
+def contention(
+    workload: Mapping[str, Any],
+    breakdown: Callable[[str], Breakdown],
+    counts: Mapping[str, ClassCount],
+) -> str:
+    """Why a run was slow, if row locks or conflicts decided it; empty if they did not.
+
+    Parameters
+    ----------
+    workload : mapping
+        Of the scenario, with its defaults.
+    breakdown : callable
+        The stages of a class by its name.
+    counts : mapping of str to ClassCount
+        By class.
+    """
+    found = []
+    for content in workload.get("class", ()):
+        one = ClassTable.model_validate(content).transaction_class()
+        if one.name not in counts or not _writes(one) or one.keys.distribution == "fresh":
+            continue
+        committed, aborted = counts[one.name].latency.count, counts[one.name].aborted
+        waiting = breakdown(one.name).shares.get(LAPS[Lap.LOCK_WAIT], 0.0) if committed else 0.0
+        failing = aborted / (committed + aborted) if aborted else 0.0
+        if waiting >= _DOMINATES or failing >= _FAILING:
+            found.append((max(waiting, failing), waiting, failing, one))
+    if not found:
+        return ""
+    _, waiting, failing, worst = max(found, key=lambda entry: entry[0])
+    what = [f"row locks take {waiting:.0%} of the latency"] if waiting >= _DOMINATES else []
+    what += [f"{failing:.0%} of the attempts fail"] if failing >= 0.01 else []
+    how = "more rows (keys.rows) or another keys.distribution"
+    if str(workload.get("preset", "")).startswith(_SYSBENCH):
+        how = (
+            'rand_type = "uniform", or a larger table_size and more tables, in [workload.sysbench]'
+        )
+    rows = _writes(worst)
+    return (
+        f"Conflicts decide this run: of class {worst.name!r}, {' and '.join(what)}. It writes "
+        f"{rows} row{'s' * (rows > 1)} of {worst.table!r}, and {_said(worst.keys)}. "
+        f"To spread them, set {how}"
+    )
+
+
+def _said(keys: Keys) -> str:
+    """Which rows are written, in words."""
+    each = "" if keys.tables == 1 else f" of each of {keys.tables:,} tables"
+    rows = f"{keys.rows:,} rows{each}"
+    if keys.distribution == "hot":
+        return f"{keys.hot_fraction:.0%} of the choices fall on {keys.hot_rows:,} of {rows}"
+    if keys.distribution in {"zipf", "pareto"}:
+        return f"{keys.first_row():.1%} of the choices fall on the first of {rows}"
+    if keys.distribution == "gaussian":
+        return f"the choices crowd around the middle of {rows}"
+    if keys.distribution == "scan":
+        return f"every statement begins with the first of {rows}"
+    return f"the choices fall on {rows} evenly"

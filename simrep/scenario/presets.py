@@ -1,0 +1,37 @@
+"""What well-known load tools submit, in the spelling of the ``[workload]`` table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Literal
+
+from simrep.scenario.sysbench import sysbench_classes
+
+__all__ = ["Preset", "preset"]
+
+Preset = Literal[
+    "mysqlslap-insert",
+    "sysbench-oltp-insert",
+    "sysbench-oltp-update-index",
+    "sysbench-oltp-update-non-index",
+    "sysbench-oltp-read-write",
+    "sysbench-oltp-write-only",
+    "sysbench-oltp-read-only",
+    "sysbench-oltp-point-select",
+]
+
+_OTHERS: Mapping[str, Mapping[str, Any]] = {
+    # mysqlslap --query="insert into t1 set a='...'" --number-of-queries=500
+    "mysqlslap-insert": {
+        "queries": 500,
+        "class": [{"name": "insert", "table": "t1", "row_bytes": 100, "statement_bytes": 45}],
+    },
+}
+
+
+def preset(name: str, words: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A copy of a preset, to be changed at will; ``words`` are those of ``[workload.sysbench]``."""
+    if name in _OTHERS:
+        return deepcopy(dict(_OTHERS[name]))
+    return {"class": sysbench_classes(name, words or {})}
