@@ -188,7 +188,10 @@ class Watch:
             self._tasks[node, who] = _Task(station, what, self.clock._now)
 
     def served(self, line: Line, one: Hashable) -> None:
-        """Somebody leaves a station that serves groups."""
+        """Somebody leaves a station that serves groups: nobody knows what it does next."""
+        doings = self._doing.get((line.node, one))
+        if doings and doings[-1][1] == line.doing:
+            doings.append((self.clock._now, ""))
         task = self._tasks.get((line.node, one))
         if task is not None and task.station == line.station:
             self._end_task(line.node, one)

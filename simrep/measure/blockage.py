@@ -152,7 +152,7 @@ def blockages(waited: Iterable[Waited]) -> tuple[Blockage, ...]:
             began_s=one.began_s,
             ended_s=one.ended_s,
             waited_for=one.first.holder.text,
-            doing=one.doing,
+            doing="" if _waits_itself(position, merged) else one.doing,
             waiting=one.waiting,
             ended=one.ended,
             because=_explained_by(position, merged),
@@ -176,6 +176,16 @@ def _explained_by(position: int, merged: Sequence[_Merged]) -> tuple[int, ...]:
         if other != position
         and min(own.ended_s, one.ended_s) > max(own.began_s, one.began_s)
         and not one.waiters.isdisjoint(keys)
+    )
+
+
+def _waits_itself(position: int, merged: Sequence[_Merged]) -> bool:
+    """Whether what is waited for waits itself most of the time: then it does nothing."""
+    own = merged[position]
+    return any(
+        min(own.ended_s, merged[n].ended_s) - max(own.began_s, merged[n].began_s)
+        > 0.5 * (own.ended_s - own.began_s)
+        for n in _explained_by(position, merged)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -14,7 +14,9 @@ from simrep.measure.series import Stall
 from simrep.measure.units import duration
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
+from simrep.scenario.events import events
 from simrep.scenario.schema import Scenario
+from simrep.why.origin import Origin, origins
 from simrep.why.replay import Replay
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ class StallExplanation(Report):
         Of the whole run, warm-up included; the longest first.
     causes : tuple of Cause
         Of the stall: what nothing else explains; what did so longest first.
+    origins : tuple of Origin
+        What the scenario lets happen that explains causes; what did so longest first.
     unexplained_s : float
         Seconds of the stall in which nothing was blocked for long enough to be noted.
     longer_than_s : float
@@ -55,6 +59,7 @@ class StallExplanation(Report):
     stall: Stall
     blockages: tuple[Blockage, ...]
     causes: tuple[Cause, ...]
+    origins: tuple[Origin, ...]
     unexplained_s: float
     longer_than_s: float
     seed: int
@@ -71,6 +76,7 @@ class StallExplanation(Report):
                 "seconds": self.stall.seconds,
                 "unexplained_s": self.unexplained_s,
             },
+            "origins": [origin.to_dict() for origin in self.origins],
             "causes": [
                 {
                     "blockage": cause.blockage,
@@ -113,24 +119,54 @@ class StallExplanation(Report):
         span = f"from {stall.began_s:.3f} to {end_s:.3f} s"
         said = [f"Longest time without a commit: {duration(stall.seconds)}, {span}."]
         least_s = _LEAST_SHARE * stall.seconds
+        reasons: list[tuple[float, str, list[tuple[int, int]]]] = []  # what follows, how far down
+        by_position = {cause.blockage: cause for cause in self.causes}
+        for origin in self.origins:
+            follows = []
+            for n in origin.causes:
+                follows += [(n, 1), *((m, depth + 1) for m, depth in by_position.pop(n).follows)]
+            reasons.append((origin.seconds, str(origin), follows))
+        for cause in by_position.values():
+            text = str(self.blockages[cause.blockage])
+            reasons.append((cause.seconds, text, list(cause.follows)))
         told: set[int] = set()
-        for number, cause in enumerate(self.causes):
-            if number and cause.seconds < least_s:
-                break
+        kinds: set[tuple[str, ...]] = set()
+        for number, (seconds, text, follows) in enumerate(reasons):
+            if number and seconds < least_s:
+                continue
             first = "Cause" if number == 0 else "Another cause"
-            said.append(
-                f"{first}, for {duration(cause.seconds)} of it: {self.blockages[cause.blockage]}"
-            )
-            follows = [one for one in cause.follows if one[0] not in told]
+            said.append(f"{first}, for {duration(seconds)} of it: {text}")
+            said += self._consequences([one for one in follows if one[0] not in told], kinds)
             told |= {n for n, _ in follows}
-            said += [f"{'  ' * depth}so {self.blockages[n]}" for n, depth in follows[:_SHOWN]]
-        if self.unexplained_s >= least_s or not self.causes:
+        silent = any(not origin.causes for origin in self.origins)  # nothing waited meanwhile
+        if (self.unexplained_s >= least_s and not silent) or not reasons:
             said.append(
                 f"For {duration(self.unexplained_s)} of it nothing was blocked for "
                 f"{duration(self.longer_than_s)} or longer: work was executed, applied or on its "
                 "way. The stages of the latency tell where that time goes."
             )
         return said
+
+    def _consequences(
+        self, follows: Sequence[tuple[int, int]], told: set[tuple[str, ...]]
+    ) -> list[str]:
+        """What follows in words; of several of one kind the longest, and how many there are.
+
+        A consequence of a consequence is not repeated if its kind was ``told`` for another cause.
+        """
+        kinds: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        for n, depth in follows:
+            one = self.blockages[n]
+            kind = one.station, one.verb, one.waited_for.partition(" (")[0]
+            if depth == 1 or kind not in told:
+                kinds.setdefault(kind, []).append((n, depth))
+        told.update(kinds)
+        lines = []
+        for alike in list(kinds.values())[:_SHOWN]:
+            longest, depth = min(alike)
+            more = f"; {len(alike) - 1} more of the kind" if len(alike) > 1 else ""
+            lines.append(f"{'  ' * depth}so {self.blockages[longest]}{more}")
+        return lines
 
     def summary(self) -> Group:
         """The same as :meth:`tables`."""
@@ -185,10 +221,12 @@ def explain_stall(
     found = blockages(record.waited or ())
     stall = record.measurement.stall
     reasons, unexplained_s = causes(found, stall)
+    happened = events(setup.scenario)
     return StallExplanation(
         stall=stall,
         blockages=found,
         causes=reasons,
+        origins=origins(happened, found, reasons, stall) if stall.seconds > 0.0 else (),
         unexplained_s=unexplained_s,
         longer_than_s=longer_than_s,
         seed=replay.seed,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 
 from simrep.scenario.events import Event
 from simrep.show.plot.axes import draw_marks
-from simrep.show.plot.style import GREY
+from simrep.show.plot.style import GREY, PALETTE
 
 __all__ = ["EVENT", "draw_events", "within"]
 
@@ -33,6 +33,7 @@ def draw_events(
     marks: Iterable[tuple[str, float]] = (),
     *,
     place: Callable[[float], float] = float,
+    causes: Collection[Event] = (),
     **room: float,
 ) -> float:
     """Shade what lasts, and name everything where it begins, together with other marks.
@@ -49,6 +50,8 @@ def draw_events(
         What else is to be marked, by its place on the axis.
     place : callable
         The place of a simulated second on the axis.
+    causes : collection of Event
+        Those that are shaded in another colour.
     **room : float
         Of ``draw_marks``.
     """
@@ -58,7 +61,8 @@ def draw_events(
         began, ended = place(event.at_s), place(event.until_s) if event.lasts else None
         if began > high or (began if ended is None else ended) < low:
             continue
+        look = EVENT | {"facecolor": PALETTE[1]} if event in causes else EVENT
         if ended is not None:
-            axes.axvspan(max(began, low), min(ended, high), ymax=room["top"], zorder=0.5, **EVENT)
+            axes.axvspan(max(began, low), min(ended, high), ymax=room["top"], zorder=0.5, **look)
         named.append((event.what, max(began, low)))
     return draw_marks(axes, named, **room)

@@ -159,6 +159,8 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
         for cause in explanation.causes
         if cause.seconds > 0.5 * found[cause.blockage].within(stall)
     }
+    origins = {origin.event: origin.causes for origin in explanation.origins}
+    causes -= {n for follows in origins.values() for n in follows}
     stations = list(dict.fromkeys(f"{one.node}  {one.station}" for one in found))[:_MOST_ROWS]
     rows = {station: row for row, station in enumerate(sorted(stations))}
     ended_s = max(one.ended_s for one in found)
@@ -182,7 +184,9 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
         began_s = min(one.began_s for one in found)
         aside_s = 0.02 * (ended_s - began_s)
         axes.set_xlim(began_s - aside_s, ended_s + aside_s)
-        strip_in = draw_events(axes, happened, width_in=_WIDTH_IN, top=1.0)  # above the rows
+        strip_in = draw_events(
+            axes, happened, causes=list(origins), width_in=_WIDTH_IN, top=1.0
+        )  # above the rows
         axes.set_ylim(len(rows) - 0.5, -0.5 - strip_in / _ROW_IN)
         figure.set_size_inches(_WIDTH, height_in + strip_in)
     kinds = {"cause": _CAUSE, "explained by another": _EXPLAINED, "not in the stall": _OUTSIDE}

@@ -1,0 +1,95 @@
+"""An explanation of a stall names what the scenario lets happen, and then what follows from it."""
+
+import pytest
+
+import simrep
+
+BATCH = {"name": "batch", "at_s": 0.3, "rows": 20_000, "row_bytes": 200}
+
+
+def explained(model="galera", **tables):
+    base = {
+        "cluster": {"model": model, "nodes": 3},
+        "network": {"rtt_ms": 1.0},
+        "workload": {"threads": 8, "nodes": ["n1"]},
+        "run": {"duration_s": 1.0, "seed": 3},
+    }
+    return simrep.explain_stall({**base, **tables}, longer_than_s=0.02)
+
+
+def fault(what, node, **how):
+    return [{"what": what, "node": node, "at_s": 0.3, "until_s": 0.48, **how}]
+
+
+OUTAGE = {"rtt_ms": 1.0, "outage": [{"node": "n2", "from_s": 0.3, "to_s": 0.4}]}
+CRASH = {"model": "galera", "nodes": 3, "change": [{"at_s": 0.3, "node": "n3", "what": "crash"}]}
+SLOW = {"fsync_factor": 900.0, "cpu_factor": 900.0}
+
+
+@pytest.mark.parametrize(
+    ("tables", "cause"),
+    [
+        ({"fault": fault("pause", "n1")}, "n1 paused from 0.300 s to 0.480 s (fault.0)"),
+        ({"fault": fault("pause", "n3")}, "n3 paused from 0.300 s to 0.480 s (fault.0)"),
+        ({"fault": fault("disk-stall", "n2")}, "disk of n2 stalls from 0.300 s"),
+        ({"fault": fault("slow", "n2", **SLOW)}, "n2 slow (CPU 900x, fsync 900x) from 0.300 s"),
+        ({"network": OUTAGE}, "n2 cut off from 0.300 s to 0.400 s (network.outage.0)"),
+        (
+            {"cluster": CRASH, "run": {"duration_s": 6.0, "seed": 3}},
+            "n3 crashes at 0.300 s (cluster.change.0)",
+        ),
+        (
+            {"workload": {"threads": 8, "nodes": ["n1"], "scheduled": [BATCH]}},
+            "scheduled transaction batch, begun at 0.300 s (workload.scheduled.0)",
+        ),
+    ],
+)
+def test_what_the_scenario_lets_happen_is_on_top(tables, cause):
+    found = explained(**tables)
+    _, first, *rest = found.sentences()
+    assert first.startswith("Cause, for ")
+    assert cause in first
+    assert found.origins[0].seconds == pytest.approx(found.stall.seconds, rel=0.3)
+    assert all(line.startswith("  ") for line in rest[:1])
+    assert found.to_dict()["origins"][0]["path"] == found.origins[0].event.path
+
+
+@pytest.mark.parametrize("model", ["asynchronous", "group_replication", "semisync", "standalone"])
+def test_so_it_is_in_every_product(model):
+    given = fault("pause", "n1")
+    given[0]["until_s"] = 0.45
+    found = explained(model, fault=given)
+    assert "n1 paused" in found.sentences()[1]
+
+
+def test_flow_control_is_told_once_as_a_consequence():
+    said = explained(fault=fault("disk-stall", "n3")).sentences()
+    paused = [line for line in said if "flow control" in line]
+    assert len(paused) == 1
+    assert paused[0].startswith("  ")
+
+
+def test_what_happened_elsewhere_or_long_before_is_no_cause():
+    before = [{"what": "pause", "node": "n2", "at_s": 0.01, "until_s": 0.04}]
+    found = explained(fault=before + fault("pause", "n3"))
+    assert [origin.event.path for origin in found.origins] == ["fault.1"]
+
+
+def test_who_waits_for_an_acknowledgement_does_nothing_else():
+    found = explained(
+        "semisync", fault=fault("pause", "n2"), cluster={"model": "semisync", "nodes": 2}
+    )
+    assert any("acknowledgement" in line for line in found.sentences())
+    assert not any("was syncing" in line or "committing" in line for line in found.sentences())
+
+
+def test_without_an_event_it_is_told_as_before():
+    found = explained(
+        cluster={
+            "model": "galera",
+            "nodes": 3,
+            "costs": {"fsync_us": 50_000.0, "apply_us": 20_000.0},
+        }
+    )
+    assert found.origins == ()
+    assert "origins" in found.to_dict()
