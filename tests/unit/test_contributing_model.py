@@ -312,3 +312,25 @@ def test_it_has_sliders():
     assert "workload.threads" in found.levels
     found.set({"workload.threads": found.levels["workload.threads"][-1]})
     assert found.now.throughput_tps > found.first.throughput_tps
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"what": "pause", "until_s": 0.4},
+        {"what": "disk-stall"},
+        {"what": "slow", "cpu_factor": 2.0},
+    ],
+)
+def test_a_fault_that_it_does_not_say_it_plays_is_refused(fault):
+    given = scenario() | {"fault": [{"node": "n2", "at_s": 0.3, **fault}]}
+    refused(lambda: simrep.run(given), "fault.0.what", "'primary-backup'", repr(fault["what"]))
+
+
+def test_costs_of_single_nodes_are_refused_and_traits_of_machines_hold():
+    costs = [{"name": "n1", "costs": {"statement_us": 5.0}}]
+    nodes = {"cluster": {"nodes": ["n1", "n2", "n3"]}}
+    refused(lambda: simrep.run(scenario(**nodes) | {"node": costs}), "node.0.costs", "same costs")
+    slow = [{"name": "n1", "cpu_factor": 1000.0}]
+    result = simrep.run(scenario(**nodes) | {"node": slow})
+    assert result.latency_s["p50"] > LATENCY_S + 0.05
