@@ -8,9 +8,11 @@ from math import ceil, isnan
 
 from simrep.contract.setup import Setup
 from simrep.measure.confidence import mean_interval
+from simrep.runs.batch import figures_of
 from simrep.runs.record import RunRecord
+from simrep.runs.result import Result
 
-__all__ = ["BEYOND", "notices", "percentile_notice", "precision_notice"]
+__all__ = ["BEYOND", "notices", "percentile_notice", "precision_notice", "rests_on"]
 
 BEYOND = 20
 """So many transactions beyond a percentile tell it to about a quarter of the tail."""
@@ -33,7 +35,8 @@ def notices(
     if interrupted:
         yield f"interrupted: {interrupted}"
     if precision is not None:
-        fewest = min(record.measurement.committed for record in records)
+        counted = (rests_on(figure),)
+        fewest = min(figures_of(Result.combine([record]), counted)[0] for record in records)
         imprecise = precision_notice(figure, values, precision)
         yield from filter(None, (imprecise, percentile_notice(figure, fewest)))
     if not any(record.measurement.committed for record in records):
@@ -62,6 +65,18 @@ def _never_happened(setup: Setup, records: Sequence[RunRecord]) -> Iterator[str]
         if change.at_s > ended_s:
             what = f"{change.what} of {change.node}"
             yield f"cluster.change.{number} ({what}) happens at {change.at_s:g} s"
+
+
+def rests_on(path: str) -> str:
+    """The path of the number of transactions that a figure rests on.
+
+    Examples
+    --------
+    >>> rests_on("nodes.n2.latency_s.p95"), rests_on("latency_s.p95"), rests_on("makespan_s")
+    ('nodes.n2.committed', 'committed', 'committed')
+    """
+    of, latency, _ = path.rpartition("latency_s.")
+    return f"{of}committed" if latency else "committed"
 
 
 def percentile_notice(path: str, committed: float) -> str:

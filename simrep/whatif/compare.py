@@ -16,7 +16,7 @@ from simrep.measure.looks import Look, looks
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.contention import preset_trap
 from simrep.runs.executor import collected
-from simrep.runs.notices import percentile_notice
+from simrep.runs.notices import percentile_notice, rests_on
 from simrep.runs.prediction import extrapolation
 from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
 from simrep.runs.sampler import MOST, Progress, Sampler, check_precision
@@ -41,7 +41,6 @@ FIGURES = (
 
 _LEAST = 3  # pairs: with two, their spread would be a single number
 _REPLICATIONS = 10  # so that Student's t is within 15 % of the normal distribution
-_COUNT = "committed"
 
 
 def compare(
@@ -196,8 +195,11 @@ def _notices(pairs: Sequence[Pair], figures: Sequence[str]) -> list[str]:
     """What percentiles rest on too few transactions, in the run that has the fewest."""
     if not pairs:
         return []
-    fewest = min(fmean(pair[side][-1] for pair in pairs) for side in (0, 1))
-    return [notice for figure in figures if (notice := percentile_notice(figure, fewest))]
+    said = []
+    for place, figure in enumerate(figures, start=len(figures)):
+        fewest = min(fmean(pair[side][place] for pair in pairs) for side in (0, 1))
+        said.append(percentile_notice(figure, fewest))
+    return list(filter(None, said))
 
 
 def _pairs(
@@ -207,7 +209,7 @@ def _pairs(
     seed: int,
     executor: Executor | None,
 ) -> Iterator[Pair]:
-    """Figures of both, and how much they committed, replication by replication."""
+    """Figures of both, and what each of these rests on, replication by replication."""
     groups = [[Task(setup, number) for setup in setups] for number in numbers]
-    reduce = partial(figures_of, paths=(*figures, _COUNT))
+    reduce = partial(figures_of, paths=(*figures, *map(rests_on, figures)))
     return ((one, other) for one, other in simulate_groups(groups, reduce, seed, executor))

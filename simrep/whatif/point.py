@@ -15,7 +15,7 @@ from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.confidence import Interval, mean_interval
 from simrep.runs.batch import figures_of
 from simrep.runs.degradation import degradations, degraded
-from simrep.runs.notices import percentile_notice, precision_notice
+from simrep.runs.notices import percentile_notice, precision_notice, rests_on
 from simrep.runs.replication import simulate, with_warmup
 from simrep.runs.result import Result
 from simrep.runs.sampler import Sampler
@@ -152,7 +152,7 @@ def _notices(point: SweepPoint, how: How) -> Iterator[str]:
     elif not all(map(isfinite, values)):
         yield f"a replication has no {about}"
     else:
-        if notice := percentile_notice(about, fewest):
+        if rests_on(about) == "committed" and (notice := percentile_notice(about, fewest)):
             yield notice
         if how.precision is not None and (notice := precision_notice(about, values, how.precision)):
             yield notice
@@ -167,12 +167,16 @@ def measure(setup: Setup, how: How) -> SweepPoint:
         If a result has no such figure.
     """
     less: list[tuple[Degradation, ...]] = []
+    counted = rests_on(how.about)
+    counts: list[float] = []
 
     def simulated(numbers: range) -> Iterator[tuple[float, ...]]:
         for number in numbers:
             record = simulate(setup, how.seed, number)
             less.append(record.degradation)
-            yield figures_of(Result.combine([record]), how.figures)
+            *figures, count = figures_of(Result.combine([record]), (*how.figures, counted))
+            counts.append(count)
+            yield tuple(figures)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -194,4 +198,6 @@ def measure(setup: Setup, how: How) -> SweepPoint:
     values = dict(zip(how.figures, zip(*rows, strict=True), strict=True))
     notices = dict.fromkeys(str(warning.message) for warning in caught)
     notices |= dict.fromkeys(degraded(degradations(less)))
+    if counted != "committed" and (thin := percentile_notice(how.about, min(counts))):
+        notices[thin] = None
     return SweepPoint(values, setup.scenario.run.warmup_s, tuple(notices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -189,6 +190,17 @@ def test_a_figure_without_transactions_is_refused() -> None:
         result = simrep.run(scenario(workload={"threads": 1}, run={"duration_s": 1e-6}))
     with pytest.raises(ValueError, match="nothing to draw"):
         result.nodes.plot()
+
+
+def test_a_percentile_of_a_node_rests_on_the_transactions_of_that_node() -> None:
+    path = "nodes.n2.classes.transfer.latency_s.p99"
+    content = scenario(run={"duration_s": 0.5, "warmup_s": 0.1, "seed": 1})
+    number = simrep.run(content).nodes["n2"].classes["transfer"].committed
+    words = rf"{path} rests on \d of {number} transactions"
+    (point,) = simrep.sweep(content, {"network.rtt_ms": [10]}, of=path).points
+    assert any(re.match(words, notice) for notice in point.notices)
+    with pytest.warns(simrep.ShortRunWarning, match=rf"{path} rests on"):
+        simrep.compare(content, content, figures=[path], replications=2)
 
 
 def test_questions_may_ask_for_figures_of_nodes() -> None:

@@ -15,7 +15,7 @@ from simrep.errors import ScenarioError, nearest
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.executor import collected
-from simrep.runs.notices import percentile_notice
+from simrep.runs.notices import percentile_notice, rests_on
 from simrep.runs.result import Result
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Objective
@@ -176,19 +176,20 @@ def rank_products(
     notes = [f"Round trips: {trips.source}; {zone_rtt_ms:g} ms within a region."]
     notes += [f"Not tried: {one}" for one in left_out]
     each = 1.0 - 2.0 * (1.0 - confidence) / (len(built) * len(wanted.conditions))
-    shortest = inf
+    shortest = [inf] * len(wanted.conditions)  # transactions that each figure rests on
 
     def judgements() -> Iterator[Ranked]:
         nonlocal notes, shortest
-        paths = (*(condition.figure for condition in wanted.conditions), "committed")
-        reduce = partial(_sampled, paths=paths)
+        paths = tuple(condition.figure for condition in wanted.conditions)
+        reduce = partial(_sampled, paths=(*paths, *map(rests_on, paths)))
         for position, candidate in enumerate(built):
             setup, remarks = short_setup(candidate.scenario, seed, wanted.figures)
             notes += [f"{candidate.product}: {said}" for said in remarks]
             tasks = [[Task(setup, number) for number in range(replications)]]
             [samples] = simulate_groups(tasks, reduce, seed, executor)
-            shortest = min(shortest, *(sample[0][-1] for sample in samples))
-            figures = [sample[0][:-1] for sample in samples]
+            counts = (sample[0][len(paths) :] for sample in samples)
+            shortest = [min(each) for each in zip(shortest, *counts, strict=True)]
+            figures = [sample[0][: len(paths)] for sample in samples]
             tried = judged(float(position), figures, wanted.conditions, each)
             ranked = _ranked(candidate, tried, wanted, samples)
             yield ranked if _DURABLE[durability](candidate) else _refused(ranked)
@@ -203,7 +204,8 @@ def rank_products(
             one.tried.value,
         )
     )
-    said = (percentile_notice(path, shortest) for path in wanted.figures)
+    asked = [condition.figure for condition in wanted.conditions]
+    said = dict.fromkeys(map(percentile_notice, asked, shortest))
     notes += [f"In the shortest run, {notice}." for notice in said if notice]
     first = setup_of(scenario)
     demand = f"{wanted}{_DEMANDS[durability]}"

@@ -13,7 +13,7 @@ from simrep.errors import ScenarioError
 from simrep.measure.grammar import Range
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
-from simrep.runs.notices import percentile_notice
+from simrep.runs.notices import percentile_notice, rests_on
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.answer import Answer
@@ -112,10 +112,11 @@ def runs_of(
 ) -> tuple[Sample, Callable[[], list[str]]]:
     """What simulates a scenario at a value, and what there is to say of it afterwards."""
     figures = tuple(one.figure for one in objective.conditions)
-    reduce = partial(figures_of, paths=(*figures, "committed"))
+    asked = len(figures)
+    reduce = partial(figures_of, paths=(*figures, *map(rests_on, figures)))
     setups: dict[float, Setup] = {}
     remarks: dict[str, float] = {}
-    fewest = float("inf")
+    fewest = [float("inf")] * asked  # transactions that each of the figures rests on
 
     def sample(value: float, numbers: range) -> Sequence[Sequence[float]]:
         nonlocal fewest
@@ -125,11 +126,12 @@ def runs_of(
                 remarks.setdefault(one, value)
         groups = [[Task(setups[value], number) for number in numbers]]
         [found] = simulate_groups(groups, reduce, seed, executor)
-        fewest = min(fewest, *(one[-1] for one in found))
-        return [one[:-1] for one in found]
+        counts = (one[asked:] for one in found)
+        fewest = [min(each) for each in zip(fewest, *counts, strict=True)]
+        return [one[:asked] for one in found]
 
     def notices() -> list[str]:
-        said = (percentile_notice(figure, fewest) for figure in dict.fromkeys(figures))
+        said = dict.fromkeys(map(percentile_notice, figures, fewest))
         first = [f"At {number(value)}: {one}" for one, value in list(remarks.items())[:_SHOWN]]
         return [*first, *(f"In the shortest run, {one}." for one in said if one)]
 
