@@ -10,15 +10,24 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from simrep.contract.model import Degradation
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ContentionWarning, ExtrapolationWarning, ScenarioError, ShortRunWarning
+from simrep.errors import (
+    ContentionWarning,
+    DegradedWarning,
+    ExtrapolationWarning,
+    ScenarioError,
+    ShortRunWarning,
+)
 from simrep.measure.looks import Look, looks
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.contention import preset_trap
+from simrep.runs.degradation import degradations, degraded
 from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice, rests_on
 from simrep.runs.prediction import extrapolation
 from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
+from simrep.runs.result import Result
 from simrep.runs.sampler import MOST, Progress, Sampler, check_precision
 from simrep.scenario import Scenario, load
 from simrep.user_files import check_content
@@ -27,6 +36,7 @@ from simrep.whatif.comparison import Comparison
 __all__ = ["FIGURES", "compare"]
 
 Pair = tuple[tuple[float, ...], tuple[float, ...]]
+Less = tuple[Degradation, ...]
 
 FIGURES = (
     "throughput_tps",
@@ -91,6 +101,8 @@ def compare(
 
     Warns
     -----
+    DegradedWarning
+        If clients of one got less than its product promises, as far as its model tells.
     ExtrapolationWarning
         If a pack was not checked with such a cluster or load.
     ShortRunWarning
@@ -134,8 +146,9 @@ def compare(
     def clear(pairs: Sequence[Pair], look: Look) -> bool:
         return Comparison.of(pairs, figures, look=look.confidence, **about).clear
 
+    less: tuple[list[Less], list[Less]] = ([], [])
     sampler = Sampler(
-        simulate=lambda numbers: _pairs(setups, figures, numbers, seed, executor),
+        simulate=lambda numbers: _pairs(setups, figures, numbers, seed, executor, less),
         figure=_relative,
         looks=schedule if precision is None else (),
         clear=clear,
@@ -144,6 +157,9 @@ def compare(
         progress=progress,
     )
     pairs, complete = collected(sampler, least=2)
+    for label, found_less in zip(labels, less, strict=True):
+        for line in degraded(degradations(found_less)):
+            warnings.warn(f"{label}: {line}", DegradedWarning, stacklevel=2)
     for notice in _notices(pairs, figures):
         warnings.warn(notice, ShortRunWarning, stacklevel=2)
     last = next((one for one in schedule if one.count >= len(pairs)), schedule[-1])
@@ -208,8 +224,20 @@ def _pairs(
     numbers: range,
     seed: int,
     executor: Executor | None,
+    less: tuple[list[Less], list[Less]],
 ) -> Iterator[Pair]:
-    """Figures of both, and what each of these rests on, replication by replication."""
+    """Figures of both, and what each of these rests on, replication by replication.
+
+    ``less`` gets what each of both gave its clients less than it promises.
+    """
     groups = [[Task(setup, number) for setup in setups] for number in numbers]
-    reduce = partial(figures_of, paths=(*figures, *map(rests_on, figures)))
-    return ((one, other) for one, other in simulate_groups(groups, reduce, seed, executor))
+    reduce = partial(_reduced, paths=(*figures, *map(rests_on, figures)))
+    for pair in simulate_groups(groups, reduce, seed, executor):
+        (one, less_of_one), (other, less_of_other) = pair
+        less[0].append(less_of_one)
+        less[1].append(less_of_other)
+        yield one, other
+
+
+def _reduced(result: Result, paths: Sequence[str]) -> tuple[tuple[float, ...], Less]:
+    return figures_of(result, paths), result.runs[0].degradation

@@ -90,6 +90,15 @@ def test_sweeps_tell_it_of_their_points_and_objectives_may_bound_it(tmp_path: Pa
     assert json.loads(done.stdout)["degradation"]["unacknowledged_commits"] == alone.mean(figure)
 
 
+def test_comparisons_tell_of_which_of_both() -> None:
+    with pytest.warns(simrep.DegradedWarning, match="^hasty: degraded, .* unacknowledged") as told:
+        simrep.compare(
+            cut_off(10_000), cut_off(50), labels=("patient", "hasty"),
+            figures=["throughput_tps"], replications=2,
+        )  # fmt: skip
+    assert len([one for one in told if one.category is simrep.DegradedWarning]) == 1
+
+
 class Forgetful(own_models.Silent):
     """It forgets every third transaction."""
 
