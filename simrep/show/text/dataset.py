@@ -93,7 +93,7 @@ def _block(result: DatasetResult, series: SeriesTable, cells: Sequence[Cell]) ->
          *(_variant(cell, name, result.what_if) for name in variants))
         for cell in cells
     )  # fmt: skip
-    return table(heads, "r" * len(names) + "RRRRlr", rows)
+    return table(heads, "r" * len(names) + "RRRRlr", rows, keys=len(names))
 
 
 def _span(cell: Cell) -> str:

@@ -25,7 +25,7 @@ _NOTICES = 4  # so many kinds are printed
 def sweep_tables(sweep: Sweep) -> Group:
     """Levels, and a few figures with half of their intervals; notices below."""
     heading = f"{sweep.name or 'Sweep'}, {len(sweep.points)} points, seed {sweep.seed}"
-    points = table(_headings(sweep), "r", _cells(sweep), edges=True)
+    points = table(_headings(sweep), "r", _cells(sweep), edges=True, keys=len(sweep.factors))
     return Group(title(heading), points, closing(_remarks(sweep)))
 
 
