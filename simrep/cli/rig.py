@@ -12,6 +12,7 @@ from simrep.cli.arguments import MANY, Json, path_in
 from simrep.cli.ending import at_its_own_pace
 from simrep.cli.output import print_json, show
 from simrep.errors import SimrepError
+from simrep.printable import printable
 
 if TYPE_CHECKING:
     from simrep.rig.campaign import Told
@@ -159,7 +160,7 @@ def status(folder: FolderArgument, experiment: ExperimentOption = None, json: Js
         )
         return
     for entry in marked:
-        print(f"marked: {entry.id} attempt {entry.attempt}: {entry.reasons()}")
+        print(printable(f"marked: {entry.id} attempt {entry.attempt}: {entry.reasons()}"))
     for run in progress.missing:
         print(f"missing: {run.id}")
     print(_summary(progress))
@@ -172,7 +173,7 @@ def verify(folder: FolderArgument) -> None:
 
     found = changes(folder)
     for name, what in sorted(found.items()):
-        print(f"{what}: {name}")
+        print(printable(f"{what}: {name}"))
     if {"changed", "missing"} & set(found.values()):
         raise typer.Exit(FAILED)
 

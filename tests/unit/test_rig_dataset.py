@@ -259,6 +259,7 @@ def test_a_journal_of_another_version_is_told(measured):
     with pytest.raises(RigError, match=r"runs\.jsonl:2 is not an entry of this version"):
         Progress(stored, folder)
     path.write_text(first)
-    (folder / "state.json").write_text("{")
-    with pytest.raises(RigError, match=r"state\.json cannot be read"):
-        Progress(stored, folder)
+    for text in ("{", "[]", "[" * 100_000, "9" * 5_000):
+        (folder / "state.json").write_text(text)
+        with pytest.raises(RigError, match=r"state\.json cannot be read"):
+            Progress(stored, folder)

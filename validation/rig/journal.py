@@ -84,7 +84,7 @@ class Journal:
         for number, line in enumerate(whole.splitlines(), 1):
             try:
                 self.entries.append(_entry(line))
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 raise RigError(f"{path}:{number} is not an entry of this version") from None
         self._complete = path.exists() and whole == text
 
@@ -135,8 +135,8 @@ class State:
         text = content_of(path)
         if text is not None:
             try:
-                self.content = json.loads(text)
-            except ValueError:
+                self.content = {"clusters": {}, **json.loads(text)}
+            except (ValueError, TypeError, RecursionError):
                 raise RigError(f"{path} cannot be read: it is not whole") from None
 
     def update(self, **values: Any) -> None:

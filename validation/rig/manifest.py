@@ -117,7 +117,7 @@ def changes(folder: Path) -> dict[str, str]:
     try:
         manifest = json.loads((folder / NAME).read_text(encoding="utf-8"))
         known = dict(manifest["files"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise RigError(f"{folder} has no {NAME} of a dataset") from None
     there = {_name(path, folder): path for path in sorted(_files(folder))}
     found = {}
