@@ -17,7 +17,7 @@ from simrep.runs.replication import simulate
 from simrep.runs.report import Report
 from simrep.runs.result import Result
 from simrep.scenario import Scenario, load, with_values
-from simrep.scenario.workload import ScheduledTable
+from simrep.scenario.classes import ScheduledTable
 from simrep.show.text.layout import closing, table, title
 from simrep.show.text.plan import answer_tables
 from simrep.show.views import plot, tables

@@ -8,8 +8,8 @@ from typing import Any
 from simrep.contract.setup import Setup
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.counts import ClassCount
+from simrep.scenario.classes import ClassTable
 from simrep.scenario.sysbench import KEY_WORDS, VERSION, sysbench_classes
-from simrep.scenario.workload import ClassTable
 from simrep.workload.classes import Keys, TransactionClass
 from simrep.workload.laps import LAPS, Lap
 

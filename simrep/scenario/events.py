@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, isfinite, nan
 from typing import Any
@@ -67,7 +67,8 @@ class Event:
 def events(scenario: Scenario | Mapping[str, Any]) -> tuple[Event, ...]:
     """What a scenario lets happen at a given time, in the order of time.
 
-    Faults, outages of the network, servers that come and go, scheduled transactions.
+    Faults, outages of the network, servers that come and go, scheduled transactions, bursts of the
+    load.
 
     Parameters
     ----------
@@ -96,7 +97,30 @@ def events(scenario: Scenario | Mapping[str, Any]) -> tuple[Event, ...]:
         path = f"workload.scheduled.{position}"
         nodes = (single["node"],) if single.get("node") else ()
         listed.append(Event(path, f"{single['name']} begins", nodes, single["at_s"]))
+    listed += _bursts("workload", workload, _end_s(content))
+    for position, group in enumerate(workload.get("group", ())):
+        listed += _bursts(f"workload.group.{position}", group, _end_s(content))
     return tuple(sorted(listed, key=_begin_s))
+
+
+def _end_s(content: Mapping[str, Any]) -> float:
+    run = content.get("run", {})
+    return float(run.get("warmup_s", 0.0) + run.get("duration_s", inf))
+
+
+def _bursts(path: str, table: Mapping[str, Any], end_s: float) -> Iterator[Event]:
+    """Bursts of a load, each time that they come."""
+    variation = table.get("variation", {})
+    scale = variation.get("time_scale", 1.0)
+    for position, burst in enumerate(variation.get("burst", ())):
+        place = f"{path}.variation.burst.{position}"
+        nodes = (table["node"],) if "node" in table else ()
+        for turn in range(_MOST_BURSTS if burst.get("every_s") else 1):
+            at_s = (burst["at_s"] + turn * burst.get("every_s", 0.0)) / scale
+            until_s = at_s + burst["for_s"] / scale
+            if at_s < end_s:
+                how = f"load {number(burst['factor'])}x"
+                yield Event(place, burst.get("name", "burst"), nodes, at_s, until_s, how)
 
 
 def _nodes_on(content: Mapping[str, Any], host: str) -> tuple[str, ...]:
@@ -116,6 +140,7 @@ def _begin_s(event: Event) -> float:
     return event.at_s
 
 
+_MOST_BURSTS = 24  # of one that comes again and again
 _FAULTS = {
     "slow": "{place} slow",
     "pause": "{place} paused",

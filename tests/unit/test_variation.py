@@ -11,6 +11,7 @@ import simrep
 from simrep.errors import ScenarioError, ShortRunWarning
 from simrep.kernel.streams import Streams
 from simrep.scenario import load, with_values
+from simrep.scenario.events import events
 from simrep.workload.clients import Loop, Think, Workload
 from simrep.workload.course import Burst, Course, Wave
 from tests.stand_in import INSERT, played, workload_of
@@ -300,6 +301,32 @@ def test_the_picture_has_what_was_offered(kind: str) -> None:
              for text in axes.get_legend().get_texts()]  # fmt: skip
     assert ("offered" in names) == (kind == "rate_tps")
     assert any("clients" in axes.get_ylabel() for axes in figure.axes) == (kind == "threads")
+
+
+def test_bursts_are_among_what_a_scenario_lets_happen() -> None:
+    bursting = {
+        **DAY,
+        "time_scale": 2.0,
+        "burst": [
+            {"name": "sale", "at_s": 0.1, "for_s": 0.05, "factor": 2.5},
+            {"name": "cron", "at_s": 0.0, "for_s": 0.01, "factor": 3.0, "every_s": 0.3},
+        ],
+    }
+    result = simrep.run(scenario(bursting))
+    told = [(one.what, one.how, one.at_s, one.until_s) for one in events(result.scenario)]
+    assert told == [
+        ("cron", "load 3x", 0.0, 0.005),
+        ("sale", "load 2.50x", 0.05, pytest.approx(0.075)),
+        ("cron", "load 3x", 0.15, pytest.approx(0.155)),
+        ("cron", "load 3x", 0.3, pytest.approx(0.305)),
+    ]
+    texts = {text.get_text() for axes in result.plot().axes for text in axes.texts}
+    assert any("sale" in text for text in texts)
+    group = {"node": "n1", "threads": 2, "variation": {"burst": bursting["burst"][:1]}}
+    content = scenario({}, workload={"variation": None, "group": [group]})
+    (told_of_group,) = events(load(content))
+    assert told_of_group.nodes == ("n1",)
+    assert told_of_group.path == "workload.group.0.variation.burst.0"
 
 
 def test_a_phase_after_the_end_is_told() -> None:
