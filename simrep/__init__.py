@@ -1,14 +1,11 @@
 """Discrete-event simulation of database replication.
 
-Everything here is loaded when it is first used: ``import simrep`` costs next to nothing. How to
-read the source: docs/explanation/reading-the-source.md.
+Everything here is loaded when it is first used: ``import simrep`` costs next to nothing, and the
+command is ready for Ctrl-C as soon as the interpreter is. How to read the source:
+docs/explanation/reading-the-source.md.
 """
 
 import sys
-from importlib import import_module
-from typing import Any
-
-from simrep.deprecated import MovedModules, moved_name
 
 _HOMES = {
     "simrep.calibrate.fit": ("FitResult", "fit"),
@@ -47,17 +44,34 @@ __all__ = ["__version__"]
 __all__ += list(_HOME)
 
 
-sys.meta_path.append(MovedModules())
+class _Moved:
+    """Finds modules under their old names, after all other finders have failed."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: object, target: object = None) -> object:
+        """See ``importlib.abc.MetaPathFinder``."""
+        if not fullname.startswith("simrep."):
+            return None
+        from simrep.deprecated import MovedModules
+
+        return MovedModules().find_spec(fullname, path, target)
 
 
-def __getattr__(name: str) -> Any:
+sys.meta_path.append(_Moved())
+
+
+def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import version
 
-        value: Any = version("simrep")
+        value: object = version("simrep")
     elif name in _HOME:
+        from importlib import import_module
+
         value = getattr(import_module(_HOME[name]), name)
     else:
+        from simrep.deprecated import moved_name
+
         return moved_name(name)
     globals()[name] = value
     return value

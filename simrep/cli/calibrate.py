@@ -116,11 +116,11 @@ def calibrate(
                 progress=lambda done, _cost: update(done, max(expected, done + 1)),
             )
         except CalibrationError as error:
-            if error.best:
-                values = ", ".join(f"{key} {value:.4g}" for key, value in error.best.items())
-                print(f"Error: {error}; best so far: {values}", file=sys.stderr)
-                raise typer.Exit(INTERRUPTED) from None
-            raise
+            if not isinstance(error.__context__, KeyboardInterrupt):
+                raise
+            values = ", ".join(f"{key} {value:.4g}" for key, value in error.best.items())
+            print(f"Interrupted. Best so far: {values or 'nothing'}", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
     tell(result, json=json)
     _write(dataset, result, out=out, write=write)
 

@@ -99,9 +99,9 @@ def interruptible() -> Iterator[None]:
             interrupted = True
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupt)
     _watch.begin()
     try:
+        signal.signal(signal.SIGINT, interrupt)
         yield
     except KeyboardInterrupt:
         _end_at_once()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
@@ -214,13 +215,15 @@ def process_pool(jobs: int) -> Iterator[Executor]:
         ) from None
     finally:
         own = list(pool._processes.values())
-        left = list(futures)
-        for future in left:
-            future.cancel()
-        if not all(future.done() for future in left):
-            for process in own:
-                process.kill()
-        pool.shutdown(cancel_futures=True)
+        manager: Any = pool._executor_manager_thread
+        pool.shutdown(wait=False, cancel_futures=True)
+        if manager is not None:
+            while pool._cancel_pending_futures and manager.is_alive():
+                time.sleep(0.001)  # or it would tell cancelled work that its process has ended
+            if not all(future.done() for future in list(futures)):
+                for process in own:
+                    process.kill()
+            manager.join()
         _children.difference_update(own)
 
 

@@ -17,6 +17,7 @@ import simrep
 from simrep.cli import app
 from simrep.errors import ScenarioError, SimrepError
 from simrep.runs.executor import as_finished, process_pool
+from tests.unit.test_cli import DATASET
 from tests.unit.test_sweep_cli import PATIENCE_S, SCENARIO, group_is_gone, points_in, started, until
 
 ENDLESS = 10**8
@@ -47,6 +48,21 @@ def simulate(*arguments):
     return original(*arguments)
 
 run.simulate = simulate
+main()
+"""
+
+AT_THE_FIRST_EVENT = """
+import os, signal
+from simrep.__main__ import main
+from simrep.kernel.clock import Clock
+
+run = Clock.run
+
+def interrupted(clock, until=None):
+    os.killpg(0, signal.SIGINT)
+    run(clock, until)
+
+Clock.run = interrupted
 main()
 """
 
@@ -106,6 +122,26 @@ def test_an_interrupt_while_it_starts_ends_it_with_a_word(name: str, folder: Pat
     words = ("run", "endless.toml")
     found = ended(*words, script=AT_AN_IMPORT.format(name=name))
     assert found == (130, "", "Interrupted.\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "cluster.toml", "--set-b", "network.rtt_ms=2"),
+        ("plan", "cluster.toml", "rtt", "--objective", "mean<=9ms"),
+        ("sensitivity", "cluster.toml"),
+        ("explain", "cluster.toml"),
+        ("reproduce", "."),
+        ("calibrate", "."),
+    ],
+)
+def test_an_interrupt_is_no_failure_of_any_command(words: tuple[str, ...], folder: Path) -> None:
+    (folder / "dataset.toml").write_text(DATASET)
+    (folder / "data.csv").write_text("threads,rtt_ms,seconds\n1,1,0.1\n2,1,0.05\n")
+    code, stdout, stderr = ended(*words, script=AT_THE_FIRST_EVENT)
+    assert code == 130
+    assert "Interrupted" in stdout + stderr
+    assert "Error" not in stderr
 
 
 def test_an_interrupt_that_a_library_loses_ends_it_all_the_same(folder: Path) -> None:
