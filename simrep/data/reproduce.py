@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -34,6 +34,7 @@ from simrep.runs.report import Report
 from simrep.runs.result import Result
 from simrep.runs.sustain import sustainable_rate
 from simrep.scenario import Scenario, load, with_values
+from simrep.scenario.events import Event, events
 
 __all__ = [
     "Cell",
@@ -309,8 +310,19 @@ def _simulated(
             yield samples, None
         return
     reduce = partial(figures_and_course, paths=paths, name=definition.scheduled)
-    for pairs in simulate_each(setups, reduce, replications, seed, executor):
-        yield [figures for figures, _ in pairs], pairs[0][1]
+    courses = simulate_each(setups, reduce, replications, seed, executor)
+    for setup, pairs in zip(setups, courses, strict=True):
+        course = pairs[0][1]
+        if course is not None:
+            course = replace(course, events=_others(setup.scenario, definition.scheduled))
+        yield [figures for figures, _ in pairs], course
+
+
+def _others(scenario: Scenario, name: str) -> tuple[Event, ...]:
+    """What happens beside the scheduled transaction of this name."""
+    names = [single.name for single in scenario.workload.scheduled]
+    own = f"workload.scheduled.{names.index(name)}"
+    return tuple(event for event in events(scenario) if event.path != own)
 
 
 def _searches(dataset: Dataset) -> list[tuple[SeriesTable, DatasetCell, Scenario]]:

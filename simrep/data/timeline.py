@@ -13,7 +13,7 @@ from simrep.data.definition import Value
 from simrep.runs.batch import figures_of
 from simrep.runs.record import ScheduledRecord
 from simrep.runs.result import Result
-from simrep.scenario.events import Event, events
+from simrep.scenario.events import Event
 
 __all__ = ["Course", "Timeline", "figures_and_course"]
 
@@ -77,9 +77,4 @@ def figures_and_course(
     if result.runs[0].replication > 0 or name not in result.scheduled:
         return figures, None
     edges_s, rate_tps, _ = result.series.rates()
-    happened = tuple(
-        event
-        for event in events(result.scenario)
-        if event.path != f"workload.scheduled.{list(result.scheduled).index(name)}"
-    )
-    return figures, Course(result.scheduled[name], edges_s, rate_tps, happened)
+    return figures, Course(result.scheduled[name], edges_s, rate_tps)

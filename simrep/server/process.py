@@ -329,9 +329,10 @@ class PacedFifo(Fifo):
         start_s = max(now, self._free[0])
         end_s = self._pace.end(start_s, demand_s)
         self.visits += 1
-        self.busy_s += end_s - start_s
-        self.wait_s += start_s - now
-        self.wait_max_s = max(self.wait_max_s, start_s - now)
+        if end_s < inf:  # else it never ends: nobody knows how long it takes
+            self.busy_s += end_s - start_s
+            self.wait_s += start_s - now
+            self.wait_max_s = max(self.wait_max_s, start_s - now)
         heapreplace(self._free, end_s)
         return end_s
 

@@ -156,6 +156,16 @@ def test_a_panel_for_every_cell_begins_with_the_transaction(result, tmp_path):
     assert not figure.axes[3].axison  # three cells leave a place empty
 
 
+def test_a_panel_marks_what_else_happens(folder):
+    fault = '[[fault]]\nwhat = "slow"\nnode = "n2"\nat_s = 0.25\ncpu_factor = 3\n'
+    change(folder, "cluster.toml", "[run]", f"{fault}\n[run]")
+    result = reproduce(folder, replications=1)
+    panel, *_ = result.plot(folder / "events.png").axes
+    assert "n2 slow" in ", ".join(text.get_text() for text in panel.texts)
+    [event] = result.to_dict()["timelines"][0]["events"]
+    assert (event["path"], event["at_s"], event["until_s"]) == ("fault.0", 0.25, None)
+
+
 def test_a_panel_shows_the_commits_of_the_run(result):
     [curve] = [
         patch for patch in result.plot().axes[1].patches if type(patch).__name__ == "StepPatch"
