@@ -16,12 +16,23 @@ from simrep.cli.ending import limited
 from simrep.cli.misplaced import scenario_first
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.contract.question import Option, Question
+from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, quantities, range_of, share
 from simrep.whatif.plan.catalogue import QUESTIONS
 
 __all__ = ["plan", "with_questions"]
 
-_TYPES = {"number": float, "count": int, "file": Path}  # others are read from their text
+_TYPES: dict[str, Any] = {  # others are read from their text
+    "number": float,
+    "count": int,
+    "file": Path,
+    "files": list[Path],
+    "levels": list[str],
+}
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE.csv", help="Save a row for everything that was tried."),
+]
 _HELP = {"-h", "--help"}
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 _FORMER = {"fragment-size": "fragment"}
@@ -143,6 +154,10 @@ def _read(option: Option, value: Any) -> Any:
         return share(flag, value)
     if option.kind == "sizes":
         return quantities(flag, value)
+    if option.kind == "levels":
+        from simrep.whatif.design import parse
+
+        return parse(value)
     if option.kind == "names":
         return [name.strip() for name in value.split(",") if name.strip()]
     if option.kind == "range":
@@ -161,15 +176,21 @@ def _answer(
     seed: Seed = None,
     json: Json = False,
     plot: Plot = None,
+    out: Out = None,
     jobs: Jobs = 1,
 ) -> None:
     check_writable("--plot", plot, plot=True)
+    check_writable("--out", out)
+    if out is not None and out.suffix.lower() != ".csv":
+        raise ScenarioError("--out", f"cannot write {out.name!r}", "name it *.csv")
 
     from simrep.whatif.plan.ask import plan as ask
 
     chosen = changed(scenario, set_)
     with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
         found = ask(chosen, question, **own, seed=seed, executor=executor, progress=progress)
+    if out is not None:
+        found.save(out)
     present(found, json=json, plot=plot, width=found.width, drawable=found.drawable)
 
 

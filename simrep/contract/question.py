@@ -8,11 +8,14 @@ from typing import Any, Literal
 
 __all__ = ["Kind", "Option", "Question"]
 
-Kind = Literal["text", "names", "number", "count", "time", "share", "sizes", "range", "file"]
+Kind = Literal[
+    "text", "names", "number", "count", "time", "share", "sizes", "range", "file", "files", "levels"
+]
 """What an option is, as people write it.
 
 ``names``: with commas between them; ``count``: a whole number; ``time``: ``500ms``, ``2h``;
-``share``: ``5%``; ``sizes``: ``10K,64Ki``; ``range``: ``1..100``; the file is one to read.
+``share``: ``5%``; ``sizes``: ``10K,64Ki``; ``range``: ``1..100``; a file is one to read. An option
+of ``files`` or of ``levels`` (``PATH=1,10`` as a sweep takes them) may be repeated.
 """
 
 

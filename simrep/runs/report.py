@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from io import StringIO
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from simrep.files import whole_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
     from rich.console import Group
 
-__all__ = ["Report"]
+__all__ = ["Report", "write_rows"]
 
 _HTML = (
     '<pre style="white-space: pre; overflow-x: auto; line-height: normal; '
@@ -84,3 +88,19 @@ class Report(ABC):
         page = console(width=self.width, record=True, file=StringIO(), force_jupyter=False)
         page.print(self.tables())
         return page.export_html(inline_styles=True, code_format=_HTML)
+
+
+def write_rows(
+    path: str | Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()
+) -> None:
+    """Write rows as CSV, numbers digit by digit; ``columns`` are those of a file without rows."""
+    names = list(dict.fromkeys(name for row in rows for name in row)) or list(columns)
+    with whole_text(path) as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({name: _written(value) for name, value in row.items()})
+
+
+def _written(value: Any) -> Any:
+    return "" if isinstance(value, float) and not isfinite(value) else value

@@ -24,9 +24,21 @@ from simrep.runs.run import run
 from simrep.scenario import Scenario, load, with_values
 from simrep.workload.clients import Clients
 
-__all__ = ["CLIENTS", "Counters", "Probe", "SustainedRate", "probe", "sustainable_rate"]
+__all__ = [
+    "CLIENTS",
+    "Backlog",
+    "Counters",
+    "Probe",
+    "SustainedRate",
+    "lone_latency_s",
+    "probe",
+    "sustainable_rate",
+    "with_arrivals",
+]
 
 Counters = Mapping[str, Mapping[str, float]]
+Backlog = Callable[[Counters], Mapping[str, float]]
+"""From the counters of a model to the transactions that each node is behind."""
 
 CLIENTS = "clients"
 """What limits the rate when transactions queue up before they commit, and not after it."""
@@ -37,6 +49,14 @@ _FEWEST = 500  # arrivals of a probe
 _MOST = 200_000  # and the most: what lasts that long with so many under way has no limit
 _STRICT = 4.0  # standard deviations beyond doubt: a probe ends early
 _STEPS = 30  # doublings or halvings before the search is given up
+_NOBODY = {
+    **{
+        f"workload.{name}": None
+        for name in ("threads", "rate_tps", "queries", "transactions_per_client")
+    },
+    "workload.think_time_ms": 0.0,
+}
+_AT_ONCE = {"run.duration_s": 1.0, "run.warmup_s": 0.0, "run.warmup": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +123,7 @@ def sustainable_rate(
     replication: int = 0,
     precision: float = 0.05,
     start_tps: float | None = None,
-    backlog: Callable[[Counters], Mapping[str, float]] | None = None,
+    backlog: Backlog | None = None,
 ) -> SustainedRate:
     """Find the highest rate of arrivals that a cluster keeps up in the long run.
 
@@ -161,18 +181,24 @@ def sustainable_rate(
     loaded = load(scenario).steady("a rate that is kept up in the long run")
     _check_steady(loaded)
     seed = loaded.run.seed if seed is None else seed
-    lone_s = _lone_latency_s(loaded, seed)
+    lone_s = lone_latency_s(loaded, seed)
     search = _Search(loaded, seed, replication, precision, lone_s, backlog)
     return search.run(1.0 / lone_s if start_tps is None else start_tps)
 
 
 def probe(
-    scenario: Scenario, rate_tps: float, *, seed: int, replication: int, precision: float = 0.05
+    scenario: Scenario,
+    rate_tps: float,
+    *,
+    seed: int,
+    replication: int,
+    precision: float = 0.05,
+    backlog: Backlog | None = None,
 ) -> Probe:
     """Try one rate, as finely as the end of a search does; see :func:`sustainable_rate`."""
     _check_steady(scenario)
-    lone_s = _lone_latency_s(scenario, seed)
-    search = _Search(scenario, seed, replication, precision, lone_s, None)
+    lone_s = lone_latency_s(scenario, seed)
+    search = _Search(scenario, seed, replication, precision, lone_s, backlog)
     return search.probe(rate_tps, precision / 2.0)
 
 
@@ -186,7 +212,7 @@ class _Search:
         replication: int,
         precision: float,
         lone_s: float,
-        backlog: Callable[[Counters], Mapping[str, float]] | None,
+        backlog: Backlog | None,
     ) -> None:
         self._scenario = scenario
         self._seed = seed
@@ -257,7 +283,9 @@ class _Search:
                 f"no rate up to {self._low or 0.0:g} transactions/s is too much: at {rate:g}, "
                 f"more than {_MOST:,} arrivals would have to be simulated"
             )
-        stream = _stream(setup_of(_open(self._scenario, rate)), self._seed, self._replication)
+        stream = _stream(
+            setup_of(with_arrivals(self._scenario, rate, _AT_ONCE)), self._seed, self._replication
+        )
         looks = [(0, {CLIENTS: 0.0})]
         for part in (0.125, 0.25, 0.5, 1.0):
             arrivals, in_flight, model = stream(part * wanted / rate)
@@ -330,9 +358,11 @@ def _stream(setup: Setup, seed: int, replication: int) -> Callable[[float], tupl
     return until
 
 
-def _lone_latency_s(scenario: Scenario, seed: int) -> float:
-    """What a transaction takes when there is no other."""
-    changes: dict[str, Any] = _nobody() | {
+def lone_latency_s(scenario: Scenario, seed: int) -> float:
+    """What a transaction takes when there is no other, in seconds."""
+    changes: dict[str, Any] = {
+        **_NOBODY,
+        **_AT_ONCE,
         "workload.threads": 1,
         "workload.transactions_per_client": _LONE,
         "run.duration_s": None,
@@ -355,9 +385,9 @@ def _lone_latency_s(scenario: Scenario, seed: int) -> float:
     return mean_s
 
 
-def _open(scenario: Scenario, rate: float) -> Scenario:
-    """The scenario with arrivals instead of its clients."""
-    changes = _nobody() | {"run.duration_s": 1.0}
+def with_arrivals(scenario: Scenario, rate: float, run: Mapping[str, Any]) -> Scenario:
+    """The scenario with arrivals instead of its clients, and other values of its run, by path."""
+    changes: dict[str, Any] = {**_NOBODY, **run}
     groups = scenario.workload.groups
     if groups:
         shares = [float(group.threads or group.rate_tps or 0.0) for group in groups]
@@ -383,14 +413,3 @@ def _check_steady(scenario: Scenario) -> None:
                 "a rate that is sustained is one of a cluster in which nothing changes",
                 "remove it; for a node that is always slow give its traits in [[node]] or [[host]]",
             )
-
-
-def _nobody() -> dict[str, Any]:
-    """No clients and no arrivals."""
-    names = ("threads", "rate_tps", "queries", "transactions_per_client")
-    return {
-        **{f"workload.{name}": None for name in names},
-        "workload.think_time_ms": 0.0,
-        "run.warmup_s": 0.0,
-        "run.warmup": None,
-    }

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from importlib.util import find_spec
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
-from simrep.files import is_device, whole_file, whole_text
+from simrep.files import is_device, whole_file
 from simrep.measure.units import plain
 from simrep.runs.executor import as_finished, collected, workers
 from simrep.runs.replication import with_warmup_found
-from simrep.runs.report import Report
+from simrep.runs.report import Report, write_rows
 from simrep.runs.sampler import MOST, Progress, check_precision
 from simrep.scenario import Scenario, load, with_values
 from simrep.whatif.cache import Cache, key_of, standard_folder
@@ -112,12 +110,7 @@ class Sweep(Report):
             with whole_file(path) as table:
                 self.to_frame().to_parquet(table, index=False)
             return
-        rows = self.rows()
-        with whole_text(path) as file:
-            writer = csv.DictWriter(file, list(rows[0]) if rows else list(self.factors))
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({name: _written(value) for name, value in row.items()})
+        write_rows(path, self.rows(), self.factors)
 
     def plot(
         self, path: str | Path | None = None, *, of: str | None = None, kind: Kind | None = None
@@ -344,7 +337,3 @@ def check_ending(path: Path) -> None:
                 raise ScenarioError(
                     "--out", f"Parquet needs {package}", "pip install 'simrep[parquet]'"
                 )
-
-
-def _written(value: Any) -> Any:
-    return "" if isinstance(value, float) and not isfinite(value) else value

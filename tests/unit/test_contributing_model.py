@@ -236,6 +236,19 @@ def test_the_highest_rate_is_asked_with_an_interval():
     assert found.low < 100.0 < found.high
 
 
+def test_the_capacity_is_asked_by_clients_and_by_rate(monkeypatch):
+    slow = {"costs": {"statement_us": 9_995.0}, "machine": {"cores": 1}}
+    short = scenario(cluster=slow, run={"duration_s": 0.5, "warmup_s": 0.1})
+    how = {"objective": "mean<=100ms", "replications": 4, "precision": 0.5}
+    clients = simrep.plan(short, "capacity", within=(2, 16), **how)
+    assert 5 <= clients.value < 10  # 10 ms each, and the round trip
+    rate = simrep.plan(short, "capacity", by="rate", within=(10, 20), **how)
+    assert rate.value == 20.0
+    monkeypatch.delattr(MODEL, "backlog")
+    untold = simrep.plan(short, "capacity", by="rate", within=(10, 20), **how)
+    assert "does not tell how far its nodes are behind" in str(untold)
+
+
 def test_the_largest_transaction():
     batch = {"name": "batch", "at_s": 0.5, "node": "n1", "rows": 1000, "row_bytes": 100}
     asked = scenario(workload={"scheduled": [batch]}, run={"duration_s": 4.0})

@@ -5,40 +5,48 @@ from __future__ import annotations
 from math import isfinite
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import (
-    FuncFormatter,
-    MaxNLocator,
-    PercentFormatter,
-)
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from simrep.show.plot.style import GREY, LIMIT, SHADE, VERDICTS, Sheet, logarithmic, row_axis
+from simrep.show.plot.style import GREY, LIMIT, SHADE, VERDICTS, Sheet, dots, logarithmic, row_axis
 from simrep.show.views import plot
+from simrep.whatif.plan.capacity import Capacity, labels_of
 from simrep.whatif.plan.product import Product
 from simrep.whatif.plan.rate import Rate
 from simrep.whatif.plan.threshold import Threshold
 
-__all__ = ["plot_products", "plot_rate", "plot_threshold"]
+__all__ = ["plot_capacity", "plot_products", "plot_rate", "plot_threshold"]
 
 _LABELS = {"met": "met", "open": "open", "failed": "not met"}
 _ROW = 0.5  # inches
+_FAR_APART = 8.0  # capacities whose range is wider are on a logarithmic axis
 _ANSWER = SHADE | {"alpha": 0.25, "zorder": 0}
 
 
 @plot.register(Threshold)
 def plot_threshold(answer: Threshold) -> Sheet:
     """Draw every condition in a panel, with intervals, its limit and the range of the answer."""
+    return _curves(answer, answer.question)
+
+
+def _curves(answer: Threshold, question: str) -> Sheet:
     conditions = answer.objective.conditions
     figure = Sheet(8.0, 1.0 + 3.2 * len(conditions))
     panels = figure.subplots(len(conditions), 1, sharex=True, squeeze=False)[:, 0]
     for position, axes in enumerate(panels):
         _threshold_panel(axes, answer, position)
     lowest = panels[-1]
-    logarithmic(lowest.xaxis, f"{answer.varied.name} ({answer.unit})")
+    logarithmic(lowest.xaxis, _load(answer))
     handles, labels = panels[0].get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=5)
-    figure.headline(answer.question)
+    figure.headline(question)
     return figure
+
+
+def _load(answer: Threshold) -> str:
+    """What a search varies, with its unit."""
+    name, unit = answer.varied.name, answer.varied.unit
+    return name if name.endswith(unit) else f"{name} ({unit})"
 
 
 def _threshold_panel(axes: Axes, answer: Threshold, position: int) -> None:
@@ -57,6 +65,48 @@ def _threshold_panel(axes: Axes, answer: Threshold, position: int) -> None:
         axes.axvspan(answer.low, answer.high, **_ANSWER, label="answer lies here")
     axes.set_title(answer.heading(condition))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: condition.text(value)))
+
+
+@plot.register(Capacity)
+def plot_capacity(answer: Capacity) -> Sheet:
+    """Draw the figures of one topology over the load; of several, a row for each, or a curve."""
+    if len(answer.carried) == 1:
+        return _curves(answer.carried[0].search, answer.question)
+    figure = Sheet(8.0, 1.8 + _ROW * len(answer.carried))
+    axes = figure.subplots()
+    for row, one in enumerate(answer.carried):
+        value, high = one.search.value, one.search.high
+        if value is None:
+            axes.annotate(f"not met: {one.limited_by}", (0.0, row), color=VERDICTS["failed"],
+                          xycoords=("axes fraction", "data"), xytext=(6.0, 0.0),
+                          textcoords="offset points", va="center")  # fmt: skip
+            continue
+        if high is None:
+            arrow = {"arrowstyle": "->", "color": GREY}
+            axes.annotate("", (1.0, row), (value, row), xycoords=("axes fraction", "data"),
+                          textcoords="data", arrowprops=arrow)  # fmt: skip
+        else:
+            axes.plot([value, high], [row, row], color=GREY, linewidth=2.4, zorder=2)
+            axes.plot([high], [row], zorder=3, **dots(VERDICTS["failed"], hollow=True))
+        axes.plot([value], [row], zorder=4, **dots(VERDICTS["met"], hollow=False))
+    row_axis(axes, labels_of(answer.carried))
+    known = [
+        end
+        for one in answer.carried
+        for end in (one.search.value, one.search.high)
+        if end is not None and one.search.value is not None
+    ]
+    load = _load(answer.carried[0].search)
+    label = f"{load}: full where the objective is met, hollow where it is not"
+    if known and max(known) > _FAR_APART * min(known):
+        logarithmic(axes.xaxis, label)
+        axes.set_xlim(min(known) / 2.0, max(known) * 2.0)
+    else:
+        axes.set_xlim(0.0, 1.1 * max(known, default=1.0))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=answer.by == "clients"))
+        axes.set_xlabel(label)
+    figure.headline(answer.question)
+    return figure
 
 
 @plot.register(Rate)

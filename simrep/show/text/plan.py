@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 
 from simrep.measure.confidence import Interval
 from simrep.measure.units import number
+from simrep.scenario.changes import short_names
 from simrep.show.text.layout import closing, table, title, words
 from simrep.show.views import tables
 from simrep.whatif.objective import Condition
 from simrep.whatif.plan.answer import Answer
+from simrep.whatif.plan.capacity import Capacity, Carried
 from simrep.whatif.plan.product import Product
 from simrep.whatif.plan.rate import Rate
 from simrep.whatif.plan.threshold import Threshold
@@ -33,6 +36,10 @@ def answer_tables(answer: Answer, simulated: RenderableType) -> Group:
 @tables.register(Threshold)
 def threshold_tables(answer: Threshold) -> Group:
     """A row per value that was tried."""
+    return answer_tables(answer, _tried(answer))
+
+
+def _tried(answer: Threshold) -> Table:
     conditions = answer.objective.conditions
     heads = [answer.varied.name, *map(answer.heading, conditions), "replications", ""]
     rows = (
@@ -40,7 +47,31 @@ def threshold_tables(answer: Threshold) -> Group:
          str(one.replications), _WORDS[one.verdict])
         for one in answer.tried
     )  # fmt: skip
-    return answer_tables(answer, table(heads, _columns(heads), rows))
+    return table(heads, _columns(heads), rows)
+
+
+@tables.register(Capacity)
+def capacity_tables(answer: Capacity) -> Group:
+    """A row per value of one topology, or per topology of several."""
+    if len(answer.carried) == 1:
+        return answer_tables(answer, _tried(answer.carried[0].search))
+    conditions = answer.objective.conditions
+    levels = short_names(dict.fromkeys(path for one in answer.carried for path in one.levels))
+    named = len({one.name for one in answer.carried}) > 1 or not levels
+    heads = [*(["topology"] * named), *levels.values(), answer.by, "not at"]
+    heads += [*(condition.name for condition in conditions), "limited by"]
+    rows = (
+        (*([one.name] * named), *(str(one.levels[path]) for path in levels),
+         _known(one, one.search.value), _known(one, one.search.high),
+         *("-" if one.at is None else c.text(one.at.means[place])
+           for place, c in enumerate(conditions)), one.limited_by)
+        for one in answer.carried
+    )  # fmt: skip
+    return answer_tables(answer, table(heads, _columns(heads, words=int(named)), rows))
+
+
+def _known(one: Carried, value: float | None) -> str:
+    return "-" if value is None else one.search.varied.text(value).partition(" ")[0]
 
 
 @tables.register(Rate)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from simrep.measure.units import plain
-from simrep.runs.report import Report
+from simrep.runs.report import Report, write_rows
 
 __all__ = ["Answer"]
 
@@ -77,6 +78,10 @@ class Answer(Report):
             "scenario": dict(self.scenario),
             "versions": dict(self.versions),
         }
+
+    def save(self, path: str | Path) -> None:
+        """Write what was tried as a CSV file, a row each."""
+        write_rows(Path(path), self._rows())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.sentence}>"

@@ -27,13 +27,15 @@ def plan(
     scenario : str, Path, mapping or Scenario
         What :func:`simrep.run` takes.
     question : str
-        One of ``rtt``, ``clients``, ``appliers``, ``transaction``, ``rate``, ``product``, or one
-        that the model of the scenario answers (``Model.questions``).
+        One of ``rtt``, ``clients``, ``capacity``, ``appliers``, ``transaction``, ``rate``,
+        ``product``, or one that the model of the scenario answers (``Model.questions``).
     **options
         Those of the question:
 
         - ``rtt``: ``objective``, ``within`` (milliseconds), ``path``;
         - ``clients``: ``objective``, ``within``;
+        - ``capacity``: ``objective``, ``by`` (``rate`` or ``clients``), ``over`` (as :func:`sweep`
+          takes it), ``beside`` (other scenarios), ``within``;
         - ``appliers``: ``tps``, ``within``;
         - ``transaction``: ``transaction``, ``longest_stall_s``, ``within`` (rows);
         - ``rate``: none of its own;

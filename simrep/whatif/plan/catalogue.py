@@ -13,21 +13,24 @@ _OBJECTIVE = Option(
     metavar="CONDITIONS",
     required=True,
 )
-_PRECISION = Option(
-    "precision", "How close the answer is encircled.", "share", "5%", metavar="SHARE"
-)
 
 
-def _search(unit: str = "") -> tuple[Option, ...]:
+def _precision(default: str) -> Option:
+    return Option(
+        "precision", "How close the answer is encircled.", "share", default, metavar="SHARE"
+    )
+
+
+def _search(unit: str = "", most: int = 24, precision: str = "5%") -> tuple[Option, ...]:
     """What all searches ask."""
     return (
         Option("within", "Range of the search: 1..100.", "range", metavar="LOW..HIGH", unit=unit),
-        _PRECISION,
+        _precision(precision),
         Option(
             "replications",
             "The most that one value is simulated with.",
             "count",
-            24,
+            most,
             least=4,
         ),
     )
@@ -83,6 +86,34 @@ QUESTIONS = (
         (_OBJECTIVE, *_search()),
     ),
     Question(
+        "capacity",
+        "simrep.whatif.plan.capacity:capacity",
+        "The largest rate, or number of clients, at which an objective is met.\n\n"
+        "Example: simrep plan cluster.toml capacity --objective 'p99<=50ms'\n"
+        "--over network.rtt_ms=1,20",
+        (
+            _OBJECTIVE,
+            Option(
+                "by",
+                "What grows: rate (arrivals) or clients; default: as the scenario has it.",
+                metavar="rate|clients",
+            ),
+            Option(
+                "over",
+                "Topologies to ask about: cluster.nodes=3,5 or any other values; may be repeated.",
+                "levels",
+                metavar="PATH=LEVELS",
+            ),
+            Option(
+                "beside",
+                "Another scenario to ask the same; may be repeated.",
+                "files",
+                metavar="SCENARIO.toml",
+            ),
+            *_search(most=12, precision="10%"),
+        ),
+    ),
+    Question(
         "appliers",
         "simrep.whatif.plan.questions:fewest_appliers",
         "The fewest appliers with which a rate is kept up in the long run.\n\n"
@@ -104,7 +135,7 @@ QUESTIONS = (
         "simrep.whatif.plan.rate:highest_rate",
         "The highest rate that every member keeps up in the long run.\n\n"
         "Example: simrep plan cluster.toml rate --jobs 2",
-        (_PRECISION, repeated(5)),
+        (_precision("5%"), repeated(5)),
     ),
     Question(
         "product",

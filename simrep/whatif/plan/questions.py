@@ -14,9 +14,15 @@ from simrep.runs.executor import in_order
 from simrep.runs.sustain import probe
 from simrep.scenario import Scenario, with_value
 from simrep.whatif.objective import Condition, Objective
-from simrep.whatif.plan.threshold import SearchOptions, Threshold, Varied, threshold
+from simrep.whatif.plan.threshold import SearchOptions, Threshold, Varied, Vary, threshold
 
-__all__ = ["fewest_appliers", "fewest_clients", "largest_rtt"]
+__all__ = [
+    "check_clients",
+    "fewest_appliers",
+    "fewest_clients",
+    "largest_rtt",
+    "with_clients",
+]
 
 _RTT = "network.rtt_ms"
 _DRIFT = 0.025  # of the arrivals: what stays behind of them is not told from none
@@ -79,6 +85,14 @@ def fewest_clients(
     **options
         See :func:`simrep.plan`.
     """
+    check_clients(scenario)
+    limits = Range(*within, whole=True)
+    varied = Varied("number of clients", "clients", largest=False, within=limits, points=9)
+    return threshold(scenario, Objective.of(objective), varied, with_clients(scenario), **options)
+
+
+def check_clients(scenario: Scenario) -> None:
+    """Refuse a scenario whose clients cannot be counted."""
     workload = scenario.steady("the number of clients").workload
     if workload.open_loop:
         raise ScenarioError(
@@ -94,13 +108,11 @@ def fewest_clients(
             "divides a fixed number of transactions among the clients",
             "set run.duration_s, or workload.transactions_per_client",
         )
-    limits = Range(*within, whole=True)
-    varied = Varied("number of clients", "clients", largest=False, within=limits, points=9)
 
-    def vary(clients: float) -> Scenario:
-        return with_value(scenario, "workload.threads", int(clients))
 
-    return threshold(scenario, Objective.of(objective), varied, vary, **options)
+def with_clients(scenario: Scenario) -> Vary:
+    """The scenario with so many clients."""
+    return lambda clients: with_value(scenario, "workload.threads", int(clients))
 
 
 def fewest_appliers(

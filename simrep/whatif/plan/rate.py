@@ -13,7 +13,7 @@ from simrep.errors import ScenarioError
 from simrep.measure.confidence import mean_interval
 from simrep.measure.units import number
 from simrep.runs.executor import collected, in_order
-from simrep.runs.sustain import CLIENTS, SustainedRate, sustainable_rate
+from simrep.runs.sustain import CLIENTS, Backlog, SustainedRate, sustainable_rate
 from simrep.scenario import Scenario
 from simrep.whatif.plan.answer import Answer
 
@@ -28,10 +28,13 @@ class Rate(Answer):
 
     Attributes
     ----------
+    limit : str
+        What happens above it, in words.
     searches : tuple of SustainedRate
         One per replication.
     """
 
+    limit: str
     searches: tuple[SustainedRate, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -61,6 +64,7 @@ def highest_rate(
     seed: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int | None], object] | None = None,
+    backlog: Backlog | None = None,
 ) -> Rate:
     """The highest rate of arrivals that is kept up: flow control, if any, never begins.
 
@@ -74,12 +78,14 @@ def highest_rate(
         Searches with other random numbers, at least 2.
     confidence, seed, executor, progress
         See :func:`simrep.plan`.
+    backlog : callable, optional
+        See :func:`simrep.sustainable_rate`.
     """
     if replications < 2:
         raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
     seed = scenario.run.seed if seed is None else seed
     setup = setup_of(scenario.steady("the highest rate"))
-    tasks = [(scenario, seed, precision, number) for number in range(replications)]
+    tasks = [(scenario, seed, precision, number, backlog) for number in range(replications)]
     searches, complete = collected(
         in_order(_searched, tasks, executor),
         least=2,
@@ -105,9 +111,18 @@ def highest_rate(
         complete=complete,
         scenario=setup.scenario.to_dict(),
         versions=setup.versions,
+        limit=limit,
         searches=tuple(searches),
     )
 
 
-def _searched(scenario: Scenario, seed: int, precision: float, replication: int) -> SustainedRate:
-    return sustainable_rate(scenario, seed=seed, replication=replication, precision=precision)
+def _searched(
+    scenario: Scenario,
+    seed: int,
+    precision: float,
+    replication: int,
+    backlog: Backlog | None,
+) -> SustainedRate:
+    return sustainable_rate(
+        scenario, seed=seed, replication=replication, precision=precision, backlog=backlog
+    )

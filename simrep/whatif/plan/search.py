@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite, nan, sqrt
+from math import inf, isfinite, nan, sqrt
 from statistics import fmean
 from typing import Literal
 
@@ -97,6 +97,7 @@ def search(
     within: Range,
     *,
     points: int = POINTS,
+    climbing: bool = False,
     largest: bool,
     precision: float,
     replications: int,
@@ -113,6 +114,9 @@ def search(
     within : Range
     points : int
         Values of the range that are tried first, at equal ratios.
+    climbing : bool
+        They are tried from the lowest on, and none beyond the first of the other kind: for ranges
+        that end far beyond what makes sense to simulate.
     largest : bool
         Small values meet the objective and large ones do not; else the other way round.
     precision : float
@@ -151,9 +155,11 @@ def search(
     try:
         for value in within.ratios(points):
             attempt(value)
+            if climbing and tried[value].verdict not in {first, "open"}:
+                break
         while len(tried) < MOST_VALUES:
             found = _bracket(tried, first)
-            between = _next(found, tried, within, precision) if found.status == "found" else None
+            between = _next(found, tried, within, precision)
             if between is None:
                 return found
             attempt(between)
@@ -186,10 +192,14 @@ def _bracket(tried: dict[float, Tried], first: Verdict, **how: bool) -> Found:
 
 def _next(found: Found, tried: dict[float, Tried], within: Range, precision: float) -> float | None:
     """The middle of the wider of the gaps beside what is open."""
-    assert found.start is not None
-    assert found.end is not None
-    inside = [value for value in sorted(tried) if found.start <= value <= found.end]
-    gaps = dict.fromkeys([(inside[0], inside[1]), (inside[-2], inside[-1])])
+    start, end = found.start, found.end
+    low, high = -inf if start is None else start, inf if end is None else end
+    inside = [value for value in sorted(tried) if low <= value <= high]
+    gaps: dict[tuple[float, float], None] = {}
+    if len(inside) > 1 and start is not None:
+        gaps[inside[0], inside[1]] = None
+    if len(inside) > 1 and end is not None:
+        gaps[inside[-2], inside[-1]] = None
     middles = [
         (high / low, middle)
         for low, high in gaps

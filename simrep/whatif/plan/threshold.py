@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, TypedDict, Unpack
 
 from simrep.contract.setup import Setup, setup_of
@@ -20,7 +21,7 @@ from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.pilot import short_setup
 from simrep.whatif.plan.search import POINTS, Found, Sample, Tried, search
 
-__all__ = ["SearchOptions", "Threshold", "Varied", "runs_of", "threshold"]
+__all__ = ["SearchOptions", "Threshold", "Varied", "Vary", "runs_of", "threshold"]
 
 _SHOWN = 3  # remarks on the way; others repeat them with other numbers
 
@@ -53,6 +54,8 @@ class Varied:
         Of the search.
     points : int
         Values of the range that are tried first.
+    climbing : bool
+        None of them beyond the first that does not keep what the lowest does.
     """
 
     name: str
@@ -60,11 +63,13 @@ class Varied:
     largest: bool
     within: Range
     points: int = POINTS
+    climbing: bool = False
 
     def text(self, value: float) -> str:
         """A value with its unit."""
         digits = f"{value:,.0f}" if self.within.whole else number(value)
-        return f"{digits} {self.unit}".rstrip()
+        unit = self.unit.removesuffix("s") if self.within.whole and value == 1.0 else self.unit
+        return f"{digits} {unit}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -109,17 +114,20 @@ class Threshold(Answer):
 
 def runs_of(
     scenario_at: Vary, objective: Objective, seed: int, executor: Executor | None
-) -> tuple[Sample, Callable[[], list[str]]]:
-    """What simulates a scenario at a value, and what there is to say of it afterwards."""
+) -> tuple[Sample, Callable[[float | None], list[str]]]:
+    """What simulates a scenario at a value, and what there is to say of it afterwards.
+
+    That is to be said of one value, or of all of them.
+    """
     figures = tuple(one.figure for one in objective.conditions)
     asked = len(figures)
     reduce = partial(figures_of, paths=(*figures, *map(rests_on, figures)))
     setups: dict[float, Setup] = {}
     remarks: dict[str, float] = {}
-    fewest = [float("inf")] * asked  # transactions that each of the figures rests on
+    # Transactions that each of the figures rests on, by value.
+    fewest: dict[float, list[float]] = {}
 
     def sample(value: float, numbers: range) -> Sequence[Sequence[float]]:
-        nonlocal fewest
         if value not in setups:
             setups[value], said = short_setup(scenario_at(value), seed, figures)
             for one in said:
@@ -127,11 +135,14 @@ def runs_of(
         groups = [[Task(setups[value], number) for number in numbers]]
         [found] = simulate_groups(groups, reduce, seed, executor)
         counts = (one[asked:] for one in found)
-        fewest = [min(each) for each in zip(fewest, *counts, strict=True)]
+        least = fewest.get(value, [inf] * asked)
+        fewest[value] = [min(each) for each in zip(least, *counts, strict=True)]
         return [one[:asked] for one in found]
 
-    def notices() -> list[str]:
-        said = dict.fromkeys(map(percentile_notice, figures, fewest))
+    def notices(of: float | None) -> list[str]:
+        rests = list(fewest.values()) if of is None else [fewest[of]]
+        least = [min(each) for each in zip([inf] * asked, *rests, strict=True)]
+        said = dict.fromkeys(map(percentile_notice, figures, least))
         first = [f"At {number(value)}: {one}" for one, value in list(remarks.items())[:_SHOWN]]
         return [*first, *(f"In the shortest run, {one}." for one in said if one)]
 
@@ -170,7 +181,7 @@ def threshold(
     chosen = options.get("seed")
     seed = scenario.run.seed if chosen is None else chosen
     _check(precision, replications, confidence, varied.within)
-    notices: Callable[[], list[str]] = list
+    notices = None
     if sample is None:
         assert vary is not None
         sample, notices = runs_of(vary, objective, seed, options.get("executor"))
@@ -179,6 +190,7 @@ def threshold(
         objective.conditions,
         varied.within,
         points=varied.points,
+        climbing=varied.climbing,
         largest=varied.largest,
         precision=precision,
         replications=replications,
@@ -189,7 +201,7 @@ def threshold(
     start, end = found.start, found.end
     good = start if varied.largest else end
     goal = goal or str(objective)
-    notes = [*_notes(found, varied, goal), *notices()]
+    notes = [*_notes(found, varied, goal), *(notices(None) if notices else ())]
     return Threshold(
         question=f"The {'largest' if varied.largest else 'smallest'} {varied.name} with {goal}",
         sentence=_sentence(found, varied, goal, confidence),
