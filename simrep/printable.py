@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["printable", "shortened", "unprintable"]
+__all__ = ["printable", "shorten", "shortened", "unprintable"]
 
 # By number and not by category: which characters have one changes with the version of Python.
 _UNPRINTABLE = re.compile(
@@ -57,3 +57,15 @@ def _without_middle(line: str, most: int) -> str:
         return line
     end = most // 3
     return f"{line[: most - end]} ... ({left:,} more) ... {line[-end:]}"
+
+
+def shorten(text: str, longest: int = 44) -> str:
+    """The begin and the end of a text that is too long for its place.
+
+    >>> shorten("abcdefghij", 7)
+    'abc…hij'
+    """
+    if len(text) <= longest:
+        return text
+    half = (longest - 1) // 2
+    return f"{text[: longest - 1 - half]}…{text[-half:]}"

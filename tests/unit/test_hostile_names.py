@@ -245,3 +245,14 @@ def test_sliders_and_their_words() -> None:
     style, end, told = words.value.partition("</style>")  # of ours, before all names
     assert_plain_html(told if end else style)
     assert not box.children[0].description_allow_html
+
+
+def test_pictures_with_long_names_have_room_for_their_axes() -> None:
+    names = tuple((f"{number}" + "-db.production.example" * 9)[:190] for number in range(9))
+    content = named_everywhere(names)
+    for result in (
+        simrep.run(content),
+        simrep.explain(content),
+        simrep.explain_stall(content, longer_than_s=0.001),
+    ):
+        assert "…" in assert_plain_picture(result.plot())  # and matplotlib warns of nothing

@@ -11,6 +11,7 @@ from typing import Any
 from simrep.data.cells import Cell
 from simrep.data.definition import Definition
 from simrep.measure.units import describe
+from simrep.printable import shorten
 
 __all__ = ["SERIES", "Arrangement", "Key", "arrange", "by_size", "figures_span", "folded",
            "shorten", "spoken", "value_of"]  # fmt: skip
@@ -21,7 +22,6 @@ _MOST_LINES, _MOST_PANELS = 6, 8
 _MOST_ROWS = 160  # beyond them, a page of rows cannot be read
 _FEW_ROWS = 24  # may stand below curves
 _JOINED = "\N{NO-BREAK SPACE}"
-_LONGEST = 44  # characters of a name
 
 Key = tuple[Any, ...]
 
@@ -119,18 +119,6 @@ def spoken(name: str, value: Any) -> str:
     text = f"{value:,.10g}" if isinstance(value, (int, float)) else shorten(str(value))
     what, _, unit = describe(name).partition(" (")
     return f"{shorten(what)} {text} {unit.rstrip(')')}".rstrip()
-
-
-def shorten(text: str, longest: int = _LONGEST) -> str:
-    """The begin and the end of a text that is too long for its place.
-
-    >>> shorten("abcdefghij", 7)
-    'abc…hij'
-    """
-    if len(text) <= longest:
-        return text
-    half = (longest - 1) // 2
-    return f"{text[: longest - 1 - half]}…{text[-half:]}"
 
 
 def folded(words: str, width: int) -> str:

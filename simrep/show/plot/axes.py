@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from simrep.measure.units import describe
-from simrep.printable import printable
+from simrep.printable import printable, shorten
 from simrep.runs.record import ScheduledRecord
 from simrep.show.plot.style import GREY, INK, logarithmic
 
@@ -27,6 +27,7 @@ _SIZE = 9.0  # points of the names of marks
 _GLYPH = 0.56  # mean width of a character, in units of the size of the font
 _LINE = 1.35  # distance of rows of labels, likewise
 _NEAR = 8.0  # points between marks that share a label
+_LEAST = 12  # characters of a label where there is no room
 _PAD = 4.0  # points between a mark and its label
 
 
@@ -133,7 +134,9 @@ def draw_marks(
     low, high = axes.get_xlim()
     per_point = (high - low) / (72.0 * width_in)
     ends: list[list[tuple[float, float]]] = []  # what is taken, row by row
-    for at, label in _together(marks, _NEAR * per_point).items():
+    for at, words in _together(marks, _NEAR * per_point).items():
+        room = max(at - low, high - at) / (per_point * _GLYPH * _SIZE)
+        label = shorten(words, max(_LEAST, int(room)))
         axes.axvline(at, ymax=top, color=INK, linewidth=1.1, linestyle=(0, (2, 2)), zorder=4)
         reach = (_GLYPH * _SIZE * len(label) + _PAD) * per_point
         left = at + reach > high and at - low > high - at
@@ -144,6 +147,7 @@ def draw_marks(
             xytext=(-_PAD if left else _PAD, -row * _LINE * _SIZE), textcoords="offset points",
             ha="right" if left else "left", va="top", fontsize=_SIZE, color=INK, zorder=5,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6},
+            in_layout=False,
         )  # fmt: skip
     return len(ends) * _LINE * _SIZE / 72.0
 

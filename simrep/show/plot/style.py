@@ -28,11 +28,11 @@ from matplotlib.ticker import (
 
 from simrep.files import whole_file
 from simrep.measure.units import number
-from simrep.printable import printable
+from simrep.printable import printable, shorten
 
 __all__ = ["GREY", "INK", "LIMIT", "MARKERS", "PALETTE", "SHADE", "VERDICTS", "Sheet", "colour",
-           "decade_ticks", "dots", "entry", "line_width", "logarithmic", "marker", "plain_text",
-           "row_axis", "save", "styled", "thousands", "value_ticks"]  # fmt: skip
+           "decade_ticks", "dots", "entry", "line_label", "line_width", "logarithmic", "marker",
+           "plain_text", "row_axis", "save", "styled", "thousands", "value_ticks"]  # fmt: skip
 
 # Okabe and Ito's set for all kinds of colour vision (https://jfly.uni-koeln.de/color/), without
 # its yellow, which is too pale for lines on white.
@@ -81,6 +81,7 @@ _SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 
 _LONG_LABEL = 24  # characters
+_PER_INCH = 9  # characters of a headline
 
 # Everything in these groups that a user's own matplotlibrc could change about a figure.
 _GROUPS = {
@@ -119,7 +120,9 @@ class Sheet(Figure):
     def headline(self, words: str) -> None:
         """Write a title at the left edge, if there are words."""
         if words:
-            self.suptitle(printable(words), x=0.012, ha="left")
+            most = int(_PER_INCH * self.get_figwidth())
+            lines = [shorten(line, most) for line in printable(words).split("\n")]
+            self.suptitle("\n".join(lines), x=0.012, ha="left")
 
     def draw(self, renderer: Any) -> None:
         """Draw as matplotlib does; numbers of a logarithmic axis are no formulas either."""
@@ -199,9 +202,14 @@ def entry(name: object) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
+def line_label(name: str, longest: int = 60) -> str:
+    """A name as it stands at an axis, line by line: a long one without its middle."""
+    return "\n".join(shorten(line, longest) for line in printable(name).split("\n"))
+
+
 def row_axis(axes: Axes, labels: Collection[str], *, room: float = 0.5, **text: Any) -> None:
     """Make the y axis one of rows from top to bottom, with so much room around the outer ones."""
-    axes.set_yticks(range(len(labels)), labels=[printable(label) for label in labels], **text)
+    axes.set_yticks(range(len(labels)), labels=list(map(line_label, labels)), **text)
     axes.set_ylim(len(labels) - room, room - 1.0)
     axes.grid(visible=False, axis="y")
 

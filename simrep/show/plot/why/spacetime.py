@@ -18,7 +18,7 @@ from simrep.scenario.events import events
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
 from simrep.show.plot.events import EVENT, within
-from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet
+from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet, line_label
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, HALF, OWN, draw_arrows, label_arrows
 from simrep.show.plot.why.bars import TableRow, draw_row_table, draw_waterfall
 from simrep.show.text.chrome_trace import in_lanes
@@ -235,7 +235,7 @@ def _draw_lines(axes: Axes, explanation: Explanation, lines: Mapping[int, float]
     }
     for line in lines.values():
         axes.axhline(line, color=GREY, linewidth=1.0, zorder=1)
-    axes.set_yticks(list(lines.values()), labels=list(names.values()))
+    axes.set_yticks(list(lines.values()), labels=[line_label(one, 30) for one in names.values()])
     for label, node in zip(axes.get_yticklabels(), lines, strict=True):
         label.set_fontweight("bold" if node == explanation.node else "normal")
     axes.tick_params(axis="y", length=0, labelsize=11, labelcolor=INK)
