@@ -92,7 +92,7 @@ def contention(
     _, waiting, failing, worst = max(found, key=lambda entry: entry[0])
     what = [f"row locks take {waiting:.0%} of the latency"] if waiting >= _DOMINATES else []
     what += [f"{failing:.0%} of the attempts fail"] if failing >= 0.01 else []
-    how = "more rows (keys.rows) or another keys.distribution"
+    how = "more rows (keys.rows), or another keys.distribution"
     if str(workload.get("preset", "")).startswith(_SYSBENCH):
         how = (
             'rand_type = "uniform", or a larger table_size and more tables, in [workload.sysbench]'
@@ -108,7 +108,7 @@ def contention(
 def _said(keys: Keys) -> str:
     """Which rows are written, in words."""
     each = "" if keys.tables == 1 else f" of each of {keys.tables:,} tables"
-    rows = f"{keys.rows:,} rows{each}"
+    rows = f"{keys.rows:,} row{'s' * (keys.rows > 1)}{each}"
     if keys.distribution == "hot":
         return f"{keys.hot_fraction:.0%} of the choices fall on {keys.hot_rows:,} of {rows}"
     if keys.distribution in {"zipf", "pareto"}:

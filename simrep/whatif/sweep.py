@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ScenarioError
+from simrep.errors import ContentionWarning, ScenarioError
 from simrep.files import is_device, whole_file
 from simrep.measure.units import plain
+from simrep.runs.contention import preset_trap
 from simrep.runs.executor import as_finished, collected, workers
 from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report, write_rows
@@ -251,6 +253,8 @@ def sweep(
     varied = factors(over)
     settings = grid(varied) if samples is None else latin_hypercube(varied, samples, seed)
     setups = [_setup_at(loaded, setting) for setting in settings]
+    if trap := next(filter(None, map(preset_trap, setups)), ""):
+        warnings.warn(trap, ContentionWarning, stacklevel=2)
     store = _store(cache)
     keys = ["" if store is None else key_of(setup, how.to_dict()) for setup in setups]
     known = dict(_known(store, keys))

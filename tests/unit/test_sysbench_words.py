@@ -237,8 +237,11 @@ def test_comparisons_and_plans_say_so_too() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         simrep.compare(scenario(threads=32), scenario(threads=3, tables=2), replications=2)
-    (said,) = [str(one.message) for one in caught if one.category is ContentionWarning]
-    assert "75%" in said
+        simrep.sweep(scenario(threads=32), {"network.rtt_ms": [1, 2]}, cache=False)
+    said = [str(one.message) for one in caught if one.category is ContentionWarning]
+    assert len(said) == 2  # a comparison names the scenario, a sweep says it once
+    assert said[0].startswith("A: preset")
+    assert all("75%" in one for one in said)
 
 
 def test_a_run_that_conflicts_decide_says_why() -> None:

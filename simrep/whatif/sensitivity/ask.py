@@ -6,6 +6,7 @@ chance does is told by repetitions with other random numbers.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ScenarioError, SimrepError, nearest
+from simrep.errors import ContentionWarning, ScenarioError, SimrepError, nearest
 from simrep.runs.batch import Task, figures_of, simulate_groups
+from simrep.runs.contention import preset_trap
 from simrep.runs.executor import collected
 from simrep.runs.sampler import Progress, at_least
 from simrep.scenario import Scenario, load
@@ -112,6 +114,8 @@ def sensitivity(
     at_least("replications", replications, 1)
     seed = loaded.run.seed if seed is None else seed
     base = setup_of(loaded)
+    if trap := preset_trap(base):
+        warnings.warn(trap, ContentionWarning, stacklevel=2)
     if over is not None and not over:
         raise ScenarioError("over", "names nothing to vary", "give a path and a range")
     candidates = (
