@@ -20,8 +20,8 @@ from typing import BinaryIO, TextIO
 
 from simrep.errors import WriteError
 
-__all__ = ["check_writable", "discard_unfinished", "is_device", "make_folder", "whole_file",
-           "whole_text", "write_text"]  # fmt: skip
+__all__ = ["check_writable", "discard_unfinished", "is_device", "make_folder", "user_caches",
+           "whole_file", "whole_text", "write_text"]  # fmt: skip
 
 _KERNEL = Path("/proc")  # where links to this process's own pipes and devices lead
 _MOST_LINKS = 40
@@ -78,6 +78,15 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _refusal(path, error) from error
+
+
+def user_caches() -> Path:
+    """The user's folder of caches; WriteError for a user without a home."""
+    named = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return Path(named) if named else Path.home() / ".cache"
+    except RuntimeError:
+        raise WriteError("there is no home folder to keep files in: set XDG_CACHE_HOME") from None
 
 
 def check_writable(path: str | Path) -> None:

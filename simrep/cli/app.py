@@ -58,9 +58,7 @@ class Commands(TyperGroup):
         except OSError as error:
             if ctx.params.get("debug") or error.errno == errno.EPIPE:  # the reader has gone
                 raise
-            place = "" if error.filename is None else f": {error.filename!r}"
-            print(f"Error: {error.strerror or error}{place}", file=sys.stderr)
-            raise typer.Exit(FAILED) from None
+            raise typer.Exit(_failed(error)) from None
         except Exception as error:
             if known := value_of_scenario(error, words):
                 raise _told(known) from None
@@ -150,8 +148,16 @@ def main() -> None:
     with interruptible():
         try:
             app()
+        except OSError as error:  # of the help, which is printed before there is a command
+            sys.exit(_failed(error))
         finally:
             _flush()
+
+
+def _failed(error: OSError) -> int:
+    place = "" if error.filename is None else f": {error.filename!r}"
+    print(f"Error: {error.strerror or error}{place}", file=sys.stderr)
+    return FAILED
 
 
 def _flush() -> None:

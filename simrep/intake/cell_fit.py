@@ -15,6 +15,7 @@ from simrep.calibrate.fit import fit
 from simrep.calibrate.misfit import Progress
 from simrep.contract.registry import find_model
 from simrep.errors import ScenarioError
+from simrep.files import write_text
 from simrep.intake.sysbench import Sysbench
 from simrep.runs.run import run
 from simrep.scenario import load, with_value
@@ -142,7 +143,7 @@ def _write_dataset(
     texts = {f"{name}.toml": tomlkit.dumps(content) for name, content in contents.items()}
     texts["data.csv"] = f"{arrivals},mean_s\n{value},{bench.mean_s}\n"
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
 
 
 def _percentile(folder: Path, bench: Sysbench, value: float) -> float | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from simrep.contract.setup import Setup
 from simrep.errors import CacheWarning, WriteError
-from simrep.files import make_folder, write_text
+from simrep.files import make_folder, user_caches, write_text
 
 __all__ = ["Cache", "code_digest", "key_of", "standard_folder"]
 
@@ -74,7 +74,7 @@ def standard_folder() -> Path:
     own = os.environ.get("SIMREP_CACHE")
     if own:
         return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simrep"
+    return user_caches() / "simrep"
 
 
 def key_of(setup: Setup, how: Mapping[str, Any]) -> str:

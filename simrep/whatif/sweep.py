@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ContentionWarning, ScenarioError
+from simrep.errors import CacheWarning, ContentionWarning, ScenarioError, WriteError
 from simrep.files import is_device, whole_file
 from simrep.measure.units import plain
 from simrep.runs.contention import preset_trap
@@ -297,7 +297,11 @@ def _store(cache: bool | str | Path) -> Cache | None:
         return None
     if cache == "":
         raise ScenarioError("cache", "is empty", "name a folder, or True for the standard one")
-    return Cache(standard_folder() if cache is True else Path(cache))
+    try:
+        return Cache(standard_folder() if cache is True else Path(cache))
+    except WriteError as error:
+        warnings.warn(f"{error}: finished points are not kept", CacheWarning, stacklevel=3)
+        return None
 
 
 def _setup_at(scenario: Scenario, setting: Setting) -> Setup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import inspect
 import json
@@ -177,10 +178,11 @@ def test_of_two_files_neither_is_written(folder: Path, monkeypatch: pytest.Monke
 
 
 @needs_full
-def test_what_is_printed_must_be_written_too(folder: Path) -> None:
+@pytest.mark.parametrize("words", [("run", "cluster.toml"), ("--help",)])
+def test_what_is_printed_must_be_written_too(words: tuple[str, ...], folder: Path) -> None:
     with FULL.open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "simrep", "run", "cluster.toml"],
+            [sys.executable, "-m", "simrep", *words],
             cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 1
@@ -251,7 +253,43 @@ def test_a_cache_without_a_name_is_refused(folder: Path) -> None:
     assert (done.exit_code, "--cache" in done.stderr) == (2, True)
 
 
+def test_a_user_without_a_home_gets_a_warning(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", home)
+    for name in ("SIMREP_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.warns(CacheWarning, match="there is no home folder"):
+        assert simrep.sweep("cluster.toml", {"network.rtt_ms": [1]}, cache=True).computed == 1
+
+
 # --------------------------------------------------------------- one writer --
+
+
+def test_nothing_else_opens_files_to_write() -> None:
+    """The rig apart, which writes for its servers in folders of its own."""
+    root = Path(simrep.__file__).parent
+    paths = {path for part in (root, root / "models") for path in part.rglob("*.py")}
+    others = [
+        f"{path.relative_to(root)}:{node.lineno}"
+        for path in sorted(paths)
+        if path.relative_to(root).parts[0] not in {"files.py", "rig", "datasets"}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and writes(node)
+    ]
+    assert not others
+
+
+def writes(call: ast.Call) -> bool:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if name in {"open", "fdopen"}:
+        words = [*call.args, *(keyword.value for keyword in call.keywords)]
+        modes = [word.value for word in words if isinstance(word, ast.Constant)]
+        return any(set(mode) & set("wax") for mode in modes if isinstance(mode, str))
+    return isinstance(call.func, ast.Attribute) and name in {"write_text", "write_bytes"}
 
 
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import io
 import os
 from pathlib import Path
 
-from simrep.files import whole_file, write_text
+from simrep.files import user_caches, whole_file, write_text
 
 __all__ = ["content_of", "packed_path", "rig_folder", "write_packed", "write_whole"]
 
@@ -22,8 +22,7 @@ def rig_folder() -> Path:
     given = os.environ.get(ENVIRONMENT)
     if given:
         return Path(given).resolve()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "simrep" / "rig"
+    return user_caches() / "simrep" / "rig"
 
 
 def write_whole(path: Path, text: str) -> None:
