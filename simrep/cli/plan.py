@@ -11,12 +11,24 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from simrep.cli.arguments import MANY, Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
+from simrep.cli.arguments import (
+    MANY,
+    Jobs,
+    Json,
+    Plot,
+    Scenario,
+    Seed,
+    Set,
+    changed,
+    path_in,
+    workers,
+)
 from simrep.cli.ending import limited
 from simrep.cli.misplaced import scenario_first
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.contract.question import Option, Question
 from simrep.errors import ScenarioError
+from simrep.files import is_device
 from simrep.measure.grammar import duration, quantities, range_of, share
 from simrep.whatif.plan.catalogue import QUESTIONS
 
@@ -31,7 +43,12 @@ _TYPES: dict[str, Any] = {  # others are read from their text
 }
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE.csv", help="Save a row for everything that was tried."),
+    typer.Option(
+        "--out",
+        metavar="FILE.csv",
+        parser=path_in,
+        help="Save a row for everything that was tried.",
+    ),
 ]
 _HELP = {"-h", "--help"}
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
@@ -181,7 +198,7 @@ def _answer(
 ) -> None:
     check_writable("--plot", plot, plot=True)
     check_writable("--out", out)
-    if out is not None and out.suffix.lower() != ".csv":
+    if out is not None and out.suffix.lower() != ".csv" and not is_device(out):
         raise ScenarioError("--out", f"cannot write {out.name!r}", "name it *.csv")
 
     from simrep.whatif.plan.ask import plan as ask

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 import simrep
@@ -44,6 +45,7 @@ WRITERS = {
         *("--points", "2", "--repeats", "3"),
     ),
     ("plan", "--plot"): ("cluster.toml", "rtt", "--objective", "mean<=9ms", "--within", "1..9"),
+    ("plan", "--out"): ("cluster.toml", "rtt", "--objective", "mean<=9ms", "--within", "1..9"),
     ("reproduce", "--plot"): (".",),
     ("validate", "--plot"): (".",),
     ("calibrate", "--out"): (".",),
@@ -52,6 +54,7 @@ WRITERS = {
 """Options that write a file, with the rest of a command line that does."""
 
 ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--log": ".csv", "--trace": ".json"}
+READ = {"--mycnf", "--status", "--variables", "--sysbench", "--beside", "--rtts"}
 NOT_FILES = {("sweep", "--cache"), ("rig measure", "--out")}
 """Folders. A cache that cannot be written costs a warning."""
 
@@ -69,9 +72,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ending(command: str, option: str) -> str:
-    return {"calibrate": ".toml", "sweep": ".csv"}.get(command, "") if option == "--out" else (
-        ENDINGS[option]
-    )  # fmt: skip
+    of_out = {"calibrate": ".toml", "sweep": ".csv", "plan": ".csv"}
+    return of_out.get(command, "") if option == "--out" else ENDINGS[option]
 
 
 def called(command: str, option: str, path: str) -> Any:
@@ -111,12 +113,17 @@ def test_every_option_that_writes_is_tried_here() -> None:
     for name, command in commands(app):
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
             [declared] = getattr(parameter.annotation, "__metadata__", [None])
-            if getattr(declared, "parser", None) is path_in:
-                option = (declared.param_decls or [f"--{parameter.name.replace('_', '-')}"])[0]
-                writing.add((name.removesuffix(" rtt"), option))
-    questions = {pair for pair in writing if pair[0].startswith("plan ")}
-    assert {option for _, option in questions} == {"--plot"}
-    assert writing - questions == set(WRITERS) | NOT_FILES
+            if not isinstance(declared, OptionInfo):
+                continue
+            option = (declared.param_decls or [f"--{parameter.name.replace('_', '-')}"])[0]
+            if declared.parser is path_in:
+                writing.add((name, option))
+            elif "Path" in str(parameter.annotation.__origin__):
+                assert option in READ, f"{name} {option} names what it writes with path_in"
+    writing = {
+        (name.partition(" ")[0] if "plan " in name else name, word) for name, word in writing
+    }
+    assert writing == set(WRITERS) | NOT_FILES  # questions of plan share theirs
 
 
 @pytest.mark.parametrize(("command", "option"), WRITERS)
