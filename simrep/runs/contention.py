@@ -18,6 +18,8 @@ __all__ = ["contention", "preset_trap"]
 _MEETINGS = 1.0  # others that a transaction meets in a row, on average: a fifth of its time
 _DOMINATES = 0.5  # share of the latency that is spent waiting for locks
 _FAILING = 0.2  # share of the attempts that fail
+_TOLD = 0.01  # the same, where it is worth a word
+_STAGES = {LAPS[Lap.LOCK_WAIT]: "row locks", LAPS[Lap.RETRIES]: "attempts before the last"}
 _SYSBENCH = "sysbench-"
 
 
@@ -65,6 +67,7 @@ def contention(
     workload: Mapping[str, Any],
     breakdown: Callable[[str], Breakdown],
     counts: Mapping[str, ClassCount],
+    error_texts: Mapping[str, str],
 ) -> str:
     """Why a run was slow, if row locks or conflicts decided it; empty if they did not.
 
@@ -76,22 +79,34 @@ def contention(
         The stages of a class by its name.
     counts : mapping of str to ClassCount
         By class.
+    error_texts : mapping of str to str
+        What errors say, by their number.
     """
     found = []
     for content in workload.get("class", ()):
         one = ClassTable.model_validate(content).transaction_class()
         if one.name not in counts or not _writes(one) or one.keys.distribution == "fresh":
             continue
-        committed, aborted = counts[one.name].latency.count, counts[one.name].aborted
-        waiting = breakdown(one.name).shares.get(LAPS[Lap.LOCK_WAIT], 0.0) if committed else 0.0
-        failing = aborted / (committed + aborted) if aborted else 0.0
+        count = counts[one.name]
+        told = {name: times for name, times in count.errors.items() if times}
+        conflicts = {name: told[name] for name in told if _is_conflict(error_texts.get(name, name))}
+        shares = breakdown(one.name).shares if count.committed else {}
+        stages = {LAPS[lap]: shares.get(LAPS[lap], 0.0) for lap in (Lap.LOCK_WAIT, Lap.RETRIES)}
+        waiting = sum(stages.values())
+        failing = sum(conflicts.values()) / max(1, count.committed + count.aborted)
         if waiting >= _DOMINATES or failing >= _FAILING:
-            found.append((max(waiting, failing), waiting, failing, one))
+            found.append((max(waiting, failing), stages, failing, conflicts, one))
     if not found:
         return ""
-    _, waiting, failing, worst = max(found, key=lambda entry: entry[0])
-    what = [f"row locks take {waiting:.0%} of the latency"] if waiting >= _DOMINATES else []
-    what += [f"{failing:.0%} of the attempts fail"] if failing >= 0.01 else []
+    _, stages, failing, conflicts, worst = max(found, key=lambda entry: entry[0])
+    what = [
+        f"{_STAGES[name]} take {share:.0%} of the latency"
+        for name, share in stages.items()
+        if share >= _TOLD
+    ]
+    if failing >= _TOLD:
+        numbers = ", ".join(conflicts)
+        what.append(f"{failing:.0%} of the attempts fail ({numbers})")
     how = "more rows (keys.rows), or another keys.distribution"
     if str(workload.get("preset", "")).startswith(_SYSBENCH):
         how = (
@@ -99,10 +114,16 @@ def contention(
         )
     rows = _writes(worst)
     return (
-        f"Conflicts decide this run: of class {worst.name!r}, {' and '.join(what)}. It writes "
+        f"Conflicts decide this run: of class {worst.name!r}, {', '.join(what)}. It writes "
         f"{rows} row{'s' * (rows > 1)} of {worst.table!r}, and {_said(worst.keys)}. "
         f"To spread them, set {how}"
     )
+
+
+def _is_conflict(error: str) -> bool:
+    """Whether an error comes of rows that others want."""
+    words = error.lower()
+    return any(word in words for word in ("deadlock", "lock wait", "conflict", "certification"))
 
 
 def _said(keys: Keys) -> str:

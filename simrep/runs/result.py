@@ -236,7 +236,8 @@ class Result(Report):
     @property
     def contention(self) -> str:
         """Why it was slow, if row locks or conflicts decided it; empty if they did not."""
-        return contention(self.scenario.get("workload", {}), self.breakdown, self.classes)
+        workload = self.scenario.get("workload", {})
+        return contention(workload, self.breakdown, self.classes, self.error_texts)
 
     def explain(self, txn: str | int = "slowest", *, replication: int = 0) -> Explanation:
         """Why one transaction of a replication took as long as it did (see ``simrep.explain``).

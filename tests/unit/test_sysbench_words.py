@@ -258,6 +258,41 @@ def test_a_run_that_conflicts_decide_says_why() -> None:
     assert "contention" not in quiet.to_dict()
 
 
+def writers(**one: Any) -> dict[str, Any]:
+    keys = {"distribution": "uniform", "rows": 30}
+    return {
+        "cluster": {"model": "galera"},
+        "network": {"rtt_ms": 20},
+        "workload": {"threads": 12, "nodes": ["*"], "class": [{"keys": keys, **one}]},
+        "run": {"duration_s": 0.6},
+    }
+
+
+def test_conflicts_between_writers_decide_as_well() -> None:
+    result = simrep.run(writers(statements=3))
+    share = result.aborted / (result.aborted + result.committed)
+    assert share > 0.2
+    assert f"{share:.0%} of the attempts fail (1213)" in result.contention
+    # The server repeats an autocommit statement itself.
+    again = simrep.run(writers(keys={"distribution": "uniform", "rows": 5}))
+    assert "attempts before the last take" in again.contention
+
+
+def test_attempts_that_fail_for_another_reason_are_no_conflicts() -> None:
+    content = {
+        "cluster": {"model": "galera", "options": {"wsrep_max_ws_size": 1024}},
+        "workload": {
+            "threads": 2,
+            "class": [{"rows": 50, "keys": {"distribution": "uniform", "rows": 10_000_000}}],
+        },
+        "run": {"duration_s": 0.05},
+    }
+    with pytest.warns(simrep.ShortRunWarning):
+        result = simrep.run(content)
+    assert result.aborted > 0
+    assert result.contention == ""
+
+
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
