@@ -21,6 +21,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import tomlkit
 from rich.console import Console
@@ -67,13 +68,17 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("sweep", "small.toml", "--over", "workload.threads=1,2", "--jobs", "1", "--no-cache"),
     ("sweep", "small.toml", "--over", "network.rtt_ms=1..9", "--samples", "2", "--jobs", "1"),
     ("compare", "small.toml", "other.toml", "--replications", "2"),
-    ("compare", "small.toml", "--b", "network.rtt_ms=9", "--replications", "2"),
+    ("compare", "small.toml", "--set-b", "network.rtt_ms=9", "--replications", "2"),
     ("explain", "small.toml", "--txn", "slowest"),
     ("explain", "small.toml", "--stall"),
     ("explain", "small.toml", "--txn", "p99", "--json"),
-    ("plan", "small.toml", "rtt", "--within", "1..9", "--p95", "20ms"),
-    ("plan", "small.toml", "threads", "--tps", "100"),
-    ("plan", "small.toml", "rate", "--replications", "4"),
+    ("explain", "small.toml", "--tail", "5%"),
+    ("plan", "small.toml", "rtt", "--within", "1..9", "--objective", "p95<=20ms"),
+    ("plan", "small.toml", "clients", "--within", "1..3", "--objective", "tps>=50"),
+    ("plan", "small.toml", "appliers", "--tps", "100"),
+    ("plan", "small.toml", "gcache", "--outage", "4h", "--replications", "2"),
+    ("plan", "small.toml", "transaction", "--longest-stall", "1s"),
+    ("plan", "small.toml", "rate", "--replications", "2"),
     ("sensitivity", "small.toml", "--of", "latency_s.p95", "--points", "2", "--repeats", "3"),
     ("reproduce", "data", "--json"),
     ("validate", "data"),
@@ -212,7 +217,10 @@ def _words(random: Random, number: int, folder: Path) -> None:
     write_dataset(folder / "data")
     for name, text in _server_texts().items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / "small.toml").write_text(SCENARIO, encoding="utf-8")
+    small = SCENARIO
+    if random.random() < 0.5:
+        small = _written(drawn(random.choice(MODELS), number))
+    (folder / "small.toml").write_text(small, encoding="utf-8")
     (folder / "other.toml").write_text(SCENARIO.replace("1.0", "3.0"), encoding="utf-8")
     words = COMMANDS[number % len(COMMANDS)]
     given = changed_words(random, words, changes=random.choice((0, 1, 1, 2, 3)))
@@ -250,9 +258,9 @@ def outcome(kind: str, number: int) -> str:
         warnings.simplefilter("ignore")
         folder = Path(place) / "inner"
         folder.mkdir()
-        os.environ["XDG_CACHE_HOME"] = os.environ["HOME"] = place
+        home = patch.dict(os.environ, {"HOME": place, "XDG_CACHE_HOME": place})
         try:
-            with guarded(events=EVENTS, clocks=CLOCKS):
+            with home, guarded(events=EVENTS, clocks=CLOCKS):
                 KINDS[kind](random, number, folder)
         except SimrepError:
             return "refused"

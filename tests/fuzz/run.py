@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
+import signal
 import sys
-import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -25,6 +27,8 @@ from tests.fuzz import cases, valid
 
 RESULTS = Path(__file__).with_name("results.json")
 CASES, RUNS = 10_000, 2_000
+LONGEST_S = 300  # of a case, on a busy machine
+MEMORY = 4 << 30  # bytes of a process
 Task = tuple[str, int]
 
 
@@ -36,18 +40,30 @@ def tasks(number: int, kinds: list[str]) -> Iterator[Task]:
 def done(task: Task) -> tuple[str, int, str]:
     """A task and how it ended."""
     kind, number = task
-    begun = time.process_time()
-    found = (cases if kind in cases.KINDS else valid).outcome(kind, number)
-    if (took_s := time.process_time() - begun) > 20:
-        print(f"slow: {kind}/{number} took {took_s:.0f} s", flush=True)
-    return kind, number, found
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(LONGEST_S)
+    try:
+        return kind, number, (cases if kind in cases.KINDS else valid).outcome(kind, number)
+    except TimeoutError as error:
+        return kind, number, "".join(traceback.format_exception(error))
+    finally:
+        signal.alarm(0)
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError(f"not done after {LONGEST_S} s")
+
+
+def bounded() -> None:
+    """Let a process have so much memory; a case that needs more is a fault."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def together(given: list[Task], jobs: int) -> dict[str, Any]:
     """All tasks, and how often each kind ended how."""
     ends: dict[str, Counter[str]] = {}
     faults = {}
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, initializer=bounded) as pool:
         for kind, number, end in pool.map(done, given, chunksize=4):
             if faulty := end not in {"ok", "refused", "stopped"}:
                 faults[f"{kind}/{number}"] = end.strip().splitlines()[-1]
