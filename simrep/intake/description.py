@@ -174,13 +174,15 @@ def from_server(
     scenario["workload"] = _workload(server, identity, bench, cluster, findings)
     scenario["run"] = {"duration_s": _DURATION_S, "warmup_s": _WARMUP_S}
     pack = _pack(name, server, identity, files, told, findings)
+    # Everything that was found has to be a scenario together.
+    of_pack = {"machine": pack["machine"], "costs": pack["costs"]}
+    setup_of(load({**scenario, "cluster": {**cluster, **of_pack}}))
     fit = None
     if bench is not None:
         fit = fit_cell(scenario, pack, bench, executor=executor, progress=progress)
         _note(fit, pack, bench, findings)
     else:
         _default_cost(identity, COST, "no benchmark: --sysbench gives it", findings)
-    setup_of(load(scenario))  # everything that was found has to be a scenario together
     remarks = identity.recognition.remarks(server)
     if remarks:
         remarks.insert(0, "The simulated counters of the same names should come near to these:")

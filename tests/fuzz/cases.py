@@ -40,7 +40,7 @@ from tests.small_derived import write_derived
 
 __all__ = ["KINDS", "outcome"]
 
-EVENTS = 20_000
+EVENTS = 8_000
 CLOCKS = 40
 EXIT_CODES = {0, 1, 2, 130}
 SCENARIO = """
@@ -200,7 +200,7 @@ def _server(random: Random, number: int, folder: Path) -> None:
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", errors="replace")
     words = ["from-server", "--mycnf", "my.cnf", "--status", "a.txt", "--status", "b.txt"]
-    if random.random() < 0.3:
+    if random.random() < 0.1:
         words += ["--sysbench", "sysbench.txt"]
     with chdir(folder):
         done = _command([*words, "--out", "mine"])

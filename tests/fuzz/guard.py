@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 from unittest.mock import patch
 
 from simrep.kernel.clock import Clock
 
 __all__ = ["OutOfBudgetError", "guarded"]
+
+_ENTRY_POINTS = cache(entry_points)  # looking through all packages takes longer than many a case
 
 
 class OutOfBudgetError(BaseException):
@@ -39,5 +43,6 @@ def guarded(*, events: int, clocks: int) -> Iterator[None]:
         patch.object(Clock, "most_events", events),
         patch.object(Clock, "__init__", counted),
         patch("simrep.runs.executor.process_pool", refused),
+        patch("simrep.contract.registry.entry_points", _ENTRY_POINTS),
     ):
         yield

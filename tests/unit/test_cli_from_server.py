@@ -116,3 +116,11 @@ def test_the_command_of_before_says_what_it_is_now(simrep, tmp_path):
     assert (tmp_path / "mine.pack.toml").read_text() == (
         (tmp_path / "new.pack.toml").read_text().replace('"new"', '"mine"')
     )
+
+
+@pytest.mark.parametrize("time", ["inf", "2d", "1e300", "nan"])
+def test_no_pack_is_written_that_could_not_be_read(simrep, tmp_path, time):
+    done = simrep(*READ, "--out", "mine", "--fsync-us", time)
+    assert done.exit_code == 2
+    assert "fsync" in done.stderr
+    assert not list(tmp_path.glob("mine*"))
