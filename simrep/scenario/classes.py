@@ -31,7 +31,7 @@ __all__ = ["ClassTable", "KeysTable", "KindTable", "ScheduledTable"]
 
 _MOST_LISTED = 1_000_000  # rows of a transaction that are listed one by one
 _MOST_RANKED = 20_000_000  # rows of a table that are chosen by their rank: 160 MB
-_MOST_BYTES = 100_000_000_000  # of the rows that a transaction writes
+_MOST_BYTES = 10_000_000_000  # of the rows that a transaction writes
 
 
 class KeysTable(Table):
@@ -162,7 +162,7 @@ class KindTable(Table):
                 "row_bytes",
                 f"times rows and statements must be at most {_MOST_BYTES:.0e}, given "
                 f"{written * self.row_bytes:.3g}",
-                "no server takes a transaction of more than 100 GB",
+                "positions in a binary log end at 4 GB, and so does a transaction",
             )
         if self.statements and self.keys.distribution != "fresh" and self.rows > self.keys.rows:
             raise ScenarioError(

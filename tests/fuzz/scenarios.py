@@ -21,6 +21,8 @@ def drawn(model: str, number: int) -> dict[str, Any]:
     _faults(draw, content)
     _traits(draw, content)
     _mixes(draw, content)
+    _sysbench(draw, content["workload"])
+    _variation(draw, content)
     return content
 
 
@@ -63,3 +65,47 @@ def _mixes(draw: Draw, content: Table) -> None:
     for group in workload["group"]:
         if draw.chance(0.5):
             group["class"] = draw.subset(classes)
+
+
+def _sysbench(draw: Draw, workload: Table) -> None:
+    """Words of sysbench instead of what the preset says."""
+    preset = workload.get("preset", "")
+    if not preset.startswith("sysbench") or draw.chance(0.4):
+        return
+    words: Table = {}
+    if preset != "sysbench-oltp-insert":
+        words["rand_type"] = draw.pick(("uniform", "gaussian", "special", "pareto", "zipfian"))
+        words["table_size"] = draw.pick((100, 10_000))
+    words["tables"] = draw.whole(1, 4)
+    if preset == "sysbench-oltp-read-write":
+        words |= {"range_selects": False, "point_selects": draw.whole(0, 3)}
+    workload["sysbench"] = words
+
+
+def _variation(draw: Draw, content: Table) -> None:
+    """Load that changes: phases instead of a number, a wave or a burst on top of it."""
+    workload, run = content["workload"], content["run"]
+    length_s = run.get("duration_s", 0.0)
+    many = [name for name in ("rate_tps", "threads") if name in workload]
+    if not draw.chance(0.3) or not length_s or not many or "warmup" in run:
+        return
+    name = many[0]
+    middle_s = round(0.5 * length_s, 4)
+    kind = draw.pick(("phases", "wave", "burst"))
+    if kind == "phases":
+        level = workload.pop(name)
+        workload["variation"] = {
+            "phase": [
+                {"at_s": 0, name: level},
+                {
+                    "at_s": middle_s,
+                    name: level * draw.pick((0, 1, 2)),
+                    "ramp_s": draw.pick((0, 0.01)),
+                },
+            ]
+        }
+    elif kind == "wave":
+        workload["variation"] = {"wave": {"period_s": max(0.01, middle_s), "amplitude": 0.7}}
+    else:
+        burst = {"at_s": middle_s, "for_s": draw.pick((0.005, 0.05)), "factor": draw.pick((0, 3))}
+        workload["variation"] = {"burst": [burst]}
