@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock, Timer
 from typing import Any
 
 import typer
@@ -25,8 +24,6 @@ __all__ = [
     "tell",
 ]
 
-_PATIENCE_S = 2.0
-"""Work that takes longer than this shows a progress bar."""
 _PLOT_ENDINGS = (".pdf", ".png", ".svg")
 
 
@@ -97,36 +94,12 @@ def present(
 
 @contextmanager
 def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on standard error for work that takes long; gives what to call with (done, all).
+    """Watch work that may take long; gives what to call with (done, all).
 
-    It only moves where nobody knows how much there is in all (None). There is none if ``quiet``, or
-    where standard error is no terminal.
+    Standard error has an estimate of what takes more than 10 s, and a bar with count and time left:
+    the bar not if ``quiet``, and not where it is no terminal.
     """
-    if quiet or not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    from rich.markup import escape
-    from rich.progress import Progress
+    from simrep.runs.progress import watched
 
-    from simrep.printable import printable
-    from simrep.show.views import console
-
-    bar = Progress(console=console(stderr=True), transient=True)
-    task = bar.add_task(escape(printable(label)), total=None)
-    turn, over = Lock(), False
-
-    def begin() -> None:
-        with turn:
-            if not over:
-                bar.start()
-
-    timer = Timer(_PATIENCE_S, begin)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-    finally:
-        timer.cancel()
-        with turn:
-            over = True
-            bar.stop()
+    with watched(label, bar=not quiet) as work:
+        yield work.update

@@ -29,6 +29,7 @@ from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import plain
 from simrep.runs.batch import simulate_cells, simulate_each
 from simrep.runs.executor import collected, in_groups
+from simrep.runs.progress import told
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
 from simrep.runs.result import Result
@@ -197,6 +198,7 @@ class DatasetResult(Report):
         )
 
 
+@told
 def reproduce(
     dataset: Dataset | str | Path,
     *,
@@ -218,8 +220,9 @@ def reproduce(
         Instead of those the dataset names.
     executor
         See :func:`simrep.run`.
-    progress : callable, optional
-        Called with the number of finished cells and of all cells.
+    progress : callable or bool, optional
+        True for a bar on a terminal, False for silence; or called with
+        the number of finished cells and of all cells.
 
     Returns
     -------

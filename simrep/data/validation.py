@@ -29,6 +29,7 @@ from simrep.runs.prediction import (
     prediction_interval,
     uncertainty_of,
 )
+from simrep.runs.progress import told, work_expected
 from simrep.runs.report import Report
 from simrep.scenario import load, with_values
 from simrep.scenario.pack import load_pack
@@ -150,6 +151,7 @@ class Validation(Report):
         )
 
 
+@told
 def validate(
     names: Sequence[Dataset | str | Path] | None = None,
     *,
@@ -177,8 +179,9 @@ def validate(
         Instead of those the datasets name.
     executor
         See :func:`simrep.run`.
-    progress : callable, optional
-        Called with the number of finished cells and of all cells.
+    progress : callable or bool, optional
+        True for a bar on a terminal, False for silence; or called with
+        the number of finished cells and of all cells.
 
     Returns
     -------
@@ -208,9 +211,10 @@ def validate(
     def advance() -> None:
         nonlocal done
         done += 1
-        if progress is not None:
+        if callable(progress):
             progress(done, count)
 
+    work_expected(count)
     for work in works:
         if work.cells:
             part = _simulated(work, replications, seed, executor, advance)

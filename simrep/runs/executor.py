@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from simrep.errors import ScenarioError, SimrepError
+from simrep.runs.progress import work_expected
 from simrep.runs.sampler import at_least
 
 if TYPE_CHECKING:
@@ -119,8 +120,9 @@ def collected(
     results: Iterable[T],
     *,
     least: int = 1,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], object] | bool | None = None,
     total: int = 0,
+    pieces: int = 1,
 ) -> tuple[list[T], bool]:
     """Results in a list, and whether that is all of them or an interrupt (Ctrl-C) came first.
 
@@ -133,13 +135,16 @@ def collected(
         Called with the number of results so far, and of all.
     total : int
         That number.
+    pieces : int
+        Runs of which each result consists, for the estimate of the time that is left.
     """
+    work_expected(total, pieces)
     found: list[T] = []
     remaining = iter(results)
     try:
         for result in remaining:
             found.append(result)
-            if progress is not None:
+            if callable(progress):
                 progress(len(found), total)
     except KeyboardInterrupt:
         if len(found) < least:

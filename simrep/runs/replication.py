@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 
 from simrep.contract.setup import Setup, setup_of
@@ -19,6 +20,7 @@ from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_cluster
 from simrep.runs.degradation import DegradationWatch
 from simrep.runs.load import PeriodMeter
+from simrep.runs.progress import piece_ended, piece_of
 from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.story import Follow, Story
 from simrep.runs.volume import check_volume
@@ -138,6 +140,7 @@ def simulate(
         clock.at(change.at_s, clients.node_changes, change.node)
 
     until_s = None
+    piece_of(partial(_share, clock, clients, setup))
     if settings.duration_s is not None:
         clients.start()
         until_s = settings.warmup_s + settings.duration_s
@@ -146,6 +149,7 @@ def simulate(
         until_s = _run_until_settled(clock, clients, settings, setup.model.name)
     else:
         _run_to_completion(clock, clients, settings.limit_s)
+    piece_ended()
     if blocked is not None:
         blocked.finish()
     if story is not None:
@@ -169,6 +173,14 @@ def simulate(
         waited=None if blocked is None else tuple(blocked.waited),
         story=story,
     )
+
+
+def _share(clock: Clock, clients: Clients, setup: Setup) -> float:
+    """Which share of a run is over, as far as that can be told; another thread may ask."""
+    run, per_client = setup.scenario.run, setup.workload.per_client
+    if run.duration_s is not None:
+        return clock.now / (run.warmup_s + run.duration_s)
+    return clients.committed / (per_client * len(setup.workload.nodes)) if per_client else 0.0
 
 
 def with_warmup_found(scenario: Scenario) -> Scenario:

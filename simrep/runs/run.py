@@ -34,6 +34,7 @@ from simrep.runs.prediction import (
     uncertainty_of,
     with_drawn_costs,
 )
+from simrep.runs.progress import told
 from simrep.runs.replication import (
     Replication,
     Traffic,
@@ -43,12 +44,13 @@ from simrep.runs.replication import (
     with_warmup_found,
 )
 from simrep.runs.result import FIGURES, Result
-from simrep.runs.sampler import MOST, Progress, Sampler, at_least, check_precision
+from simrep.runs.sampler import LEAST, MOST, Progress, Sampler, at_least, check_precision
 from simrep.scenario.schema import Scenario, load
 
 __all__ = ["Replication", "Traffic", "run", "simulate"]
 
 
+@told
 def run(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
@@ -87,8 +89,10 @@ def run(
     executor : concurrent.futures.Executor, optional
         Where replications and draws run: processes, or the machines of a Dask cluster; default:
         in this process, one after the other.
-    progress : callable, optional
-        Called with the number of finished replications, and of those that are wanted so far.
+    progress : callable or bool, optional
+        True for a bar on a terminal, False for silence; or called with
+        the number of finished
+        replications, and of those that are wanted so far.
     trace : bool
         Keep a trace of what the model did, in ``result.runs``.
 
@@ -130,9 +134,9 @@ def run(
     asked = {"seed": seed, "replications": wanted}
     setup = setup_of(loaded.model_copy(update={"run": loaded.run.model_copy(update=asked)}))
     if beyond := extrapolation(setup):
-        warnings.warn(beyond, ExtrapolationWarning, stacklevel=2)
+        warnings.warn(beyond, ExtrapolationWarning, stacklevel=3)
     if trap := preset_trap(setup):
-        warnings.warn(trap, ContentionWarning, stacklevel=2)
+        warnings.warn(trap, ContentionWarning, stacklevel=3)
     if draws is not None and at_least("draws", draws, 0) == 1:
         raise ScenarioError("draws", "must be 0 or at least 2, given 1")
     setup = with_warmup(setup, seed)
@@ -153,7 +157,8 @@ def run(
         most=most,
         progress=progress,
     )
-    records, complete = collected(sampler)
+    first = wanted if precision is None else min(LEAST, most)
+    records, complete = collected(sampler, total=first)
     interrupted = "" if complete else f"{len(records)} of {sampler.wanted} replications"
     uncertainty = uncertainty_of(setup)
     drawn: list[dict[str, float]] = []
@@ -166,9 +171,9 @@ def run(
     if precision is not None:
         setup = with_run_settings(setup, {"replications": len(records)})
     for notice in degraded(degradations([record.degradation for record in records])):
-        warnings.warn(notice, DegradedWarning, stacklevel=2)
+        warnings.warn(notice, DegradedWarning, stacklevel=3)
     for notice in notices(setup, records, interrupted, of, values, precision):
-        warnings.warn(notice, ShortRunWarning, stacklevel=2)
+        warnings.warn(notice, ShortRunWarning, stacklevel=3)
     return Result.combine(
         records,
         scenario=setup.scenario.to_dict(),

@@ -22,8 +22,11 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]
-"""Called with the number of finished replications, and of those that are wanted so far."""
+Progress = Callable[[int, int], object] | bool
+"""Called with the number of finished replications, and of those that are wanted so far.
+
+True for a bar on a terminal, False for silence; an estimate is printed without it.
+"""
 
 LEAST = 10
 """With fewer replications their spread is too uncertain to decide by."""
@@ -54,7 +57,7 @@ class Sampler(Generic[T]):
             for sample in self.simulate(range(len(samples), self.wanted)):
                 samples.append(sample)
                 yield sample
-                if self.progress is not None:
+                if callable(self.progress):
                     self.progress(len(samples), self.wanted)
 
     def _look(self, samples: Sequence[T]) -> int:

@@ -20,6 +20,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.measure.meter import Meter
 from simrep.runs.build import build_cluster
+from simrep.runs.progress import told
 from simrep.runs.run import run
 from simrep.scenario import Scenario, load, with_values
 from simrep.workload.clients import Clients
@@ -116,6 +117,7 @@ class SustainedRate:
     probes: tuple[Probe, ...]
 
 
+@told
 def sustainable_rate(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,

@@ -26,6 +26,7 @@ from simrep.runs.degradation import degradations, degraded
 from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice, rests_on
 from simrep.runs.prediction import extrapolation
+from simrep.runs.progress import told
 from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
 from simrep.runs.result import Result
 from simrep.runs.sampler import MOST, Progress, Sampler, check_precision
@@ -53,6 +54,7 @@ _LEAST = 3  # pairs: with two, their spread would be a single number
 _REPLICATIONS = 10  # so that Student's t is within 15 % of the normal distribution
 
 
+@told
 def compare(
     a: str | Path | Mapping[str, Any] | Scenario,
     b: str | Path | Mapping[str, Any] | Scenario,
@@ -132,9 +134,9 @@ def compare(
         setups = _from_the_same_time(*setups)
     for label, setup in zip(labels, setups, strict=True):
         if beyond := extrapolation(setup):
-            warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=2)
+            warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=3)
         if trap := preset_trap(setup):
-            warnings.warn(f"{label}: {trap}", ContentionWarning, stacklevel=2)
+            warnings.warn(f"{label}: {trap}", ContentionWarning, stacklevel=3)
     about: dict[str, Any] = {
         "labels": labels,
         "confidence": confidence,
@@ -156,12 +158,12 @@ def compare(
         most=most,
         progress=progress,
     )
-    pairs, complete = collected(sampler, least=2)
+    pairs, complete = collected(sampler, least=2, total=schedule[0].count, pieces=2)
     for label, found_less in zip(labels, less, strict=True):
         for line in degraded(degradations(found_less)):
-            warnings.warn(f"{label}: {line}", DegradedWarning, stacklevel=2)
+            warnings.warn(f"{label}: {line}", DegradedWarning, stacklevel=3)
     for notice in _notices(pairs, figures):
-        warnings.warn(notice, ShortRunWarning, stacklevel=2)
+        warnings.warn(notice, ShortRunWarning, stacklevel=3)
     last = next((one for one in schedule if one.count >= len(pairs)), schedule[-1])
     found = Comparison.of(
         pairs,
@@ -175,7 +177,7 @@ def compare(
         warnings.warn(
             f"after {len(pairs)} pairs the ratio of {figures[0]} is not known to {precision:.2%}",
             ShortRunWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return found
 

@@ -16,6 +16,7 @@ from simrep.files import is_device, whole_file
 from simrep.measure.units import plain
 from simrep.runs.contention import preset_trap
 from simrep.runs.executor import as_finished, collected, workers
+from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report, write_rows
 from simrep.runs.sampler import MOST, Progress, check_precision
@@ -172,6 +173,7 @@ class Sweep(Report):
         return page
 
 
+@told
 def sweep(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     over: Mapping[str, Given],
@@ -217,8 +219,9 @@ def sweep(
     cache : bool, str or Path
         Look up points that were simulated before and keep those that are now: in this folder, or
         with True in the one of the command line.
-    progress : callable, optional
-        Called with the number of finished points, and of all.
+    progress : callable or bool, optional
+        True for a bar on a terminal, False for silence; or called with
+        the number of finished points, and of all.
 
     Returns
     -------
@@ -263,7 +266,7 @@ def sweep(
     def simulated() -> Iterator[tuple[int, SweepPoint]]:
         # Each point is a task: it takes a hundred times as long as sending it, and what is
         # finished is stored at once.
-        if progress is not None:
+        if callable(progress):
             progress(len(known), len(setups))
         with workers(jobs, executor) as where:
             for number, point in as_finished(measure, missing, where):
@@ -272,9 +275,10 @@ def sweep(
                 yield number, point
 
     def tell(computed: int, total: int) -> None:
-        if progress is not None:
+        if callable(progress):
             progress(len(known) + computed, total)
 
+    work_expected(len(setups), done=len(known))
     computed, complete = collected(simulated(), least=0, progress=tell, total=len(setups))
     points = known | dict(computed)
     return Sweep(

@@ -15,6 +15,7 @@ from simrep.errors import ScenarioError
 from simrep.kernel.trace import Sent
 from simrep.kernel.watch import Span
 from simrep.measure.units import amount, duration, plain
+from simrep.runs.progress import told, work_expected
 from simrep.runs.report import Report
 from simrep.runs.story import Follow, Journey, Story, belongs
 from simrep.scenario.schema import Scenario
@@ -234,6 +235,7 @@ _SILENCE_S, _SILENCE_HOPS = 0.1, 10  # a member that says nothing for longer is 
 _AFTER_HOPS = 2  # what other nodes do with it is shown for at least so long
 
 
+@told
 def explain(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
@@ -268,6 +270,7 @@ def explain(
     numbers, to keep what happened while it was under way.
     """
     pick, replay = _pick(txn), Replay.of(scenario, seed, replication)
+    work_expected(1, pieces=2)
     story = replay.story(Follow.stages())
     number, rank = pick(story.journeys)
     found = story.journeys[number]

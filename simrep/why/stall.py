@@ -12,6 +12,7 @@ from simrep.errors import ScenarioError
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
 from simrep.measure.units import duration
+from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
 from simrep.scenario.events import events
@@ -184,6 +185,7 @@ class StallExplanation(Report):
         )
 
 
+@told
 def explain_stall(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
@@ -216,6 +218,7 @@ def explain_stall(
     if not 0.0 < longer_than_s < inf:
         raise ScenarioError("longer_than_s", f"must be above 0 and finite, given {longer_than_s}")
     replay = Replay.of(scenario, seed, replication)
+    work_expected(1)
     setup = replay.setup
     record = simulate(setup, replay.seed, replication, watch_s=longer_than_s)
     found = blockages(record.waited or ())

@@ -13,6 +13,7 @@ from typing import Any, cast
 from simrep.errors import ScenarioError
 from simrep.kernel.watch import Key, Waited
 from simrep.measure.units import amount, duration, plain
+from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import with_run_settings
 from simrep.runs.report import Report
 from simrep.runs.story import Follow, Journey, Story
@@ -205,6 +206,7 @@ _ALONE = 10  # transactions of a class that tell what the network alone takes
 _CLIENT = "client"
 
 
+@told
 def explain_tail(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
@@ -245,6 +247,7 @@ def explain_tail(
     if not 0.0 < share <= 1.0:
         raise ScenarioError("share", f"must be above 0 and at most 1, given {share}")
     replay = Replay.of(scenario, seed, replication)
+    work_expected(1, pieces=2)
     journeys = replay.story(Follow.stages()).journeys
     slow = _slowest(journeys, share)
     wanted = frozenset((j.transaction.client, j.transaction.started_s) for j in slow)

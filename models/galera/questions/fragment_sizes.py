@@ -167,7 +167,7 @@ def fragment_sizes(
                 return
 
     def tell(done: int, total: int) -> None:
-        if progress is not None:
+        if callable(progress):
             progress(total if hopeless else done, total)
 
     found, complete = collected(rows(), progress=tell, total=len(setups))

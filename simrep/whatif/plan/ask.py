@@ -10,6 +10,7 @@ from simrep.contract.model import Model
 from simrep.contract.question import Question
 from simrep.contract.registry import find_model, usable_models
 from simrep.errors import ScenarioError, nearest
+from simrep.runs.progress import told
 from simrep.scenario import Scenario, load
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.catalogue import QUESTIONS
@@ -17,6 +18,7 @@ from simrep.whatif.plan.catalogue import QUESTIONS
 __all__ = ["plan"]
 
 
+@told
 def plan(
     scenario: str | Path | Mapping[str, Any] | Scenario, question: str, **options: Any
 ) -> Answer:

@@ -172,9 +172,18 @@ def capacity(
         (name, levels, _Asked(chosen, wanted, by, within, options))
         for name, levels, chosen in topologies
     ]
-    carried = []
+    carried: list[Carried] = []
+    progress, before = options.get("progress"), 0
+
+    def tell(done: int, total: int | None) -> None:
+        if callable(progress):  # as if all topologies took as many values as this one
+            left = len(asked) - len(carried)
+            progress(before + done, None if total is None else before + left * total)
+
+    options["progress"] = tell
     try:
         for name, levels, one in asked:
+            before = sum(len(known.search.tried) for known in carried)
             search, limited_by = one.search()
             carried.append(Carried(name=name, levels=levels, search=search, limited_by=limited_by))
             if not search.complete:

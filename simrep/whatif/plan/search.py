@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, isfinite, nan, sqrt
+from math import ceil, inf, isfinite, log, log1p, log2, nan, sqrt
 from statistics import fmean
 from typing import Literal
 
@@ -102,7 +102,7 @@ def search(
     precision: float,
     replications: int,
     confidence: float,
-    progress: Callable[[int, None], object] | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
 ) -> Found:
     """Search for the largest (or smallest) value that meets all conditions.
 
@@ -126,7 +126,7 @@ def search(
     confidence : float
         That no verdict is wrong.
     progress : callable, optional
-        Called with the number of values that were tried, and None.
+        Called with the number of values that were tried, and about how many there will be.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def search(
         list(Sampler(simulate=partial(sample, value), looks=schedule, clear=clear))
         [tried[value]] = judgement
         if progress is not None:
-            progress(len(tried), None)
+            progress(len(tried), _expected(tried, first, within, points, precision))
 
     first: Verdict = "met" if largest else "failed"
     try:
@@ -168,6 +168,21 @@ def search(
             raise
         return _bracket(tried, first, complete=False)
     return _bracket(tried, first, exhausted=True)
+
+
+def _expected(
+    tried: dict[float, Tried], first: Verdict, within: Range, points: int, precision: float
+) -> int:
+    """About how many values there will be: halves of the gap until it is narrow enough."""
+    found = _bracket(tried, first)
+    left = 0
+    if found.status == "found" and found.start is not None and found.end is not None:
+        gap = found.end / found.start
+    else:
+        left = max(0, points - len(tried))
+        gap = (within.high / within.low) ** (1.0 / max(1, points - 1))
+    steps = log2(max(1.0, log(gap) / log1p(precision))) if gap > 1.0 else 0.0
+    return min(MOST_VALUES, len(tried) + left + ceil(steps))
 
 
 def _bracket(tried: dict[float, Tried], first: Verdict, **how: bool) -> Found:

@@ -25,6 +25,7 @@ from simrep.errors import ContentionWarning, ScenarioError, SimrepError, nearest
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.contention import preset_trap
 from simrep.runs.executor import collected
+from simrep.runs.progress import told, work_expected
 from simrep.runs.sampler import Progress, at_least
 from simrep.scenario import Scenario, load
 from simrep.whatif.sensitivity.design import Indices, check_installed, design_of
@@ -52,6 +53,7 @@ class _Ends:
     used: list[bool]
 
 
+@told
 def sensitivity(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
@@ -90,8 +92,9 @@ def sensitivity(
         Runs per point, of which the mean counts.
     seed, executor
         See :func:`simrep.run`.
-    progress : callable, optional
-        Called with the number of finished points and of all points.
+    progress : callable or bool, optional
+        True for a bar on a terminal, False for silence; or called with
+        the number of finished points and of all points.
 
     Returns
     -------
@@ -199,6 +202,7 @@ class _Simulated:
     def figures(self, groups: Sequence[Sequence[Task]], rest: int = 0) -> Any:
         """The figures of every run, group by group."""
         total = self._done + len(groups) + rest
+        work_expected(total)
         for found in simulate_groups(groups, self._reduce, self._seed, self._executor):
             if not all(isfinite(values[0]) for values in found):
                 raise SimrepError(
@@ -206,7 +210,7 @@ class _Simulated:
                     "(narrow the ranges, or lengthen the run)"
                 )
             self._done += 1
-            if self._progress is not None:
+            if callable(self._progress):
                 self._progress(self._done, total)
             yield found
 
