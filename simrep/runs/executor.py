@@ -221,6 +221,7 @@ def process_pool(jobs: int) -> Iterator[Executor]:
     finally:
         own = list(pool._processes.values())
         manager: Any = pool._executor_manager_thread
+        results: Any = pool._result_queue
         pool.shutdown(wait=False, cancel_futures=True)
         if manager is not None:
             while pool._cancel_pending_futures and manager.is_alive():
@@ -228,6 +229,7 @@ def process_pool(jobs: int) -> Iterator[Executor]:
             if not all(future.done() for future in list(futures)):
                 for process in own:
                     process.kill()
+                results._writer.close()  # a result that was cut off has an end
             manager.join()
         _children.difference_update(own)
 

@@ -18,7 +18,7 @@ from simrep.cli import app
 from simrep.errors import ScenarioError, SimrepError
 from simrep.runs.executor import as_finished, process_pool
 from tests.unit.test_cli import DATASET
-from tests.unit.test_sweep_cli import PATIENCE_S, SCENARIO, group_is_gone, points_in, started, until
+from tests.unit.test_sweep_cli import SCENARIO, group_is_gone, outcome, points_in, started, until
 
 ENDLESS = 10**8
 """Transactions: such a point ends when its process is killed."""
@@ -106,7 +106,7 @@ def ended(*words: str, script: str = "") -> tuple[int, str, str]:
     program = ["-c", script] if script else ["-m", "simrep"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with started(*program, *words, **pipes) as process:
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        stdout, stderr = outcome(process)
         until(lambda: group_is_gone(process.pid))
     return process.returncode, stdout, stderr
 
@@ -154,7 +154,7 @@ def test_processes_that_begin_hear_of_no_interrupt(folder: Path) -> None:
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     over = ("--over", "network.rtt_ms=1,2", "--jobs", "2", "--json")
     with started("script.py", "sweep", "endless.toml", *over, **pipes) as process:
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        stdout, stderr = outcome(process)
         until(lambda: group_is_gone(process.pid))
     assert process.returncode == 130
     assert json.loads(stdout)["points"] == []
@@ -167,7 +167,7 @@ def test_an_interrupt_waits_for_no_point_and_keeps_those_that_are_finished(folde
     with started("-m", "simrep", "sweep", "cluster.toml", *over, **pipes) as process:
         until(lambda: points_in(folder))
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        stdout, stderr = outcome(process)
         until(lambda: group_is_gone(process.pid))
     assert process.returncode == 130
     assert [p["labels"]["workload.queries"] for p in json.loads(stdout)["points"]] == [40]

@@ -58,7 +58,8 @@ def started(*command: str, **how: Any) -> Iterator[subprocess.Popen[str]]:
     It hears of Ctrl-C, also where the tests run in the background of a shell.
     """
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen([sys.executable, *command], text=True, start_new_session=True, **how)
+    words = [sys.executable, "-X", "faulthandler", *command]
+    process = subprocess.Popen(words, text=True, start_new_session=True, **how)
     signal.signal(signal.SIGINT, former)
     with process:
         try:
@@ -66,6 +67,15 @@ def started(*command: str, **how: Any) -> Iterator[subprocess.Popen[str]]:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def outcome(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a process printed; where it is, if it does not end."""
+    try:
+        return process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        pytest.fail(f"it does not end: {process.communicate(timeout=PATIENCE_S)}")
 
 
 def until(true: Callable[[], Any]) -> None:
@@ -187,7 +197,7 @@ def test_an_interrupt_from_the_keyboard_prints_and_keeps_what_is_finished(folder
     with started(*arguments, **pipes) as process:
         until(lambda: len(points_in(folder)) >= 2)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        stdout, stderr = outcome(process)
     assert process.returncode == 130
     assert "Traceback" not in stderr
     content = json.loads(stdout)
@@ -237,7 +247,7 @@ def test_points_of_a_dask_worker_that_is_killed_run_again(folder):
         until(lambda: points_in(folder))
         victim.kill()
         with started(*worker, **QUIET):
-            _, stderr = process.communicate(timeout=PATIENCE_S)
+            _, stderr = outcome(process)
     assert (process.returncode, stderr) == (0, "3 points simulated, 0 known already\n")
     again = simrep("long.toml", "--over", "network.rtt_ms=1,2,3", "--jobs", "1", "--no-cache",
                    "--out", "here.csv")  # fmt: skip
@@ -257,7 +267,7 @@ def test_a_dask_scheduler_that_is_killed_is_told(folder):
     ):
         until(lambda: points_in(folder))
         scheduler.kill()
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        stdout, stderr = outcome(process)
     assert (process.returncode, stdout) == (1, "")
     assert stderr.startswith("Error: the scheduler tcp://127.0.0.1:")
 
