@@ -51,6 +51,20 @@ def test_replicas_keep_up_what_their_appliers_can_do(workers, seed):
     assert found.limited_by == "n2"
 
 
+def test_groups_keep_their_classes_and_shares():
+    classes = [{"name": "write"}, {"name": "read", "statements": 0, "reads": 1}]
+    groups = [
+        {"node": node, "threads": threads, "class": [name]}
+        for node, threads, name in (("n1", 1, "write"), ("n2", 2, "read"))
+    ]
+    content = {**replicated(), "workload": {"class": classes, "group": groups}}
+    found = sustainable_rate(content, precision=0.1)
+    # A third of them are writes, of which one applier does 1,000 per second; what may be left
+    # behind is a share of all arrivals, so of the writes it is three times as much.
+    assert around(found, 3000.0, 3 * 0.1)
+    assert found.limited_by == "n2"
+
+
 def test_a_finer_search_comes_closer():
     found = sustainable_rate(replicated(), precision=0.04)
     assert around(found, 1000.0, 0.04)
