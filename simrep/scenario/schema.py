@@ -13,7 +13,7 @@ from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationEr
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.changes import leaves, put
-from simrep.scenario.cluster import ClusterTable, HostTable, MachineTable, NodeTable
+from simrep.scenario.cluster import ChangeTable, ClusterTable, HostTable, MachineTable, NodeTable
 from simrep.scenario.faults import FaultTable, fault_problems, hosts_of
 from simrep.scenario.network import NetworkTable, paths
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
@@ -352,6 +352,17 @@ def _comings_and_goings(scenario: Scenario) -> Iterator[ScenarioError]:
             away.discard(change.node)
         else:
             away.add(change.node)
+    for position, fault in enumerate(scenario.faults):
+        before = [one for one in scenario.cluster.changes if one.node == fault.node]
+        last = max((one for one in before if one.at_s <= fault.at_s), key=_at_s, default=None)
+        if last is not None and last.what != "join":
+            yield ScenarioError(
+                f"fault.{position}.at_s", f"node {fault.node!r} is away at {fault.at_s:g} s"
+            )
+
+
+def _at_s(change: ChangeTable) -> float:
+    return change.at_s
 
 
 def _placement(scenario: Scenario) -> Iterator[ScenarioError]:

@@ -1,6 +1,7 @@
 """Slow nodes, pauses and stalled disks: the tables of a scenario, and what comes of them."""
 
 from itertools import combinations
+from math import isfinite
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -78,6 +79,40 @@ def test_one_thing_happens_to_a_node_once_at_a_time(others, fine):
         load(content)
     else:
         refused(content, "fault.1", "pause of 'n1'", "during that of fault.0")
+
+
+def test_nothing_happens_to_a_node_that_is_away():
+    gone = [{"at_s": 0.05, "node": "n1", "what": "leave"}]
+    cluster = {"model": "galera", "nodes": 3, "change": gone}
+    refused(scenario("galera", PAUSE, cluster=cluster), "fault.0.at_s", "'n1' is away at 0.1 s")
+    cluster["change"] = [*gone, {"at_s": 0.08, "node": "n1", "what": "join"}]
+    load(scenario("galera", PAUSE, cluster=cluster))
+
+
+def test_a_disk_that_never_answers_stops_its_server_for_good():
+    forever = {"what": "disk-stall", "host": "host", "at_s": 0.1}
+    cluster = {"model": "standalone", "nodes": 2, "shared_host": True}
+    for machine in ({}, {"parallel_syncs": 1}):
+        result = simrep.run(
+            scenario("standalone", forever, cluster={**cluster, "machine": machine})
+        )
+        assert result.stall_max_s == pytest.approx(0.3, abs=0.01)
+        assert all(isfinite(one.utilisation) for one in result.stations)
+
+
+def test_a_second_opinion_says_what_it_leaves_out():
+    given = scenario("standalone", SLOW, node=[{"name": "n2", "cpu_factor": 2.0}])
+    given["node"][0]["costs"] = {"commit_us": 1.0}
+    said = str(simrep.analytic(given).to_dict())
+    for word in ("faults", "costs of single nodes", "cpu_factor"):
+        assert word in said
+
+
+def test_processes_of_a_sweep_play_the_same_faults():
+    given = scenario("galera", PAUSE, node=[{"name": "n3", "costs": {"apply_us": 300.0}}])
+    over = {"fault.0.until_s": [0.15, 0.2]}
+    one, two = (simrep.sweep(given, over, of="latency_s.max", jobs=jobs) for jobs in (1, 2))
+    assert [point.values for point in one.points] == [point.values for point in two.points]
 
 
 def test_a_slow_processor_and_a_slow_disk_may_overlap():

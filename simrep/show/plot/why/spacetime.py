@@ -100,7 +100,7 @@ def _draw_happened(
             axes.vlines(began, line - _STRIP, line + _STRIP, colors=GREY, linewidth=1.0, zorder=1)
             text = axes.text(
                 began, line + _STRIP, f" {event.what}", va="bottom", fontsize=8.5, color=INK,
-                zorder=6, clip_on=True, parse_math=False, in_layout=False,
+                zorder=6, clip_on=True, in_layout=False,
             )  # fmt: skip
             texts.append(text)
     return texts
