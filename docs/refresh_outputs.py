@@ -23,7 +23,7 @@ from simrep import reproduce
 __all__ = ["printed", "refreshed"]
 
 DOCS = Path(__file__).parent
-PICTURED = ("wan-concurrency", "streaming-large-transaction")
+PICTURED = ("streaming-large-transaction",)
 SIMREP = [sys.executable, "-m", "simrep"]
 NAMED = re.compile(r"^```\w+\n(# (\S+\.toml)\n.*?)^```$", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"`(\w+\.csv)`:\n\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)

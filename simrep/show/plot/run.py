@@ -21,6 +21,7 @@ from simrep.show.views import plot
 
 __all__ = ["plot_result"]
 
+_BLOCK = (0.66, 0.33)  # left edge and top of the percentiles in their corner, of the axes
 _SHOWN_STALL = 2  # a silence of this many intervals is shaded
 _PANEL = 4.3  # inches, about: what the texts around the axes leave of a half of the figure
 
@@ -52,9 +53,12 @@ def _latency(axes: Axes, result: Result) -> None:
     for percent, value in values.items():
         axes.plot([value], [percent], "o", color=PALETTE[1], markeredgecolor="white", zorder=4)
     rows = [f"p{percent} {duration(value):>8}" for percent, value in values.items()]
-    # Percentiles may coincide, so their values stand in one block in the free corner below the
-    # curve instead of at the points.
-    axes.text(0.97, 0.06, "\n".join(rows), transform=axes.transAxes, ha="right", va="bottom",
+    # Percentiles may coincide, so their values stand in one block in a free corner, below the
+    # curve or above it, instead of at the points.
+    left = (axes.transScale + axes.transLimits).inverted().transform((_BLOCK[0], 0.0))[0]
+    below = np.interp(left, seconds, fraction, left=0.0) > _BLOCK[1]
+    x, y, align, end = (0.97, 0.06, "right", "bottom") if below else (0.03, 0.97, "left", "top")
+    axes.text(x, y, "\n".join(rows), transform=axes.transAxes, ha=align, va=end,
               color=PALETTE[1], fontsize=11, linespacing=1.5, fontfamily="monospace",
               bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
 

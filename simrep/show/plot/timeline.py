@@ -21,7 +21,7 @@ from simrep.show.plot.style import INK, PALETTE, Sheet
 
 __all__ = ["plot_timelines"]
 
-_COLUMNS = 2
+_COLUMNS, _MANY, _ROW = 2, 6, 2.6  # one more column for many panels; inches of a row
 _WIDTH, _HEIGHT = 13.3, 7.5  # inches: a slide of 16 to 9
 _LEAD_S = 10.0  # what is shown of the time before the transaction, at most
 _STEPS = 250  # a finer curve would be a smear
@@ -41,9 +41,9 @@ def plot_timelines(result: DatasetResult) -> Sheet:
     There is a panel for each cell; time and rate have the same scale in all of them.
     """
     lines = result.timelines
-    rows = ceil(len(lines) / _COLUMNS)
-    columns = min(_COLUMNS, len(lines))
-    height = _HEIGHT if rows > 1 else 0.6 * _HEIGHT
+    columns = min(_COLUMNS + (len(lines) > _MANY), len(lines))
+    rows = ceil(len(lines) / columns)
+    height = max((_HEIGHT if rows > 1 else 0.6 * _HEIGHT), 1.4 + _ROW * rows)
     figure = Sheet(_WIDTH, height)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     panels = list(grid.flat)

@@ -7,6 +7,7 @@ from textwrap import shorten, wrap
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.patches import Patch
 
 from simrep.measure.units import amount, duration
@@ -31,6 +32,7 @@ _PALE = "#C3C8CF"
 _WORTH = 0.05  # of its stage: a blocker that deserves to be named
 
 _MOST_ROWS = 16
+_HEADLINE = 90  # characters
 _WIDTH = 11.0
 _ROW_IN, _WIDTH_IN = 0.42, 8.5  # of a row, and about of the axes
 _CAUSE, _EXPLAINED, _OUTSIDE = PALETTE[1], PALETTE[0], GREY
@@ -165,7 +167,7 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
     rows = {station: row for row, station in enumerate(sorted(stations))}
     ended_s = max(one.ended_s for one in found)
     happened = within(events(explanation.scenario), 0.0, ended_s)
-    height_in = 1.8 + _ROW_IN * len(rows)
+    height_in = 2.2 + _ROW_IN * len(rows)
     figure = Sheet(_WIDTH, height_in)
     axes = figure.subplots()
     if stall.seconds > 0.0:
@@ -189,9 +191,18 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
         )  # above the rows
         axes.set_ylim(len(rows) - 0.5, -0.5 - strip_in / _ROW_IN)
         figure.set_size_inches(_WIDTH, height_in + strip_in)
+    shades = {bar.get_facecolor() for bar in axes.patches}
     kinds = {"cause": _CAUSE, "explained by another": _EXPLAINED, "not in the stall": _OUTSIDE}
-    handles = [Patch(color=colour, label=label) for label, colour in kinds.items()]
-    silent = f"no commit for {duration(stall.seconds)}"
-    handles.append(Patch(color=PALETTE[4], alpha=0.22, label=silent))
+    handles = [
+        Patch(color=shade, label=label)
+        for label, shade in kinds.items()
+        if to_rgba(shade) in shades
+    ]
+    if stall.seconds > 0.0:
+        silent = f"no commit for {duration(stall.seconds)}"
+        handles.append(Patch(color=PALETTE[4], alpha=0.22, label=silent))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    said = " ".join(list(explanation.sentences())[1:2]).rstrip(".")
+    words = f"No commit for {duration(stall.seconds)}. {said}" if stall.seconds > 0.0 else said
+    figure.headline(shorten(words, _HEADLINE, placeholder=" ..."))
     return figure
