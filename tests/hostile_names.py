@@ -10,6 +10,8 @@ from xml.etree import ElementTree as ET
 
 from matplotlib import rc_context
 
+from tests.legible import problems
+
 __all__ = ["HOSTILE", "assert_plain_html", "assert_plain_picture", "named_everywhere"]
 
 HOSTILE = (
@@ -90,7 +92,11 @@ def assert_plain_html(page: str) -> str:
 
 
 def assert_plain_picture(figure: Any) -> str:
-    """It can be drawn as PNG and as SVG, which is XML without scripts; gives the words in it."""
+    """It can be drawn as PNG and as SVG, which is XML without scripts; gives the words in it.
+
+    It can be read, too.
+    """
+    assert not problems(figure), problems(figure)
     png, svg = BytesIO(), BytesIO()
     figure.savefig(png, format="png", dpi=40)
     with rc_context({"svg.fonttype": "none"}):

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 
 from simrep.measure.units import duration, number
+from simrep.printable import shorten
 from simrep.runs.result import Result
-from simrep.show.plot.arrangement import shorten
 from simrep.show.plot.axes import latency_axis, nothing_committed
 from simrep.show.plot.breakdown import draw_breakdowns
 from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, row_axis, save, styled

@@ -196,7 +196,7 @@ def test_measured_figures_are_drawn_where_they_were_measured(result):
     words = [{text.get_text().strip() for text in axes.texts} for axes in result.plot().axes[:3]]
     assert "measured 0.200 s" in words[0]
     assert "measured stall 0.180 s" in words[0]
-    assert not any("stall" in word for word in words[1])  # none was measured
+    assert not any("measured stall" in word for word in words[1])  # there was none
     assert "measured stall 0.500 s" in words[2]
     assert not any(word.startswith("measured 0.2") for word in words[2])
     legend = [text.get_text() for text in result.plot().legends[0].get_texts()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from textwrap import fill
 from typing import Any
 
 from simrep.data.cells import Cell
@@ -13,15 +12,14 @@ from simrep.data.definition import Definition
 from simrep.measure.units import describe
 from simrep.printable import shorten
 
-__all__ = ["SERIES", "Arrangement", "Key", "arrange", "by_size", "figures_span", "folded",
-           "shorten", "spoken", "value_of"]  # fmt: skip
+__all__ = ["SERIES", "Arrangement", "Key", "arrange", "by_size", "figures_span", "spoken",
+           "value_of"]  # fmt: skip
 
 SERIES = "series"
 _LEAST_POINTS = 3  # of a curve
 _MOST_LINES, _MOST_PANELS = 6, 8
 _MOST_ROWS = 160  # beyond them, a page of rows cannot be read
 _FEW_ROWS = 24  # may stand below curves
-_JOINED = "\N{NO-BREAK SPACE}"
 
 Key = tuple[Any, ...]
 
@@ -119,16 +117,6 @@ def spoken(name: str, value: Any) -> str:
     text = f"{value:,.10g}" if isinstance(value, (int, float)) else shorten(str(value))
     what, _, unit = describe(name).partition(" (")
     return f"{shorten(what)} {text} {unit.rstrip(')')}".rstrip()
-
-
-def folded(words: str, width: int) -> str:
-    r"""A label in lines; its unit stays with the last word.
-
-    >>> folded("time for all transactions (s)", 26)
-    'time for all\ntransactions (s)'
-    """
-    joined = words.replace(" (", _JOINED + "(")
-    return fill(joined, width).replace(_JOINED, " ")
 
 
 def value_of(cell: Cell, name: str) -> Any:

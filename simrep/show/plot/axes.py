@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -134,9 +134,9 @@ def draw_marks(
     low, high = axes.get_xlim()
     per_point = (high - low) / (72.0 * width_in)
     ends: list[list[tuple[float, float]]] = []  # what is taken, row by row
-    for at, words in _together(marks, _NEAR * per_point).items():
-        room = max(at - low, high - at) / (per_point * _GLYPH * _SIZE)
-        label = shorten(words, max(_LEAST, int(room)))
+    for at, names in _together(marks, _NEAR * per_point).items():
+        room = max(high - at, at - low) / per_point - _PAD
+        label = _fitting(names, int(room / (_GLYPH * _SIZE)))
         axes.axvline(at, ymax=top, color=INK, linewidth=1.1, linestyle=(0, (2, 2)), zorder=4)
         reach = (_GLYPH * _SIZE * len(label) + _PAD) * per_point
         left = at + reach > high and at - low > high - at
@@ -152,15 +152,26 @@ def draw_marks(
     return len(ends) * _LINE * _SIZE / 72.0
 
 
-def _together(marks: Iterable[tuple[str, float]], nearer_than: float) -> Mapping[float, str]:
-    """Labels by place, from left to right; those of one place are joined."""
-    found: dict[float, str] = {}
+def _fitting(names: Sequence[str], letters: int) -> str:
+    """As many of the names as have room, and how many more there are.
+
+    >>> _fitting(["begin", "commit", "end"], 30), _fitting(["begin", "commit", "end"], 15)
+    ('begin, commit, end', 'begin, 2 more')
+    """
+    rest = [f", {more} more" if more else "" for more in range(len(names))]
+    texts = [", ".join(names[: len(names) - more]) + rest[more] for more in range(len(names))]
+    return next((text for text in texts if len(text) <= letters), shorten(texts[-1], letters))
+
+
+def _together(marks: Iterable[tuple[str, float]], nearer_than: float) -> Mapping[float, list[str]]:
+    """Labels by place, from left to right; those of one place are together."""
+    found: dict[float, list[str]] = {}
     last = -float("inf")
     for label, at in sorted(marks, key=lambda mark: mark[1]):
         if at - last < nearer_than:
-            found[last] += f", {label}"
+            found[last].append(label)
         else:
-            found[at] = label
+            found[at] = [label]
             last = at
     return found
 

@@ -11,8 +11,9 @@ from matplotlib.patches import Patch
 
 from simrep.data.cells import Cell
 from simrep.data.scores import NEAR
-from simrep.show.plot.arrangement import Arrangement, folded, shorten
-from simrep.show.plot.style import GREY, Sheet, colour, decade_ticks, dots, logarithmic
+from simrep.printable import shorten
+from simrep.show.plot.arrangement import Arrangement
+from simrep.show.plot.style import GREY, Sheet, colour, decade_ticks, dots, folded, logarithmic
 
 __all__ = ["plot_cloud"]
 

@@ -18,15 +18,8 @@ from matplotlib.transforms import ScaledTranslation
 
 from simrep.data.cells import Cell
 from simrep.measure.units import describe, number
-from simrep.show.plot.arrangement import (
-    Arrangement,
-    Key,
-    by_size,
-    figures_span,
-    folded,
-    shorten,
-    value_of,
-)
+from simrep.printable import shorten
+from simrep.show.plot.arrangement import Arrangement, Key, by_size, figures_span, value_of
 from simrep.show.plot.errors import error_axis
 from simrep.show.plot.style import (
     GREY,
@@ -35,6 +28,7 @@ from simrep.show.plot.style import (
     decade_ticks,
     dots,
     entry,
+    folded,
     line_width,
     logarithmic,
     marker,

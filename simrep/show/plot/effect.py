@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from simrep.measure.units import unit_of
-from simrep.show.plot.arrangement import shorten
+from simrep.printable import shorten
 from simrep.show.plot.style import (
     GREY,
     INK,

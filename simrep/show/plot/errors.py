@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from simrep.data.cells import Cell
 from simrep.data.scores import NEAR
 from simrep.data.validation import Validation
-from simrep.show.plot.arrangement import shorten
+from simrep.printable import shorten
 from simrep.show.plot.style import GREY, Sheet, colour, dots, row_axis
 from simrep.show.views import plot
 

@@ -72,7 +72,7 @@ def _latencies(axes: Axes, counts: list[ClassCount]) -> None:
     low, high = ([latency.percentile(percent) for _, latency in known] for percent in (50, 99))
     for (row, _), start_s, end_s in zip(known, low, high, strict=True):
         axes.plot([start_s, end_s], [row, row], color=GREY, linewidth=1.2, zorder=2)
-    latency_axis(axes, min(low), max(high))
+    latency_axis(axes, min(low), max(high), ticks=4)
 
 
 def _commits(axes: Axes, counts: list[ClassCount]) -> None:

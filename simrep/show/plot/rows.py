@@ -15,17 +15,10 @@ from matplotlib.ticker import MaxNLocator
 
 from simrep.data.cells import Cell
 from simrep.measure.units import describe
-from simrep.show.plot.arrangement import (
-    SERIES,
-    Arrangement,
-    by_size,
-    figures_span,
-    folded,
-    shorten,
-    value_of,
-)
+from simrep.printable import shorten
+from simrep.show.plot.arrangement import SERIES, Arrangement, by_size, figures_span, value_of
 from simrep.show.plot.errors import error_axis
-from simrep.show.plot.style import GREY, INK, Sheet, colour, decade_ticks, dots, logarithmic
+from simrep.show.plot.style import GREY, INK, Sheet, colour, decade_ticks, dots, folded, logarithmic
 
 __all__ = ["draw_rows", "rows_height", "rows_width"]
 

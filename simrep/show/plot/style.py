@@ -10,6 +10,7 @@ import io
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from matplotlib import rc_context, rcParams, rcParamsDefault
@@ -31,8 +32,9 @@ from simrep.measure.units import number
 from simrep.printable import printable, shorten
 
 __all__ = ["GREY", "INK", "LIMIT", "MARKERS", "PALETTE", "SHADE", "VERDICTS", "Sheet", "colour",
-           "decade_ticks", "dots", "entry", "line_label", "line_width", "logarithmic", "marker",
-           "plain_text", "row_axis", "save", "styled", "thousands", "value_ticks"]  # fmt: skip
+           "decade_ticks", "dots", "entry", "folded", "line_label", "line_width", "logarithmic",
+           "marker", "plain_text", "row_axis", "save", "styled", "thousands",
+           "value_ticks"]  # fmt: skip
 
 # Okabe and Ito's set for all kinds of colour vision (https://jfly.uni-koeln.de/color/), without
 # its yellow, which is too pale for lines on white.
@@ -82,6 +84,7 @@ _SETTINGS: dict[str, Any] = {
 
 _LONG_LABEL = 24  # characters
 _PER_INCH = 9  # characters of a headline
+_JOINED = "\N{NO-BREAK SPACE}"
 
 # Everything in these groups that a user's own matplotlibrc could change about a figure.
 _GROUPS = {
@@ -202,9 +205,19 @@ def entry(name: object) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def line_label(name: str, longest: int = 60) -> str:
+def line_label(name: str, longest: int = 44) -> str:
     """A name as it stands at an axis, line by line: a long one without its middle."""
     return "\n".join(shorten(line, longest) for line in printable(name).split("\n"))
+
+
+def folded(words: str, width: int) -> str:
+    r"""A label in lines; its unit stays with the last word.
+
+    >>> folded("time for all transactions (s)", 26)
+    'time for all\ntransactions (s)'
+    """
+    joined = words.replace(" (", _JOINED + "(")
+    return fill(joined, width).replace(_JOINED, " ")
 
 
 def row_axis(axes: Axes, labels: Collection[str], *, room: float = 0.5, **text: Any) -> None:

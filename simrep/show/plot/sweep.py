@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.units import describe, duration, number, unit_of
-from simrep.show.plot.arrangement import shorten
+from simrep.printable import shorten
 from simrep.show.plot.axes import path_label
 from simrep.show.plot.style import (
     Sheet,
@@ -211,7 +211,11 @@ def _heat(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
     for point in points:
         place = rows.index(point.labels[up]), columns.index(point.labels[across])
         grid[place] = point.mean(figure)
-    sheet = Sheet(min(14.0, 3.4 + 0.8 * len(columns)), min(11.0, 2.2 + 0.5 * len(rows)))
+    wide = min(14.0, 3.4 + 0.8 * len(columns))
+    letters = max(len(shorten(str(level), _NAME)) for level in columns)
+    crowded = _LETTER * (letters + 2) * len(columns) > wide - 3.0
+    high = min(11.0, 2.2 + 0.5 * len(rows)) + crowded * _LETTER * letters
+    sheet = Sheet(max(wide, 6.0) if crowded else wide, high)
     axes = sheet.subplots()
     axes.grid(visible=False)
     image = axes.imshow(grid, origin="lower", aspect="auto", cmap="Blues")
@@ -226,7 +230,9 @@ def _heat(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
         axis.set_major_locator(FixedLocator(range(len(levels))))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FixedFormatter([shorten(str(level), _NAME) for level in levels]))
-        axis.set_label_text(path_label(factor, sweep.factors))
+        axis.set_label_text(shorten(path_label(factor, sweep.factors), _NAME))
+    if crowded:
+        axes.tick_params(axis="x", labelrotation=90)
     sheet.colorbar(image, ax=axes, label=_label(figure))
     return sheet
 

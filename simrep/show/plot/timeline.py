@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from simrep.data.reproduce import DatasetResult
 from simrep.data.timeline import Timeline
 from simrep.measure.units import describe, duration, number
+from simrep.printable import shorten
 from simrep.show.plot.axes import Since, marks_of
 from simrep.show.plot.events import draw_events
-from simrep.show.plot.style import INK, PALETTE, Sheet
+from simrep.show.plot.style import INK, PALETTE, Sheet, folded
 
 __all__ = ["plot_timelines"]
 
-_COLUMNS, _MANY, _ROW = 2, 6, 2.6  # one more column for many panels; inches of a row
+_LETTER = 0.113  # inches of a character of a title
+_COLUMNS, _MANY, _ROW = 2, 6, 2.8  # one more column for many panels; inches of a row
 _WIDTH, _HEIGHT = 13.3, 7.5  # inches: a slide of 16 to 9
 _LEAD_S = 10.0  # what is shown of the time before the transaction, at most
 _STEPS = 250  # a finer curve would be a smear
@@ -58,7 +60,8 @@ def plot_timelines(result: DatasetResult) -> Sheet:
     panels[0].set_ylim(0, _ROOM * _highest(tops, [x for x in levels if x is not None]))
     panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     for axes, line, curve, own in zip(panels, lines, curves, measured, strict=False):
-        axes.set_title(_title(result, line))
+        letters = int(0.88 * _WIDTH / columns / _LETTER)
+        axes.set_title(folded(shorten(_title(result, line), 2 * letters - 6), letters), pad=20.0)
         _panel(axes, line, curve, own)
         marks = marks_of(line.course.record, line.course.record.begin_s)
         width_in = 0.88 * _WIDTH / columns
@@ -68,8 +71,10 @@ def plot_timelines(result: DatasetResult) -> Sheet:
         )
     for axes in panels[len(lines) :]:
         axes.set_axis_off()
-    for axes in grid[-1]:
-        axes.set_xlabel("simulated time since the transaction began (s)")
+    words = "simulated time since the transaction began (s)"
+    for axes in panels[max(0, len(lines) - columns) : len(lines)]:
+        axes.set_xlabel(folded(words, 60 if columns < 3 else 36))
+        axes.tick_params(axis="x", labelbottom=True)
     for axes in grid[:, 0]:
         axes.set_ylabel("commits per second")
     _legend(figure, measured)
@@ -108,7 +113,8 @@ def _panel(
     axes: Axes, line: Timeline, curve: tuple[Floats, Floats], measured: Mapping[str, float]
 ) -> None:
     record = line.course.record
-    axes.set_title(_simulated(line), loc="right", fontsize=9.0, fontweight="normal", color=_BLUE)
+    axes.annotate(_simulated(line), (0.0, 1.0), xycoords="axes fraction", xytext=(0, 6),
+                  textcoords="offset points", fontsize=9.0, color=_BLUE)  # fmt: skip
     edges, rates = curve
     before, during = measured.get("before"), measured.get("during")
     execution = measured.get("execution")
