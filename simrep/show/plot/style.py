@@ -83,7 +83,7 @@ _SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 
 _LONG_LABEL = 24  # characters
-_PER_INCH = 9  # characters of a headline
+_PER_INCH = 8  # characters of a headline
 _JOINED = "\N{NO-BREAK SPACE}"
 
 # Everything in these groups that a user's own matplotlibrc could change about a figure.
