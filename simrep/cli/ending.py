@@ -103,11 +103,13 @@ def interruptible() -> Iterator[None]:
     try:
         signal.signal(signal.SIGINT, interrupt)
         yield
-    except KeyboardInterrupt:
-        _end_at_once()
-    except SystemExit as end:
+    except SystemExit:
         if interrupted:  # no library may make it wait for its threads
-            _leave(end.code if isinstance(end.code, int) else INTERRUPTED)
+            _leave(INTERRUPTED)
+        raise
+    except BaseException:
+        if interrupted:  # a library may have made another exception of it
+            _end_at_once()
         raise
     finally:
         signal.signal(signal.SIGINT, lambda *_: _end_at_once())
@@ -172,15 +174,22 @@ def _time_limit(text: str | None) -> Iterator[None]:
     if not 0.0 < limit_s <= _LONGEST_S:
         raise ScenarioError("--time-limit", f"must be above 0 and at most 365d, given {text!r}")
 
+    over = False
+
     def stop(_number: int, _frame: FrameType | None) -> None:
+        nonlocal over
+        over = True
         raise OutOfTime
 
     former = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, limit_s, _AGAIN_S)
     try:
         yield
-    except OutOfTime as end:
-        kept = f": {end}" if end.args else ", and there is no result"
+    except BaseException as end:
+        if not over or isinstance(end, KeyboardInterrupt):
+            raise
+        known = isinstance(end, OutOfTime) and end.args
+        kept = f": {end}" if known else ", and there is no result"
         raise SimrepError(f"stopped after {text} (--time-limit){kept}") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)

@@ -76,6 +76,14 @@ LOST = """
         time.sleep(1)
 """
 
+TURNED = """
+    try:
+        os.killpg(0, signal.SIGINT)
+        time.sleep(60)
+    except KeyboardInterrupt as end:
+        raise ValueError("something else") from end
+"""
+
 WHEN_A_PROCESS_BEGINS = """
 import multiprocessing, os, signal
 from multiprocessing.popen_spawn_posix import Popen
@@ -144,8 +152,9 @@ def test_an_interrupt_is_no_failure_of_any_command(words: tuple[str, ...], folde
     assert "Error" not in stderr
 
 
-def test_an_interrupt_that_a_library_loses_ends_it_all_the_same(folder: Path) -> None:
-    script = IN_THE_MIDDLE.format(what=LOST.strip())
+@pytest.mark.parametrize("what", [LOST, TURNED])
+def test_an_interrupt_that_a_library_loses_ends_it_all_the_same(what: str, folder: Path) -> None:
+    script = IN_THE_MIDDLE.format(what=what.strip())
     assert ended("run", "cluster.toml", script=script) == (130, "", "Interrupted.\n")
 
 
