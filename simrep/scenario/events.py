@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, isfinite, nan
 from typing import Any
@@ -11,7 +11,7 @@ from simrep.measure.units import number
 from simrep.scenario.cluster import NodeTable
 from simrep.scenario.schema import DEFAULT_NODES, Scenario
 
-__all__ = ["Event", "events"]
+__all__ = ["Event", "events", "within"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +154,13 @@ def _factors(fault: Mapping[str, Any]) -> str:
     """By how much something is slower: ``CPU 4x, fsync 10x``."""
     factors = {"CPU": fault.get("cpu_factor"), "fsync": fault.get("fsync_factor")}
     return ", ".join(f"{name} {number(x)}x" for name, x in factors.items() if x and x != 1.0)
+
+
+def within(events: Iterable[Event], from_s: float, until_s: float) -> list[Event]:
+    """Those that happen between two times, or last into the time between."""
+    return [
+        event
+        for event in events
+        if event.at_s <= until_s
+        and max(event.at_s, event.until_s if event.lasts else event.at_s) >= from_s
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import ceil, isnan
 from operator import index
@@ -18,7 +18,9 @@ from simrep.measure.units import amount, duration, plain
 from simrep.runs.progress import told, work_expected
 from simrep.runs.report import Report
 from simrep.runs.story import Follow, Journey, Story, belongs
+from simrep.scenario.events import Event, events, within
 from simrep.scenario.schema import Scenario
+from simrep.why.origin import meanwhile
 from simrep.why.reasons import Causes, Messages, Reasons
 from simrep.why.replay import Replay
 from simrep.workload.laps import LAPS
@@ -335,7 +337,8 @@ def _explanation(
     messages = Messages(story)
     causes = Causes(story, messages, journey)
     reasons = Reasons(story, nodes, max(_SILENCE_S, _SILENCE_HOPS * _longest_hop_s(setup)))
-    stages = _stages(journey, causes, reasons, nodes[transaction.node])
+    happened = within(events(setup.scenario), began_s, ended_s)
+    stages = _stages(journey, causes, reasons, nodes[transaction.node], happened)
     own_ends_s = [span.ended_s for span in story.spans_of(transaction)]
     own_ends_s += [s.arrived_s for s in story.sent if s in causes.own and not isnan(s.arrived_s)]
     until_s = min(max([ended_s, *own_ends_s]), latest_s)
@@ -363,7 +366,7 @@ def _explanation(
 
 
 def _stages(
-    journey: Journey, causes: Causes, reasons: Reasons, node: str
+    journey: Journey, causes: Causes, reasons: Reasons, node: str, happened: Sequence[Event]
 ) -> tuple[CommitStage, ...]:
     """Legs as stages; neighbours of one name are one, and what is left is ``other``."""
     names: list[str] = []
@@ -389,7 +392,9 @@ def _stages(
         reason = reasons.of(node, journey.transaction, name, at_s, end_s)
         if name == "client" and not stages and journey.transaction.queued_s:
             reason = f"waited {duration(journey.transaction.queued_s)} for a free connection"
-        stages.append(CommitStage(name, at_s, end_s, reason or causes.reason(name, at_s, end_s)))
+        reason = reason or causes.reason(name, at_s, end_s)
+        reason = meanwhile(happened, node, at_s, end_s, reason)
+        stages.append(CommitStage(name, at_s, end_s, reason))
         at_s = end_s
     return tuple(stages)
 

@@ -13,7 +13,7 @@ from simrep.measure.blockage import Blockage, Cause
 from simrep.measure.series import Stall
 from simrep.scenario.events import Event
 
-__all__ = ["Origin", "origins"]
+__all__ = ["Origin", "meanwhile", "origins"]
 
 _MOST = 0.5
 """Of a time: what covers so much of it explains it, if nothing names another reason."""
@@ -138,5 +138,25 @@ def _tells_of(event: Event, blockage: Blockage) -> bool:
 
 def _names(blockage: Blockage, node: str) -> bool:
     """Whether a blockage was on a node, or waited for it."""
-    pattern = rf"(?<![\w-]){re.escape(node)}(?![\w-])"
-    return blockage.node == node or re.search(pattern, blockage.waited_for) is not None
+    return blockage.node == node or _mentions(blockage.waited_for, node)
+
+
+def _mentions(text: str, node: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(node)}(?![\w-])", text) is not None
+
+
+def meanwhile(
+    events: Iterable[Event], node: str, began_s: float, ended_s: float, reason: str
+) -> str:
+    """The reason why something took its time on a node, and what happened during most of it.
+
+    That is told of the node itself and of those that the reason names; of others only if it ended
+    meanwhile: who waits for one node may hear nothing of the rest either.
+    """
+    for event in events:
+        if not event.lasts or _overlap(event, began_s, ended_s) < _MOST * (ended_s - began_s):
+            continue
+        named = node in event.nodes or any(_mentions(reason, other) for other in event.nodes)
+        if named or began_s <= event.until_s <= ended_s:
+            return f"{reason} ({event.what})" if reason else event.what
+    return reason

@@ -83,6 +83,20 @@ def test_who_waits_for_an_acknowledgement_does_nothing_else():
     assert not any("was syncing" in line or "committing" in line for line in found.sentences())
 
 
+@pytest.mark.parametrize("node", ["n1", "n3"])
+def test_a_stage_of_a_transaction_tells_what_happened_meanwhile(node):
+    found = simrep.explain(
+        {
+            "cluster": {"model": "galera", "nodes": 3},
+            "workload": {"threads": 2, "nodes": ["n1"]},
+            "run": {"duration_s": 0.5, "seed": 3},
+            "fault": fault("pause", node),
+        }
+    )
+    longest = max(found.stages, key=lambda stage: stage.ended_s - stage.began_s)
+    assert f"{node} paused" in longest.reason
+
+
 def test_without_an_event_it_is_told_as_before():
     found = explained(
         cluster={

@@ -11,20 +11,10 @@ from simrep.scenario.events import Event
 from simrep.show.plot.axes import draw_marks
 from simrep.show.plot.style import GREY, PALETTE
 
-__all__ = ["EVENT", "draw_events", "within"]
+__all__ = ["EVENT", "draw_events"]
 
 EVENT: dict[str, Any] = {"facecolor": GREY, "alpha": 0.16, "linewidth": 0}
 """What is shaded while something lasts."""
-
-
-def within(events: Iterable[Event], from_s: float, until_s: float) -> list[Event]:
-    """Those that happen between two times, or last into the time between."""
-    return [
-        event
-        for event in events
-        if event.at_s <= until_s
-        and max(event.at_s, event.until_s if event.lasts else event.at_s) >= from_s
-    ]
 
 
 def draw_events(

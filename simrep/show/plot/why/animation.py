@@ -23,10 +23,9 @@ from PIL import Image
 from simrep.errors import ScenarioError
 from simrep.files import whole_file, write_text
 from simrep.measure.units import duration
-from simrep.scenario.events import events
+from simrep.scenario.events import events, within
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, ink_on, stage_hatch
-from simrep.show.plot.events import within
 from simrep.show.plot.style import GREY, INK, Sheet, styled
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, MOST_FOREIGN, OWN
 from simrep.show.views import animate

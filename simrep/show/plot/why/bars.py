@@ -11,10 +11,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Patch
 
 from simrep.measure.units import amount, duration
-from simrep.scenario.events import events
+from simrep.scenario.events import events, within
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, stage_hatch
-from simrep.show.plot.events import draw_events, within
+from simrep.show.plot.events import draw_events
 from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet, row_axis
 from simrep.show.text.why import StageRow
 from simrep.show.views import plot

@@ -14,10 +14,10 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from simrep.measure.units import duration, size
-from simrep.scenario.events import events
+from simrep.scenario.events import events, within
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
-from simrep.show.plot.events import EVENT, within
+from simrep.show.plot.events import EVENT
 from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet, line_label
 from simrep.show.plot.why.arrows import CRITICAL, FOREIGN, HALF, OWN, draw_arrows, label_arrows
 from simrep.show.plot.why.bars import TableRow, draw_row_table, draw_waterfall
