@@ -244,7 +244,7 @@ class _Bar:
             self._task,
             completed=work.part,
             total=work.total,
-            count=f"{work.done}/{work.total or '?'}",
+            count=f"{work.done}/{work.total}" if work.total else "",
             left="" if left_s is None else f"{in_words(left_s)} left",
         )
 

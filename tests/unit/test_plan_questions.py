@@ -62,6 +62,18 @@ def test_where_there_are_several_delays_one_has_to_be_named():
         within=(10.0, 200.0), **FAST,
     )  # fmt: skip
     assert 10.0 < found.value < 100.0
+    assert found.question == ("The largest delay (network.egress.0.delay_ms) with p50 <= 100 ms")
+    assert found.sentence.startswith("Delay: up to ")
+
+
+def test_the_delay_of_all_other_links_may_be_the_one_that_is_named():
+    short = wan(run=SHORT, network={"path": [{"from": "n1", "to": "n2", "rtt_ms": 10.0}]})
+    how = {"objective": "p50<=100ms", "within": (10.0, 20.0), **FAST}
+    found = simrep.plan(short, "rtt", path="network.rtt_ms", **how)
+    assert found.question.count("round trip") == found.question.count("network.rtt_ms") == 1
+    heads = str(found).splitlines()[2]
+    assert "round trip" in heads
+    assert "<=" not in heads  # the question tells the limit
 
 
 # -- clients and appliers ------------------------------------------------------------------------

@@ -71,8 +71,7 @@ QUESTIONS = (
             _RTT_WITHIN,
             Option(
                 "path",
-                "The delay to vary, where there are several.",
-                default="network.rtt_ms",
+                "The delay to vary, where there are several; default: network.rtt_ms.",
                 metavar="PATH",
             ),
             *_RTT_SEARCH,

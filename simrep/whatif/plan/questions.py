@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _RTT = "network.rtt_ms"
+_DELAYS = {"rtt_ms": "round trip", "one_way_ms": "one-way delay", "delay_ms": "delay"}
 _DRIFT = 0.025  # of the arrivals: what stays behind of them is not told from none
 
 
@@ -33,7 +34,7 @@ def largest_rtt(
     *,
     objective: str | Objective,
     within: tuple[float, float] = (1.0, 500.0),
-    path: str = _RTT,
+    path: str | None = None,
     **options: Unpack[SearchOptions],
 ) -> Threshold:
     """The largest round trip at which an objective is met.
@@ -45,23 +46,29 @@ def largest_rtt(
         Such as ``p99<=250ms``.
     within : (float, float)
         Range of the search, in milliseconds.
-    path : str
+    path : str, optional
         What is varied, if the round trips of the scenario are not all equal: for instance
-        ``network.egress.0.delay_ms`` or ``network.path.0.rtt_ms``.
+        ``network.egress.0.delay_ms`` or ``network.path.0.rtt_ms``. Default: ``network.rtt_ms``,
+        where that is the only one.
     **options
         See :func:`simrep.plan`.
     """
     network = scenario.network
-    if path == _RTT and (network.preset is not None or network.paths or network.egress):
+    if path is None and (network.preset is not None or network.paths or network.egress):
         raise ScenarioError(
             _RTT,
             "is not the only delay of this scenario",
             "say which one to vary: path = network.path.0.rtt_ms, network.egress.0.delay_ms ...",
         )
-    name = "round trip" if path == _RTT else path
-    varied = Varied(name, "ms", largest=True, within=Range(*within))
+    chosen = path or _RTT
+    last = chosen.rpartition(".")[2]
+    varied = Varied(
+        _DELAYS.get(last, last), "ms", largest=True, within=Range(*within), path=path or ""
+    )
     wanted = Objective.of(objective)
-    return threshold(scenario, wanted, varied, lambda ms: with_value(scenario, path, ms), **options)
+    return threshold(
+        scenario, wanted, varied, lambda ms: with_value(scenario, chosen, ms), **options
+    )
 
 
 def fewest_clients(

@@ -56,6 +56,8 @@ class Varied:
         Values of the range that are tried first.
     climbing : bool
         None of them beyond the first that does not keep what the lowest does.
+    path : str
+        Of the value in the scenario, where the name does not tell which one it is.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Varied:
     within: Range
     points: int = POINTS
     climbing: bool = False
+    path: str = ""
 
     def text(self, value: float) -> str:
         """A value with its unit."""
@@ -203,7 +206,7 @@ def threshold(
     goal = goal or str(objective)
     notes = [*_notes(found, varied, goal), *(notices(None) if notices else ())]
     return Threshold(
-        question=f"The {'largest' if varied.largest else 'smallest'} {varied.name} with {goal}",
+        question=_question(varied, goal),
         sentence=_sentence(found, varied, goal, confidence),
         value=good,
         low=start,
@@ -233,6 +236,11 @@ def _check(precision: float, replications: int, confidence: float, within: Range
         raise ScenarioError(
             "within", f"must be two numbers above 0 in order, given {within.low:g}..{within.high:g}"
         )
+
+
+def _question(varied: Varied, goal: str) -> str:
+    which = f"{varied.name} ({varied.path})" if varied.path else varied.name
+    return f"The {'largest' if varied.largest else 'smallest'} {which} with {goal}"
 
 
 def _sentence(found: Found, varied: Varied, goal: str, confidence: float) -> str:
