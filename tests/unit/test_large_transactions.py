@@ -26,6 +26,7 @@ from tests.large_scenario import (
 # -- every model -----------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")  # a source without replicas
 @pytest.mark.parametrize("nodes", [1, 2, 3])
 @pytest.mark.parametrize("model", MODELS)
 def test_a_run_ends_when_all_nodes_have_it(model: str, nodes: int) -> None:
@@ -228,6 +229,7 @@ def test_semisynchronous_runs_end_whatever_is_waited_for(
     assert large.end_s == pytest.approx(large.commit_s, abs=0.02)
 
 
+@pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")  # which is the point
 @pytest.mark.parametrize("wait_no_replica", [True, False])
 def test_semisynchronous_runs_end_without_enough_replicas(wait_no_replica: bool) -> None:
     options = {
