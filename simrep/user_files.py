@@ -26,6 +26,8 @@ _MOST_BYTES = 200_000_000
 """Of a file: one that never ends, such as a device, does not fill the memory."""
 _DEEPEST = 20
 """Tables and lists inside each other; no file of simrep needs more than seven."""
+_MOST = 10_000
+"""Entries of a list or table: to check more than that takes minutes; data belong into CSV files."""
 _LEAST, _LARGEST = -(2**63), 2**64
 """TOML promises whole numbers of 64 bits (https://toml.io/en/v1.0.0#integer); the defaults of MySQL
 reach the largest without a sign."""
@@ -107,8 +109,8 @@ def check_content(content: Mapping[Any, Any], where: str) -> None:
     Raises
     ------
     ScenarioError
-        If tables and lists are too deep inside each other, a key is no text, a whole number has
-        more than 64 bits, or a text holds characters that cannot be shown.
+        If tables and lists are too deep inside each other or too long, a key is no text, a whole
+        number has more than 64 bits, or a text holds characters that cannot be shown.
     """
     waiting: list[tuple[str, int, Any]] = [("", 0, content)]
     while waiting:
@@ -121,6 +123,10 @@ def check_content(content: Mapping[Any, Any], where: str) -> None:
         elif isinstance(value, (Mapping, list, tuple)):
             if depth > _DEEPEST:
                 raise ScenarioError(where, _TOO_DEEP)
+            if len(value) > _MOST:
+                raise ScenarioError(
+                    path or where, f"has {len(value):,} entries, at most {_MOST:,} are allowed"
+                )
             table = isinstance(value, Mapping)
             pairs: Any = value.items() if isinstance(value, Mapping) else enumerate(value)
             for key, inner in pairs:

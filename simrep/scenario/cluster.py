@@ -24,6 +24,7 @@ from simrep.scenario.table import (
 
 __all__ = [
     "DEFAULT_MACHINE",
+    "MOST_NODES",
     "ChangeTable",
     "ClusterTable",
     "HostTable",
@@ -31,7 +32,7 @@ __all__ = [
     "NodeTable",
 ]
 
-_MOST_NODES = 64
+MOST_NODES = 64
 
 
 def _node_names(value: Any) -> Any:
@@ -41,8 +42,8 @@ def _node_names(value: Any) -> Any:
             "", f"must be a number of nodes or a list of their names, given {value!r}"
         )
     size = value if isinstance(value, int) else len(value)
-    if not 1 <= size <= _MOST_NODES:
-        raise ScenarioError("", f"a cluster has 1 to {_MOST_NODES} nodes, given {size}")
+    if not 1 <= size <= MOST_NODES:
+        raise ScenarioError("", f"a cluster has 1 to {MOST_NODES} nodes, given {size}")
     if isinstance(value, int):
         return tuple(f"n{position + 1}" for position in range(value))
     twice = sorted({str(name) for name in value if value.count(name) > 1})
@@ -57,7 +58,7 @@ NodeNames = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "integer", "minimum": 1, "maximum": _MOST_NODES},
+                {"type": "integer", "minimum": 1, "maximum": MOST_NODES},
                 {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
             ]
         }

@@ -102,7 +102,9 @@ def problems(
                 ScenarioError(
                     dotted(steps),
                     f"unknown key, given {detail['input']!r}",
-                    _nearest_key(str(name), detail["input"], tables, table),
+                    _nearest_key(str(name), detail["input"], tables, table)
+                    if len(found) < _MOST
+                    else "",
                 )
             )
         else:

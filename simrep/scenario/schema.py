@@ -13,7 +13,14 @@ from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationEr
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.changes import leaves, put
-from simrep.scenario.cluster import ChangeTable, ClusterTable, HostTable, MachineTable, NodeTable
+from simrep.scenario.cluster import (
+    MOST_NODES,
+    ChangeTable,
+    ClusterTable,
+    HostTable,
+    MachineTable,
+    NodeTable,
+)
 from simrep.scenario.faults import FaultTable, fault_problems, hosts_of
 from simrep.scenario.network import NetworkTable, paths
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
@@ -250,6 +257,10 @@ def json_schema() -> dict[str, Any]:
 def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     """What is right in each table, but not together."""
     names = scenario.node_names
+    if len(names) > MOST_NODES:
+        problem = f"a cluster has 1 to {MOST_NODES} nodes, given {len(names):,}"
+        yield ScenarioError("node", problem)
+        return
     yield from _duplicates("node", [node.name for node in scenario.nodes])
     yield from _duplicates("host", [host.name for host in scenario.hosts])
     for position, node in enumerate(scenario.nodes):

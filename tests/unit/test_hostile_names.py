@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import simrep
 from simrep.cli import app
 from simrep.runs.batch import figures_of
+from simrep.show.plot.why import animation
 from tests.hostile_names import (
     HOSTILE,
     assert_plain_html,
@@ -120,12 +121,13 @@ def test_a_comparison_an_effect_and_closed_forms() -> None:
     assert_shown(simrep.analytic(scenario), TITLE)
 
 
-def test_explanations(tmp_path: Path) -> None:
+def test_explanations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     why = simrep.explain(named_everywhere(), txn="slowest")
     assert_shown(why, SCRIPT)
     assert SCRIPT in assert_plain_picture(why.plot())
     trace = why.trace(tmp_path / "trace.json")
     assert json.loads((tmp_path / "trace.json").read_text()) == trace
+    monkeypatch.setattr(animation, "_FEWEST", 2)
     film = why.animate(seconds=0.2).to_jshtml()
     assert not any(name in film for name in (SCRIPT, LINK))
     tail = simrep.explain_tail(named_everywhere())

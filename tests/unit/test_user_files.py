@@ -118,6 +118,8 @@ def deep(levels: int) -> dict:
         ({1: 2}, "keys must be strings, given 1"),
         ({"a": [{None: 2}]}, "keys must be strings, given None"),
         (deep(5_000), "more than 20 deep"),
+        ({"a": [1] * 10_001}, "has 10,001 entries"),
+        ({str(number): 1 for number in range(10_001)}, "has 10,001 entries"),
         ({"gcs.fc_limit": 10**5_000}, "must be between"),
         ({"gcs.fc_limit": "\x1b"}, r"holds the character \x1b"),
         ({"gcs.fc_limit": "\ud800"}, r"holds the character \ud800"),
@@ -254,6 +256,17 @@ def test_every_name_of_a_scenario_is_such_a_line():
 def test_a_name_is_at_most_200_characters_long():
     load(small(cluster={"nodes": ["x" * 200, "y"]}))
     assert "at most 200 characters" in str(problem(small(cluster={"nodes": ["x" * 201, "y"]})))
+
+
+def test_a_cluster_has_at_most_64_nodes_however_they_are_given():
+    tables = [{"name": f"n{number}"} for number in range(65)]
+    for content in (
+        small(node=tables),
+        small(cluster={"nodes": 65}),
+        small(cluster={"nodes": [table["name"] for table in tables]}),
+    ):
+        assert "a cluster has 1 to 64 nodes, given 65" in str(problem(content))
+    load(small(node=tables[:64]))
 
 
 def test_a_description_may_have_lines_and_names_may_be_of_any_language():
