@@ -208,7 +208,7 @@ def test_words_of_results_are_made_in_one_place() -> None:
             if path.name != "layout.py":
                 assert "rich.text import" not in text, path
                 assert not re.search(r"(?<!\w)Table\(\w+=", text), path
-            if path.name != "views.py":
+            if path.name not in {"views.py", "progress.py"}:  # the latter escapes
                 assert not re.search(r"(?<!\w)Console\(", text), path
 
 

@@ -15,7 +15,7 @@ from simrep.scenario.events import events, within
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, stage_hatch
 from simrep.show.plot.events import draw_events
-from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet, row_axis
+from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet, line_label, row_axis
 from simrep.show.text.why import StageRow
 from simrep.show.views import plot
 from simrep.why.stall import StallExplanation
@@ -35,6 +35,7 @@ _MOST_ROWS = 16
 _HEADLINE = 90  # characters
 _WIDTH = 11.0
 _ROW_IN, _WIDTH_IN = 0.42, 8.5  # of a row, and about of the axes
+_LETTER_IN, _EDGES_IN = 0.085, 0.6  # of the names of rows, and at both sides
 _CAUSE, _EXPLAINED, _OUTSIDE = PALETTE[1], PALETTE[0], GREY
 
 
@@ -186,8 +187,10 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
         began_s = min(one.began_s for one in found)
         aside_s = 0.02 * (ended_s - began_s)
         axes.set_xlim(began_s - aside_s, ended_s + aside_s)
+        names_in = _LETTER_IN * max(len(line_label(station)) for station in rows)
+        width_in = min(_WIDTH_IN, _WIDTH - _EDGES_IN - names_in)
         strip_in = draw_events(
-            axes, happened, causes=list(origins), width_in=_WIDTH_IN, top=1.0
+            axes, happened, causes=list(origins), width_in=width_in, top=1.0
         )  # above the rows
         axes.set_ylim(len(rows) - 0.5, -0.5 - strip_in / _ROW_IN)
         figure.set_size_inches(_WIDTH, height_in + strip_in)
