@@ -23,6 +23,7 @@ from PIL import Image
 from simrep.errors import ScenarioError
 from simrep.files import whole_file, write_text
 from simrep.measure.units import duration
+from simrep.printable import shorten
 from simrep.scenario.events import events, within
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, ink_on, stage_hatch
@@ -57,6 +58,7 @@ _SIGNS = {
 
 _WIDE = 1.9  # the circle of the nodes is wider than it is high
 _KERB = 0.05  # inches from the link to the messages on it
+_INSIDE, _NAME = 5, 24  # characters of a name inside its disc, and above it
 _NODE = 30.0  # points
 _GLYPH = 0.0105  # of the bar: width of a character of a name in it
 _INCHES = (8.64 / 5.2, 3.12 / 2.84)  # of a unit of the axes, to the right and upwards
@@ -118,8 +120,10 @@ class Scene:
                 if node < other:
                     axes.plot([x, u], [y, v], color="#E5E7EB", linewidth=2.5, zorder=1)
             axes.plot([x], [y], "o", markersize=_NODE, color=GREY, zorder=7)
-            axes.text(x, y, explanation.nodes[node], color="white", fontweight="bold", ha="center",
-                      va="center", zorder=8)  # fmt: skip
+            name = shorten(explanation.nodes[node], _NAME)
+            inside = len(name) <= _INSIDE
+            axes.text(x, y if inside else y + 0.26, name, color="white" if inside else INK,
+                      fontweight="bold", ha="center", va="center", zorder=8)  # fmt: skip
         self._disc = axes.plot(*places[explanation.node], "o", markersize=_NODE, zorder=7)[0]
         self._doings = {
             node: axes.text(x, y - 0.26, "", fontsize=9, ha="center", va="top", zorder=8)
