@@ -38,6 +38,7 @@ from simrep.data.definition import Fit, Parameter, SeriesTable
 from simrep.data.measurements import MeasuredCell
 from simrep.errors import ScenarioError, nearest
 from simrep.runs.report import Report
+from simrep.runs.sampler import seed_of
 from simrep.scenario import load
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def fit(
     wanted = chosen_parameters(parameters, spec, find_model(base.cluster.model))
     spec = Fit(parameter=wanted) if spec is None else spec
     replications = spec.replications if replications is None else replications
-    seed = spec.seed if seed is None else seed
+    seed = seed_of(seed, spec.seed)
     trials = Trials([parameter.name for parameter in wanted], progress)
     figures = MeasuredFigures.of(dataset, chosen, spec, used)
     if not figures.observations:

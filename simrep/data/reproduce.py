@@ -33,6 +33,7 @@ from simrep.runs.progress import told
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
 from simrep.runs.result import Result
+from simrep.runs.sampler import seed_of
 from simrep.runs.sustain import sustainable_rate
 from simrep.scenario import Scenario, load, with_values
 from simrep.scenario.events import Event, events
@@ -233,7 +234,7 @@ def reproduce(
         dataset = load_dataset(dataset)
     definition = dataset.definition
     replications = definition.replications if replications is None else replications
-    seed = definition.seed if seed is None else seed
+    seed = seed_of(seed, definition.seed)
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
     work, searches = _work(dataset), _searches(dataset)

@@ -31,6 +31,7 @@ from simrep.runs.prediction import (
 )
 from simrep.runs.progress import told, work_expected
 from simrep.runs.report import Report
+from simrep.runs.sampler import seed_of
 from simrep.scenario import load, with_values
 from simrep.scenario.pack import load_pack
 
@@ -285,7 +286,7 @@ def _simulated(
 ) -> DatasetValidation:
     dataset, definition = work.dataset, work.dataset.definition
     replications = definition.replications if replications is None else replications
-    seed = definition.seed if seed is None else seed
+    seed = seed_of(seed, definition.seed)
     reduce = partial(figures_and_histogram, paths=tuple(m.result for m in definition.metrics))
     columns = [metric.column for metric in definition.metrics]
     known = [uncertainty_of(setup) for _, _, setup in work.cells]

@@ -44,7 +44,7 @@ from simrep.runs.replication import (
     with_warmup_found,
 )
 from simrep.runs.result import FIGURES, Result
-from simrep.runs.sampler import LEAST, MOST, Progress, Sampler, at_least, check_precision
+from simrep.runs.sampler import LEAST, MOST, Progress, Sampler, at_least, check_precision, seed_of
 from simrep.scenario.schema import Scenario, load
 
 __all__ = ["Replication", "Traffic", "run", "simulate"]
@@ -127,7 +127,7 @@ def run(
         check_precision(precision)
         at_least("most", most, 2)
         loaded = with_warmup_found(loaded)
-    seed = loaded.run.seed if seed is None else at_least("seed", seed, 0, 2**63 - 1)
+    seed = seed_of(seed, loaded.run.seed)
     wanted = loaded.run.replications
     if replications is not None:
         wanted = at_least("replications", replications, 1)

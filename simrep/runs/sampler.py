@@ -19,6 +19,7 @@ __all__ = [
     "at_least",
     "check_precision",
     "replications_wanted",
+    "seed_of",
 ]
 
 T = TypeVar("T")
@@ -122,3 +123,8 @@ def at_least(name: str, value: object, least: int, most: int = 1_000_000) -> int
     if value > most:
         raise ScenarioError(name, f"must be at most {most}, given {value!r}")
     return value
+
+
+def seed_of(given: int | None, own: int) -> int:
+    """The seed that was given, or the scenario's (or dataset's) own if none was."""
+    return own if given is None else at_least("seed", given, 0, 2**63 - 1)

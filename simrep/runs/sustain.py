@@ -22,6 +22,7 @@ from simrep.measure.meter import Meter
 from simrep.runs.build import build_cluster
 from simrep.runs.progress import told
 from simrep.runs.run import run
+from simrep.runs.sampler import seed_of
 from simrep.scenario import Scenario, load, with_values
 from simrep.workload.clients import Clients
 
@@ -182,7 +183,7 @@ def sustainable_rate(
         raise ScenarioError("replication", f"must not be negative, given {replication}")
     loaded = load(scenario).steady("a rate that is kept up in the long run")
     _check_steady(loaded)
-    seed = loaded.run.seed if seed is None else seed
+    seed = seed_of(seed, loaded.run.seed)
     lone_s = lone_latency_s(loaded, seed)
     search = _Search(loaded, seed, replication, precision, lone_s, backlog)
     return search.run(1.0 / lone_s if start_tps is None else start_tps)

@@ -10,7 +10,17 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationInfo, model_validator
 
 from simrep.errors import ScenarioError, nearest
-from simrep.scenario.table import Interval, Name, Real, Reason, Seconds, Table, Title, Words
+from simrep.scenario.table import (
+    Fraction,
+    Interval,
+    Name,
+    NotNegative,
+    Reason,
+    Seconds,
+    Table,
+    Title,
+    Words,
+)
 from simrep.user_files import csv_rows, read_text
 from simrep.workload.course import Burst, Course, Wave
 
@@ -67,10 +77,8 @@ class PhaseTable(Table):
 class WaveTable(Table):
     """``workload.variation.wave``: a sine, as the hours of a day make it."""
 
-    period_s: Seconds = Field(ge=0.01, description="from peak to peak")
-    amplitude: Real = Field(
-        gt=0,
-        le=1,
+    period_s: Annotated[Seconds, Field(ge=0.01)] = Field(description="from peak to peak")
+    amplitude: Annotated[Fraction, Field(gt=0)] = Field(
         description="share of the load by which the peak lies above it, and the trough below",
     )
     peak_s: Seconds | None = Field(
@@ -83,8 +91,10 @@ class BurstTable(Table):
 
     name: Name = Field("burst", description="name under which it is reported")
     at_s: Seconds = Field(description="when it begins")
-    for_s: Seconds = Field(ge=0.001, description="how long it lasts")
-    factor: Real = Field(ge=0, le=1000, description="what the load is multiplied with")
+    for_s: Annotated[Seconds, Field(ge=0.001)] = Field(description="how long it lasts")
+    factor: Annotated[NotNegative, Field(le=1000)] = Field(
+        description="what the load is multiplied with"
+    )
     every_s: Interval | None = Field(
         None, description="it begins again after so long; default: it comes once"
     )

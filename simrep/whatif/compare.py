@@ -29,7 +29,7 @@ from simrep.runs.prediction import extrapolation
 from simrep.runs.progress import told
 from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
 from simrep.runs.result import Result
-from simrep.runs.sampler import MOST, Progress, Sampler, check_precision
+from simrep.runs.sampler import MOST, Progress, Sampler, at_least, check_precision, seed_of
 from simrep.scenario import Scenario, load
 from simrep.user_files import check_content
 from simrep.whatif.comparison import Comparison
@@ -121,9 +121,7 @@ def compare(
         figures = [one for one in FIGURES if fixed or one != "makespan_s"]
     if not figures:
         raise ScenarioError("figures", "needs at least one figure")
-    seed = first.run.seed if seed is None else seed
-    if seed < 0:
-        raise ScenarioError("seed", f"must be at least 0, given {seed}")
+    seed = seed_of(seed, first.run.seed)
     wanted = _wanted(first, second, replications)
     schedule = looks(wanted or _LEAST, wanted or _REPLICATIONS, confidence)
     setups = (
@@ -187,7 +185,7 @@ def _wanted(first: Scenario, second: Scenario, replications: int | None) -> int 
     if replications is None:
         most = max(first.run.replications, second.run.replications)
         return most if most > 1 else None
-    if replications < 2:
+    if at_least("replications", replications, 0) < 2:
         raise ScenarioError(
             "replications", f"an interval needs at least 2 pairs, given {replications}"
         )

@@ -19,7 +19,7 @@ from simrep.runs.executor import as_finished, collected, workers
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report, write_rows
-from simrep.runs.sampler import MOST, Progress, check_precision
+from simrep.runs.sampler import MOST, Progress, at_least, check_precision, seed_of
 from simrep.scenario import Scenario, load, with_values
 from simrep.whatif.cache import Cache, key_of, standard_folder
 from simrep.whatif.design import Given, Setting, factors, grid, latin_hypercube
@@ -241,7 +241,7 @@ def sweep(
     [1, 2, 4]
     """
     loaded = load(scenario)
-    seed = loaded.run.seed if seed is None else seed
+    seed = seed_of(seed, loaded.run.seed)
     if precision is not None:
         check_precision(precision)
         if replications is not None:
@@ -249,8 +249,7 @@ def sweep(
                 "precision", "finds out how many replications there are", "give one of them"
             )
     replications = loaded.run.replications if replications is None else replications
-    if replications < 1:
-        raise ScenarioError("replications", f"must be at least 1, given {replications}")
+    at_least("replications", replications, 1)
     asked = (of,) if isinstance(of, str) else tuple(of)
     how = How(seed, replications, precision, most, tuple(dict.fromkeys((*asked, *FIGURES))))
     varied = factors(over)

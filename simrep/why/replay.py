@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import ScenarioError, SimrepError
+from simrep.errors import SimrepError
 from simrep.runs.replication import simulate
+from simrep.runs.sampler import at_least, seed_of
 from simrep.runs.story import Follow, Story
 from simrep.scenario.schema import Scenario, load
 
@@ -30,12 +31,8 @@ class Replay:
     ) -> Replay:
         """From what a user has given; without a seed it is that of the scenario."""
         loaded = load(scenario)
-        if seed is None:
-            seed = loaded.run.seed
-        for name, value in (("seed", seed), ("replication", replication)):
-            if value < 0:
-                raise ScenarioError(name, f"must not be negative, given {value}")
-        return cls(setup_of(loaded), seed, replication)
+        at_least("replication", replication, 0)
+        return cls(setup_of(loaded), seed_of(seed, loaded.run.seed), replication)
 
     def story(self, follow: Follow) -> Story:
         """What happened in it; an error if no transaction committed while it was measured."""

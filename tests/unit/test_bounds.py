@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf, nan
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
 
-from simrep import ScenarioError, SimrepError, load, run
+from simrep import (
+    ScenarioError,
+    SimrepError,
+    compare,
+    explain,
+    load,
+    plan,
+    run,
+    sensitivity,
+    sustainable_rate,
+    sweep,
+)
 from simrep.contract.registry import find_model, model_names
 from simrep.contract.setup import setup_of
 from simrep.kernel.clock import Clock
@@ -18,6 +29,7 @@ from simrep.runs.volume import least_events
 from simrep.scenario.options import resolve
 from simrep.scenario.pack import Pack
 from simrep.scenario.schema import json_schema
+from simrep.scenario.table import Table
 from tests.small_scenario import problem, small
 
 TABLES = [
@@ -53,6 +65,27 @@ def test_every_number_has_two_bounds(schema: dict[str, Any]) -> None:
         path for path, number in numbers(schema) if not (LOW & set(number) and HIGH & set(number))
     ]
     assert open_ended == []
+
+
+def tables_of(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for table in kind.__subclasses__():
+        yield table
+        yield from tables_of(table)
+
+
+def test_a_bound_of_a_field_is_not_undone_by_that_of_its_kind() -> None:
+    """Pydantic takes the last bound; ``Rows = Field(le=9)`` has that of ``Rows`` behind its own."""
+    tables = set(tables_of(Table))
+    assert len(tables) > 20
+    fields = [
+        (f"{one.__name__}.{name}", field)
+        for one in tables
+        for name, field in one.model_fields.items()
+    ]
+    for name, field in fields:
+        for sign, strictest in (("ge", max), ("gt", max), ("le", min), ("lt", min)):
+            bounds = [getattr(mark, sign) for mark in field.metadata if hasattr(mark, sign)]
+            assert not bounds or bounds[-1] == strictest(bounds), name
 
 
 @pytest.mark.parametrize(
@@ -226,3 +259,33 @@ def test_a_segment_that_is_lost_again_and_again_is_repeated_every_two_minutes() 
     link = Link(Clock(), 0.001, loss=0.5, coin=lambda: next(losses))
     timeouts_s = [min(0.202 * 2.0 ** min(number, 20), 120.0) for number in range(1100)]
     assert link.arrival(100, 0.0) == pytest.approx(0.001 + sum(timeouts_s))
+
+
+@pytest.mark.parametrize("replications", [0, 10**9, "2"])
+def test_every_number_of_replications_is_checked(replications: Any) -> None:
+    for ask in (
+        lambda: run(small(), replications=replications),
+        lambda: sweep(small(), {"workload.threads": [1, 2]}, replications=replications),
+        lambda: compare(small(), small(), replications=replications),
+        lambda: plan(small(), "rtt", objective="p95<=1s", replications=replications),
+    ):
+        with pytest.raises(ScenarioError, match=r"^replications: "):
+            ask()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "a"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda content, seed: run(content, seed=seed),
+        lambda content, seed: sweep(content, {"workload.threads": [1, 2]}, seed=seed),
+        lambda content, seed: compare(content, content, seed=seed),
+        lambda content, seed: plan(content, "rtt", objective="p95<=1s", seed=seed),
+        lambda content, seed: sensitivity(content, seed=seed),
+        lambda content, seed: explain(content, seed=seed),
+        lambda content, seed: sustainable_rate(content, seed=seed),
+    ],
+)
+def test_every_seed_is_checked(ask: Callable[[Any, Any], object], seed: Any) -> None:
+    with pytest.raises(ScenarioError, match=r"^seed: must be "):
+        ask(small(), seed)

@@ -11,6 +11,7 @@ from simrep.contract.question import Question
 from simrep.contract.registry import find_model, usable_models
 from simrep.errors import ScenarioError, nearest
 from simrep.runs.progress import told
+from simrep.runs.sampler import at_least, seed_of
 from simrep.scenario import Scenario, load
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.catalogue import QUESTIONS
@@ -65,6 +66,9 @@ def plan(
     True
     """
     loaded = load(scenario)
+    seed_of(options.get("seed"), loaded.run.seed)
+    if (replications := options.get("replications")) is not None:
+        at_least("replications", replications, 1)
     asked = _question(question, find_model(loaded.cluster.model))
     answer: Answer = asked.ask(loaded, **options)
     return answer

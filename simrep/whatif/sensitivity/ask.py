@@ -26,7 +26,7 @@ from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.contention import preset_trap
 from simrep.runs.executor import collected
 from simrep.runs.progress import told, work_expected
-from simrep.runs.sampler import Progress, at_least
+from simrep.runs.sampler import Progress, at_least, seed_of
 from simrep.scenario import Scenario, load
 from simrep.whatif.sensitivity.design import Indices, check_installed, design_of
 from simrep.whatif.sensitivity.inputs import Input, given_input, nudged, usual_inputs, varied
@@ -115,7 +115,7 @@ def sensitivity(
     points = at_least("points", _POINTS[method] if points is None else points, _FEWEST)
     at_least("repeats", repeats, _LEAST_REPEATS)
     at_least("replications", replications, 1)
-    seed = loaded.run.seed if seed is None else seed
+    seed = seed_of(seed, loaded.run.seed)
     base = setup_of(loaded)
     if trap := preset_trap(base):
         warnings.warn(trap, ContentionWarning, stacklevel=2)
