@@ -10,8 +10,9 @@ from math import inf, isnan
 from pathlib import Path
 from typing import Any, Literal
 
-from simrep.contract.setup import setup_of
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, nearest
+from simrep.measure.looks import looks
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.executor import collected
@@ -23,7 +24,7 @@ from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.candidates import Candidate, candidates
 from simrep.whatif.plan.pilot import short_setup
 from simrep.whatif.plan.regions import round_trips
-from simrep.whatif.plan.search import Tried, judged
+from simrep.whatif.plan.search import FIRST, Tried, settled
 
 __all__ = ["Product", "Ranked", "rank_products"]
 
@@ -145,7 +146,7 @@ def rank_products(
     zone_rtt_ms : float
         Round trip between two servers of one region, in milliseconds.
     replications : int
-        Of each candidate, at least 2.
+        The most of each candidate, at least 2; 4 are enough where they settle it.
     confidence : float
         That no verdict is wrong.
     seed, executor, progress
@@ -176,6 +177,7 @@ def rank_products(
     notes = [f"Round trips: {trips.source}; {zone_rtt_ms:g} ms within a region."]
     notes += [f"Not tried: {one}" for one in left_out]
     each = 1.0 - 2.0 * (1.0 - confidence) / (len(built) * len(wanted.conditions))
+    schedule = looks(FIRST, replications, each)
     shortest = [inf] * len(wanted.conditions)  # transactions that each figure rests on
 
     def judgements() -> Iterator[Ranked]:
@@ -185,12 +187,21 @@ def rank_products(
         for position, candidate in enumerate(built):
             setup, remarks = short_setup(candidate.scenario, seed, wanted.figures)
             notes += [f"{candidate.product}: {said}" for said in remarks]
-            tasks = [[Task(setup, number) for number in range(replications)]]
-            [samples] = simulate_groups(tasks, reduce, seed, executor)
+
+            def simulated(numbers: range, setup: Setup = setup) -> Iterator[Sampled]:
+                tasks = [[Task(setup, number) for number in numbers]]
+                [found] = simulate_groups(tasks, reduce, seed, executor)
+                yield from found
+
+            tried, samples = settled(
+                simulated,
+                lambda sample: sample[0][: len(paths)],
+                float(position),
+                wanted.conditions,
+                schedule,
+            )
             counts = (sample[0][len(paths) :] for sample in samples)
             shortest = [min(each) for each in zip(shortest, *counts, strict=True)]
-            figures = [sample[0][: len(paths)] for sample in samples]
-            tried = judged(float(position), figures, wanted.conditions, each)
             ranked = _ranked(candidate, tried, wanted, samples)
             yield ranked if _DURABLE[durability](candidate) else _refused(ranked)
 

@@ -12,12 +12,12 @@ may take), so if the question is monotone, the answer lies between the two ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf, isfinite, log, log1p, log2, nan, sqrt
 from statistics import fmean
-from typing import Literal
+from typing import Literal, TypeVar
 
 from simrep.measure.confidence import Interval, mean_interval
 from simrep.measure.grammar import Range
@@ -25,8 +25,9 @@ from simrep.measure.looks import Look, looks
 from simrep.runs.sampler import Sampler
 from simrep.whatif.objective import Condition
 
-__all__ = ["MOST_VALUES", "POINTS", "Found", "Sample", "Tried", "judged", "search"]
+__all__ = ["FIRST", "MOST_VALUES", "POINTS", "Found", "Sample", "Tried", "search", "settled"]
 
+T = TypeVar("T")
 Verdict = Literal["met", "open", "failed"]
 Sample = Callable[[float, range], Sequence[Sequence[float]]]
 """Figures of the replications of these numbers at a value, in the order of the conditions."""
@@ -34,7 +35,8 @@ Sample = Callable[[float, range], Sequence[Sequence[float]]]
 MOST_VALUES = 32
 POINTS = 8
 """Values of the range that are tried first, at equal ratios."""
-_FIRST = 4  # replications at the first look at a value
+FIRST = 4
+"""Replications at the first look at a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,18 +138,11 @@ def search(
     # A value that meets the objective can be taken for one that does not, or the other way
     # round, but not both: one side of each interval counts.
     each = 1.0 - 2.0 * (1.0 - confidence) / (MOST_VALUES * len(conditions))
-    schedule = looks(_FIRST, replications, each)
+    schedule = looks(FIRST, replications, each)
     tried: dict[float, Tried] = {}
 
     def attempt(value: float) -> None:
-        judgement: list[Tried] = []
-
-        def clear(samples: Sequence[Sequence[float]], look: Look) -> bool:
-            judgement[:] = [judged(value, samples, conditions, look.confidence)]
-            return judgement[0].verdict != "open"
-
-        list(Sampler(simulate=partial(sample, value), looks=schedule, clear=clear))
-        [tried[value]] = judgement
+        tried[value], _ = settled(partial(sample, value), tuple, value, conditions, schedule)
         if progress is not None:
             progress(len(tried), _expected(tried, first, within, points, precision))
 
@@ -234,6 +229,35 @@ def _between(within: Range, low: float, high: float, precision: float) -> float 
     if low < middle < high:
         return middle
     return None if high - low <= 1.0 else low + 1.0
+
+
+def settled(
+    simulate: Callable[[range], Iterable[T]],
+    figures: Callable[[T], Sequence[float]],
+    value: float,
+    conditions: Sequence[Condition],
+    schedule: Sequence[Look],
+) -> tuple[Tried, list[T]]:
+    """What replications tell of a value, as soon as a look settles it; and the replications.
+
+    Parameters
+    ----------
+    simulate : callable
+        Gives the replications of these numbers.
+    figures : callable
+        Of a replication, in the order of the conditions.
+    value : float
+    conditions : sequence of Condition
+    schedule : sequence of Look
+    """
+    judgement: list[Tried] = []
+
+    def clear(samples: Sequence[T], look: Look) -> bool:
+        judgement[:] = [judged(value, [*map(figures, samples)], conditions, look.confidence)]
+        return judgement[0].verdict != "open"
+
+    samples = list(Sampler(simulate=simulate, looks=schedule, clear=clear))
+    return judgement[0], samples
 
 
 def judged(
