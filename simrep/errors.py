@@ -72,6 +72,10 @@ class WriteError(SimrepError, OSError):
     """A file that cannot be written: the disk is full, or its place is read-only."""
 
 
+class DrawError(SimrepError, ValueError):
+    """A result in which there is nothing that its picture could show."""
+
+
 class CacheWarning(UserWarning):
     """Results are not kept, since the folder for them cannot be written."""
 

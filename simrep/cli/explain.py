@@ -90,11 +90,11 @@ def explain(
             from simrep.why.commit import explain as explain_one
 
             found = explain_one(chosen, txn="slowest" if txn is None else txn, seed=seed)
+    tell(found, json=json)
     if plot is not None:
         found.plot(plot)
     if trace is not None:
         found.trace(trace)
-    tell(found, json=json)
 
 
 def _check_together(

@@ -143,10 +143,6 @@ def run(
             progress=progress,
         )
     whole = result.replications >= goal
-    if plot is not None and whole:
-        result.plot(plot)
-    if plot_nodes is not None:
-        result.nodes.plot(plot_nodes)
     if log is not None:
         _write_log(result, log)
     if json:
@@ -156,6 +152,10 @@ def run(
         show(result.summary())
         if opinion is not None and opinion.holds:
             show(opinion.tables(result))
+    if plot is not None and whole:
+        result.plot(plot)
+    if plot_nodes is not None:
+        result.nodes.plot(plot_nodes)
     if not whole:
         raise typer.Exit(INTERRUPTED)
 

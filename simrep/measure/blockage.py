@@ -57,7 +57,10 @@ class Blockage:
         return _overlap(self, stall)
 
     def __str__(self) -> str:
-        text = f"{self.station} on {self.node} {self.verb.format(duration(self.seconds))} "
+        how = self.verb.format(duration(self.seconds))
+        if self.station.endswith(" rows"):
+            how = how.replace("was ", "were ", 1)
+        text = f"{self.station} on {self.node} {how} "
         text += self.waited_for
         if self.doing:
             text += f", which was {self.doing}"

@@ -267,7 +267,8 @@ def _verdict(comparison: Comparison) -> str:
         said.append(_plain(next(iter(figures.values())), b))
     told = [said_of for said_of in _TOLD if said_of in figures][:1]
     if "throughput_tps" in figures and told:
-        said.append(_plain(figures[told[0]], "its"))
+        same = figures["throughput_tps"].different  # that is said of b: it is the subject
+        said.append(_plain(figures[told[0]], "its" if same else b))
     sentence = _joined(said)
     aborted = figures.get("aborted")
     if aborted is not None and aborted.different:

@@ -121,12 +121,22 @@ def _origin(near: Sequence[Event], blockage: Blockage) -> Event | None:
 
 
 def _covering(near: Sequence[Event], began_s: float, ended_s: float) -> Event | None:
-    """What lasted for most of a time; of what does not last, it began the time."""
-    for one in near:
-        at_once = one.lasts or abs(one.at_s - began_s) < _SOON_S
-        if at_once and _overlap(one, began_s, ended_s) >= _MOST * (ended_s - began_s):
-            return one
-    return None
+    """What lasted for most of a time; of what does not last, it began the time.
+
+    Of several, what began last: with the others commits went on.
+    """
+    long_enough_s = _MOST * (ended_s - began_s)
+    covering = [
+        one
+        for one in near
+        if (one.lasts or abs(one.at_s - began_s) < _SOON_S)
+        and _overlap(one, began_s, ended_s) >= long_enough_s
+    ]
+    return max(covering, key=_begin_s, default=None)
+
+
+def _begin_s(event: Event) -> float:
+    return event.at_s
 
 
 def _tells_of(event: Event, blockage: Blockage) -> bool:

@@ -149,6 +149,22 @@ def test_figures_are_drawn_in_the_format_of_their_ending(simrep, folder):
     assert b"<svg" in (folder / "out.svg").read_bytes()
 
 
+@pytest.mark.filterwarnings("ignore:no transaction committed")
+@pytest.mark.parametrize(
+    "words", ["run none.toml --plot-nodes", "explain none.toml --stall --plot"]
+)
+def test_what_cannot_be_drawn_is_told_after_the_result(simrep, folder, words):
+    none = '[cluster]\nmodel = "galera"\n[network]\nrtt_ms = 5000\n[run]\nduration_s = 0.1\n'
+    (folder / "none.toml").write_text(none, encoding="utf-8")
+    before = names(folder)
+    result = simrep(*words.split(), "figure.png")
+    assert result.exit_code == 1
+    assert result.stdout
+    assert "Traceback" not in result.output
+    assert "there is nothing to draw" in result.stderr
+    assert names(folder) == before
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

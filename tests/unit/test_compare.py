@@ -156,6 +156,11 @@ def test_no_difference_is_said_to_be_none():
     assert "no difference is seen in mean latency (-" in said
 
 
+def test_whose_latency_differs_is_named_where_nothing_else_does():
+    pairs = [((100.0, 0.03), (101.0, 0.02)), ((101.0, 0.031), (100.0, 0.02))] * 3
+    assert "and B's mean latency is 10.5 ms lower (" in made_up(pairs).verdict
+
+
 def test_aborts_are_told_when_they_differ():
     pairs = [((100.0, 5.0 + n), (100.0, 25.0 + 1.1 * n)) for n in range(5)]
     found = made_up(pairs, ("throughput_tps", "aborted"))

@@ -107,3 +107,29 @@ def test_without_an_event_it_is_told_as_before():
     )
     assert found.origins == ()
     assert "origins" in found.to_dict()
+
+
+def test_of_all_that_lasts_what_began_last_is_the_cause_of_a_stall():
+    found = explained(
+        "standalone",
+        fault=fault("pause", "n2", at_s=0.1, until_s=0.9) + fault("pause", "n1"),
+    )
+    assert [origin.event.nodes for origin in found.origins] == [("n1",)]
+
+
+def test_of_a_stall_shorter_than_what_was_noted_nothing_is_sure():
+    scenario = {
+        "cluster": {"model": "asynchronous", "nodes": 2},
+        "workload": {"threads": 2, "nodes": ["n1"]},
+        "run": {"duration_s": 0.5},
+        "fault": [{"what": "pause", "node": "n2", "at_s": 0.0, "until_s": 0.5}],
+    }
+    said = simrep.explain_stall(scenario, longer_than_s=1.0).sentences()
+    assert said[1].startswith("Perhaps the cause, for ")
+    assert "blocked for less than 1 s was noted" in said[2]
+
+
+def test_a_picture_of_nothing_is_an_error_of_simrep():
+    found = simrep.explain_stall({"cluster": {"model": "standalone"}, "run": {"duration_s": 0.1}})
+    with pytest.raises(simrep.SimrepError, match="nothing was blocked for 100 ms or longer"):
+        found.plot()

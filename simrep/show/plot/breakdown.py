@@ -8,6 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 
+from simrep.errors import DrawError
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import duration
 from simrep.show.plot.style import GREY, INK, PALETTE, Sheet, row_axis, save, styled
@@ -106,7 +107,7 @@ def plot_breakdowns(breakdowns: Mapping[str, Breakdown], path: str | Path | None
     """
     drawn = {label: one for label, one in breakdowns.items() if one.stages}
     if not drawn:
-        raise ValueError("no transactions whose latency could be drawn by stages")
+        raise DrawError("no transactions whose latency could be drawn by stages")
     with styled():
         figure = Sheet(11.0, 1.9 + 0.62 * len(drawn))
         draw_breakdowns(figure.subplots(), drawn)

@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 
 from simrep.data.cells import Cell
 from simrep.data.scores import NEAR
+from simrep.errors import DrawError
 from simrep.printable import shorten
 from simrep.show.plot.arrangement import Arrangement
 from simrep.show.plot.style import GREY, Sheet, colour, decade_ticks, dots, folded, logarithmic
@@ -29,7 +30,7 @@ def plot_cloud(arrangement: Arrangement, words: str) -> Sheet:
         if isfinite(cell.measured) and isfinite(cell.predicted):
             series.setdefault(cell.series, []).append(cell)
     if not series:
-        raise ValueError("a dataset without simulated figures cannot be drawn")
+        raise DrawError("a dataset without simulated figures cannot be drawn")
     if len(series) > _MOST_PANELS:
         series = {"": [cell for own in series.values() for cell in own]}
     wide = min(_ABREAST, len(series))

@@ -9,6 +9,7 @@ from pathlib import Path
 from simrep.data.cells import Cell
 from simrep.data.definition import Definition
 from simrep.data.reproduce import DatasetResult
+from simrep.errors import DrawError
 from simrep.show.plot.arrangement import arrange
 from simrep.show.plot.cloud import plot_cloud
 from simrep.show.plot.curves import curves_height, draw_curves
@@ -52,7 +53,7 @@ def plot_cells(
     metric = definition.metric
     drawn = [c for c in cells if c.metric == metric.column and isfinite(c.measured)]
     if not drawn:
-        raise ValueError("a dataset without cells cannot be drawn")
+        raise DrawError("a dataset without cells cannot be drawn")
     arrangement = arrange(drawn, definition)
     words = (
         metric.label

@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
+from simrep.errors import DrawError
 from simrep.measure.units import unit_of
 from simrep.printable import shorten
 from simrep.show.plot.style import (
@@ -35,7 +36,7 @@ def plot_comparison(comparison: Comparison) -> Sheet:
     """Draw the ratio of each figure with its interval; hollow where no difference is seen."""
     known = [(one, one.ratio) for one in comparison.figures.values() if one.ratio is not None]
     if not known:
-        raise ValueError("no ratio to draw")
+        raise DrawError("no ratio to draw")
     a, b = comparison.labels
     figure = Sheet(8.0, 1.6 + _ROW * len(known))
     axes = figure.subplots()
@@ -73,7 +74,7 @@ def plot_tornado(found: Sensitivity) -> Sheet:
     effect over the ranges of all others, with the part that may be chance shaded.
     """
     if not found.effects:
-        raise ValueError("no effects to draw")
+        raise DrawError("no effects to draw")
     shown = found.effects[:_SHOWN]
     figure = Sheet(10.5, 1.9 + 0.42 * len(shown))
     bars, effects = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))

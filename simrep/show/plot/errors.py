@@ -14,6 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from simrep.data.cells import Cell
 from simrep.data.scores import NEAR
 from simrep.data.validation import Validation
+from simrep.errors import DrawError
 from simrep.printable import shorten
 from simrep.show.plot.style import GREY, Sheet, colour, dots, row_axis
 from simrep.show.views import plot
@@ -79,7 +80,7 @@ def plot_errors(validation: Validation) -> Sheet:
     """Draw the relative error of every figure: rows are datasets, or of one dataset its systems."""
     rows = _error_rows(validation)
     if not rows:
-        raise ValueError("a validation without relative errors cannot be drawn")
+        raise DrawError("a validation without relative errors cannot be drawn")
     figure = Sheet(10.0, 1.6 + 0.36 * len(rows))
     axes = figure.subplots()
     axes.axvspan(-100 * NEAR, 100 * NEAR, color=colour(0), alpha=0.10, linewidth=0, zorder=0)

@@ -7,6 +7,7 @@ from textwrap import shorten
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
+from simrep.errors import DrawError
 from simrep.measure.counts import ClassCount
 from simrep.measure.units import number
 from simrep.runs.nodes import Nodes
@@ -27,7 +28,7 @@ def plot_nodes(nodes: Nodes) -> Sheet:
     """Draw percentiles of the latency, commits, and aborts by error; a row per node and class."""
     rows = _rows(nodes)
     if not rows:
-        raise ValueError("no transaction of a client has ended, so there is nothing to draw")
+        raise DrawError("no transaction of a client has ended, so there is nothing to draw")
     figure = Sheet(12.0, 2.4 + 0.36 * len(rows))
     counts = list(rows.values())
     widths = [1.5, 1.0, 1.0] if nodes.errors else [1.5, 1.0]

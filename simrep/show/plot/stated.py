@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from simrep.data.derived import DerivedRow
+from simrep.errors import DrawError
 from simrep.measure.units import describe
 from simrep.show.plot.style import GREY, Sheet, colour, dots, save, styled
 
@@ -31,7 +32,7 @@ def plot_derived(
     Ranges are bars and simulated figures are points. No rows are a ValueError.
     """
     if not rows:
-        raise ValueError("a dataset without rows cannot be drawn")
+        raise DrawError("a dataset without rows cannot be drawn")
     units = list(dict.fromkeys(row.unit for row in rows))
     panels = [[row for row in rows if row.unit == unit] for unit in units]
     with styled():

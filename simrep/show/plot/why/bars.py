@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Patch
 
+from simrep.errors import DrawError
 from simrep.measure.units import amount, duration
 from simrep.scenario.events import events, within
 from simrep.show.plot.axes import Since
@@ -155,7 +156,8 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
     """Draw when each station was blocked: at most 16, those with the longest blockages."""
     found, stall = explanation.blockages, explanation.stall
     if not found:
-        raise ValueError("nothing was blocked for long enough to be drawn")
+        least = duration(explanation.longer_than_s)
+        raise DrawError(f"nothing was blocked for {least} or longer, so there is nothing to draw")
     # A chain takes moments to build up, during which each of its links is the last.
     causes = {
         cause.blockage
