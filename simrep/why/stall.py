@@ -239,11 +239,12 @@ def explain_stall(
     stall = record.measurement.stall
     reasons, unexplained_s = causes(found, stall)
     happened = events(setup.scenario)
+    long = stall.seconds >= longer_than_s  # else it is the time between any two commits
     return StallExplanation(
         stall=stall,
         blockages=found,
         causes=reasons,
-        origins=origins(happened, found, reasons, stall) if stall.seconds > 0.0 else (),
+        origins=origins(happened, found, reasons, stall) if long else (),
         unexplained_s=unexplained_s,
         longer_than_s=longer_than_s,
         seed=replay.seed,

@@ -83,6 +83,11 @@ def test_who_waits_for_an_acknowledgement_does_nothing_else():
     assert not any("was syncing" in line or "committing" in line for line in found.sentences())
 
 
+def test_a_pause_between_commits_that_is_no_stall_has_no_origin():
+    mild = fault("slow", "n3", cpu_factor=1.1)
+    assert explained(fault=mild).origins == ()
+
+
 @pytest.mark.parametrize("node", ["n1", "n3"])
 def test_a_stage_of_a_transaction_tells_what_happened_meanwhile(node):
     found = simrep.explain(
