@@ -164,8 +164,8 @@ def test_few_values_across_are_rows_with_blocks():
     figure = drawn(cells)
     names, values, errors = figure.axes[:3]
     told = [text.get_text() for text in names.texts]
-    assert {"PXC, threads 1", "GR, threads 2", "factor 0", "4"} <= set(told)
-    assert values.get_xlabel() == "makespan (s),\nlogarithmic" or "makespan" in values.get_xlabel()
+    assert {"PXC, threads 1", "GR, threads 2", "rows: factor 0", "4"} <= set(told)
+    assert values.get_xlabel().startswith("makespan (s)")
     assert errors.get_xlabel() == "simulated relative\nto measured"
     assert sum(len(line.get_xdata()) == 1 for line in lines(values, "None")) == 2 * len(cells)
 

@@ -31,7 +31,8 @@ _LONGEST = 32  # characters of the name of a row; without other columns twice as
 _WIDTH, _PANELS = 6.9, (2.6, 2.0)  # inches of a column, and of its panels
 _FAR_APART = 4.0  # figures whose range is wider are on a logarithmic axis
 _BAND = "#EEF1F5"
-_ABREAST, _BOLD = 88, 1.15  # characters of a row of heads; of those a bold one takes
+_ABREAST, _ALONE = 88, 112  # characters of a row of heads, and of factors alone
+_BOLD = 1.15  # of those a bold one takes
 _BETWEEN = " · "
 
 
@@ -122,7 +123,7 @@ def _head(arrangement: Arrangement, cells: Sequence[Cell], varied: Sequence[str]
     same = [n for n in arrangement.row if n not in varied and value_of(cells[0], n) != ""]
     names = (*arrangement.block, *same)
     title = arrangement.title(names, tuple(value_of(cells[0], name) for name in names))
-    return _Row(title, aside=_BETWEEN.join(map(describe, varied)) if len(cells) > 1 else "")
+    return _Row(title, aside=f"rows: {_BETWEEN.join(map(describe, varied))}" if varied else "")
 
 
 def _heads(title: str, aside: str) -> list[_Row]:
@@ -155,8 +156,12 @@ def _draw(names: Axes, panels: Sequence[Axes], place: int, row: _Row) -> None:
             ).set_in_layout(False)
         style: dict[str, Any] = {"fontsize": _SIZE, "va": "center", "clip_on": False, "zorder": 5}
         words = names.text(0.0, place, shorten(row.name, 72), fontweight="bold", **style)
-        aside = names.text(1.0, place, shorten(row.aside, _ABREAST), ha="right", color=GREY,
-                                transform=panels[-1].get_yaxis_transform(), **style)  # fmt: skip
+        # In a row of its own it begins where the names of the rows are, else it is at the right.
+        axes, x, align, room = (
+            (panels[-1], 1.0, "right", _ABREAST) if row.name else (names, 0.0, "left", _ALONE)
+        )
+        aside = names.text(x, place, shorten(row.aside, room), ha=align, color=GREY,
+                           transform=axes.get_yaxis_transform(), **style)  # fmt: skip
         for text in (words, aside):
             text.set_in_layout(False)
         return
