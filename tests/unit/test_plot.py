@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from simrep import run
 from simrep.kernel.clock import Clock
 from simrep.measure.meter import Meter
 from simrep.runs.record import RunRecord
@@ -150,3 +151,25 @@ assert "matplotlib" in sys.modules
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_names_of_what_happens_lie_below_the_legend() -> None:
+    scenario = {
+        "cluster": {"model": "galera"},
+        "workload": {
+            "threads": 4,
+            "nodes": ["*"],
+            "class": [{"keys": {"distribution": "uniform", "rows": 20}}],
+        },
+        "fault": [{"what": "pause", "node": "n3", "at_s": 0.1, "until_s": 0.2}],
+        "run": {"duration_s": 0.3, "interval_s": 0.02},
+    }
+    figure = run(scenario).plot()
+    figure.canvas.draw()
+    axes = figure.axes[1]
+    legend = axes.get_legend()
+    assert len(legend.get_texts()) == 4  # in two lines
+    named = [text for text in axes.texts if text.get_text() == "n3 paused"]
+    assert [text.get_window_extent().overlaps(legend.get_window_extent()) for text in named] == [
+        False
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = ["plot_result"]
 
 _BLOCK = (0.66, 0.33)  # left edge and top of the percentiles in their corner, of the axes
 _SHOWN_STALL = 2  # a silence of this many intervals is shaded
+_LEGEND_LINE = 0.08  # height of two entries of the legend, of the axes
 _PANEL = 4.3  # inches, about: what the texts around the axes leave of a half of the figure
 
 
@@ -96,9 +98,11 @@ def _throughput(axes: Axes, result: Result) -> None:
     axes.set_xlim(edges[0], edges[-1])
     # Room above the curve, so that neither the legend nor names of marks cover it.
     happened = [one for one in events(result.scenario) if not one.scheduled]
-    room = 1.6 if result.scheduled or happened else 1.3
+    lines = ceil(len(axes.get_legend_handles_labels()[1]) / 2)
+    free = 1.0 - _LEGEND_LINE * max(2, lines + 1)
+    room = (1.35 if result.scheduled or happened else 1.1) / free
     axes.set_ylim(0, room * top if top > 0 else 1.0)
-    _mark(axes, result, happened)
+    _mark(axes, result, happened, free)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     axes.legend(loc="upper right", ncols=2, frameon=True, framealpha=0.9, edgecolor="none")
 
@@ -114,12 +118,12 @@ def _offered(axes: Axes, load: LoadRecord, edges: NDArray[np.float64]) -> float:
     beside.set_ylabel("clients (dashed)")
     beside.grid(visible=False)
     beside.stairs(values, edges, baseline=None, **style)
-    beside.set_ylim(0, 1.3 * float(values.max(initial=1.0)))
+    beside.set_ylim(0, 1.6 * float(values.max(initial=1.0)))
     beside.yaxis.set_major_locator(MaxNLocator(integer=True))
     return 0.0
 
 
-def _mark(axes: Axes, result: Result, happened: Sequence[Event]) -> None:
+def _mark(axes: Axes, result: Result, happened: Sequence[Event], top: float) -> None:
     """What happened, and when scheduled transactions began, were replicated and committed."""
     several = len(result.scheduled) > 1
     marks = [
@@ -127,4 +131,4 @@ def _mark(axes: Axes, result: Result, happened: Sequence[Event]) -> None:
         for name, record in result.scheduled.items()
         for what, at in marks_of(record).items()
     ]
-    draw_events(axes, happened, marks, width_in=_PANEL, top=0.84)
+    draw_events(axes, happened, marks, width_in=_PANEL, top=top)

@@ -32,6 +32,7 @@ from simrep.whatif.sweep import Kind, Sweep
 
 __all__ = ["plot_sweep"]
 
+_HEADROOM = 1.05  # markers at the highest value are whole
 _FAR_APART = 20.0  # levels whose range is wider are on a logarithmic axis
 _PANELS = 4
 _LINES = 12
@@ -78,9 +79,10 @@ def _crossed(sweep: Sweep, points: Sequence[SweepPoint]) -> bool:
 
 def _label(figure: str) -> str:
     """Of an axis with what is drawn of a figure."""
-    if figure.startswith("latency_s."):
-        return f"latency {figure.removeprefix('latency_s.')} (s)"
-    return describe(figure)
+    owner, latency, which = figure.rpartition("latency_s.")
+    if latency:  # of all, or of a node or class, whose name is its own
+        return f"{owner}latency {which} (s)"
+    return figure if "." in figure else describe(figure)
 
 
 def _lines(sweep: Sweep, points: Sequence[SweepPoint], figure: str) -> Sheet:
@@ -135,7 +137,7 @@ def _up(axes: Axes, figure: str, *, log: bool) -> None:
         logarithmic(axes.yaxis, _label(figure))
         decade_ticks(axes.yaxis, *axes.get_ylim())
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, _HEADROOM * axes.get_ylim()[1])
         axes.set_ylabel(_label(figure))
         thousands(axes.yaxis)
 
