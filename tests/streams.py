@@ -31,7 +31,7 @@ def quiet_cluster(
     **how: Any,
 ) -> GaleraCluster:
     """Equidistant nodes on which nothing takes time, without keepalives that come in between."""
-    chosen = {"evs.keepalive_period": 1e6, "wsrep_retry_autocommit": 0} | dict(options or {})
+    chosen = {"evs.keepalive_period": 86_400, "wsrep_retry_autocommit": 0} | dict(options or {})
     delays_s = equidistant(size, how.pop("hop_s", HOP_S))
     wide = Tcp(initial_window_segments=1 << 20)  # connections that have carried much before
     return GaleraCluster(delays_s, options=chosen, costs=costs, **{"cores": 8, "tcp": wide} | how)

@@ -23,7 +23,7 @@ from simrep.workload.laps import LAPS, Lap
 MS, US = 1e-3, 1e-6
 MODELS = ["standalone", "asynchronous", "semisync", "galera", "group_replication"]
 UPDATE = {"name": "update", "keys": {"distribution": "hot", "rows": 1, "hot_rows": 1}}
-WINDOWS = {"evs.send_window": 512, "evs.user_send_window": 512, "evs.keepalive_period": 1e6}
+WINDOWS = {"evs.send_window": 512, "evs.user_send_window": 512, "evs.keepalive_period": 86_400}
 
 
 def only(
