@@ -392,7 +392,7 @@ def test_a_process_that_simulates_imports_no_more_than_it_needs() -> None:
 def test_a_figure_of_a_node_is_drawn_with_its_unit_and_whole_markers():
     figure = "nodes.n1.latency_s.p99"
     scenario = {"cluster": {"model": "standalone"}, "run": {"duration_s": 0.1}}
-    found = simrep.sweep(scenario, {"workload.threads": [1, 2]}, of=figure, cache=None)
+    found = simrep.sweep(scenario, {"workload.threads": [1, 2]}, of=figure)
     [axes] = found.plot().axes
     assert axes.get_ylabel() == "nodes.n1.latency p99 (s)"
     assert axes.get_ylim()[1] > 1.04 * max(point.mean(figure) for point in found.points)
