@@ -347,3 +347,18 @@ def test_costs_of_single_nodes_are_refused_and_traits_of_machines_hold():
     slow = [{"name": "n1", "cpu_factor": 1000.0}]
     result = simrep.run(scenario(**nodes) | {"node": slow})
     assert result.latency_s["p50"] > LATENCY_S + 0.05
+
+
+@pytest.mark.parametrize("cost", [float("inf"), float("nan")])
+def test_a_cost_without_end_is_refused_though_it_gives_no_bound(cost):
+    costs = {"costs": {"statement_us": cost}}
+    refused(lambda: simrep.run(scenario(cluster=costs)), "cluster.costs.statement_us")
+
+
+def test_a_year_of_it_is_stopped_at_its_first_second(monkeypatch):
+    monkeypatch.setattr("simrep.kernel.clock._LOOK", 1000)
+    refused(
+        lambda: simrep.run(scenario(run={"duration_s": 3e7, "interval_s": 1e3})),
+        "would take about",
+        "of 3e+07 simulated seconds",
+    )
