@@ -35,7 +35,10 @@ __all__ = ["KEPT", "TRACED", "Found", "differing", "outcome"]
 KEPT = Path(__file__).with_name("random_scenarios.json")
 TRACED = 60
 LEFT_OUT = ("versions", "prediction")
-BY_NAME = ("counters", "classes", "scheduled")  # their keys are names
+BY_NAME = {  # their keys are names
+    "counters", "classes", "scheduled", "nodes", "nodes.*.classes", "errors", "error_texts",
+    "classes.*.errors", "nodes.*.errors", "nodes.*.classes.*.errors",
+}  # fmt: skip
 
 Found = tuple[str, str | None, set[str]]
 
