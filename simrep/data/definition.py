@@ -78,7 +78,7 @@ class Machine(_Table):
     """What the data were measured on; information."""
 
     cpu: str = Field("", description="processor")
-    cpus: int | None = Field(None, ge=1, description="number of processors")
+    cpus: int | None = Field(None, ge=1, le=65_536, description="number of processors")
     memory_gb: float | None = Field(None, gt=0, description="memory")
     system: str = Field("", description="operating system")
     kernel: str = Field("", description="version of the kernel")
@@ -117,11 +117,13 @@ class Information(_Table):
     attempts: NonNegativeInt | None = Field(None, description="rows of the data")
     marked: NonNegativeInt | None = Field(None, description="rows that a gate has marked")
     missing: NonNegativeInt | None = Field(None, description="runs that were not measured")
-    base_rtt_ms: float | None = Field(None, ge=0, description="round trip without added delay")
+    base_rtt_ms: float | None = Field(
+        None, ge=0, le=86_400_000, description="round trip without added delay"
+    )
     machine: Machine = Field(Machine(), description="what it was measured on")
     systems: tuple[SystemTable, ...] = Field((), alias="system", description="what was measured")
     data: str = Field("data.csv", description="CSV file beside dataset.toml")
-    seed: int = Field(1, ge=0, description="of the simulation")
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="of the simulation")
 
     @model_validator(mode="before")
     @classmethod
@@ -317,7 +319,7 @@ class Parameter(_Table):
 
     name: str = Field(description="field of the model's costs, or machine.TRAIT")
     prior: float = Field(gt=0, description="most plausible value before the fit")
-    sigma: float = Field(0.7, gt=0, description="standard deviation of its logarithm")
+    sigma: float = Field(0.7, gt=0, le=5, description="standard deviation of its logarithm")
     low: float | None = Field(None, gt=0, description="lower bound")
     high: float | None = Field(None, gt=0, description="upper bound")
 
@@ -332,7 +334,9 @@ class Extra(_Table):
 
     column: str = Field(description="CSV column")
     result: str = Field(description="figure of a result")
-    noise: float = Field(0.2, gt=0, description="relative standard deviation of a measurement")
+    noise: float = Field(
+        0.2, gt=0, le=5, description="relative standard deviation of a measurement"
+    )
     absolute: float | None = Field(
         None,
         gt=0,
@@ -352,8 +356,8 @@ class Fit(_Table):
         "repetitions tell it their standard error on top",
     )
     extra: tuple[Extra, ...] = Field((), description="further columns that it has to explain")
-    replications: int = Field(3, ge=1, description="of every set of costs")
-    seed: int = Field(1, ge=0, description="of the simulation, in every set of costs")
+    replications: int = Field(3, ge=1, le=10_000, description="of every set of costs")
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="of the simulation, in every set of costs")
 
 
 Grid = Annotated[dict[str, tuple[Value, ...]], BeforeValidator(_lists)]
@@ -381,7 +385,7 @@ class SeriesTable(_Table):
 class Definition(Information):
     """The content of ``dataset.toml``."""
 
-    replications: int = Field(5, ge=1, description="of the simulation")
+    replications: int = Field(5, ge=1, le=10_000, description="of the simulation")
     metrics: Annotated[tuple[MetricTable, ...], BeforeValidator(_one_or_several)] = Field(
         (), alias="metric", description="what was measured; the plot shows the first"
     )

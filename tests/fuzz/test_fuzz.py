@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.fuzz import cases, valid
+from tests.fuzz.run import CASES, RESULTS, RUNS
 
 BAD, RANDOM = 20, 8
 KNOWN = {"ok", "refused", "stopped"}
@@ -24,6 +27,20 @@ def test_what_must_hold_of_every_run_holds_of_random_ones(model: str) -> None:
     for number in range(RANDOM):
         end = valid.outcome(model, number)
         assert end in KNOWN, f"python tests/fuzz/run.py --only {model}/{number}\n{end}"
+
+
+def test_the_long_form_has_been_run_and_found_nothing() -> None:
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+    ends = {kind: sum(found.values()) for kind, found in kept["ends"].items()}
+    assert sum(ends[kind] for kind in cases.KINDS) == CASES
+    assert sum(ends[model] for model in valid.MODELS) == RUNS
+    assert kept["faults"] == {}
+
+
+def test_most_random_runs_are_not_refused() -> None:
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+    for model in valid.MODELS:
+        assert kept["ends"][model]["ok"] > 0.85 * RUNS / len(valid.MODELS)
 
 
 def test_cases_are_always_the_same() -> None:
