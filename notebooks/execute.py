@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ BUILT = ROOT / "build" / "notebooks"
 
 _CELL_LIMIT_S = 120
 _WIDGET = "application/vnd.jupyter.widget-view+json"
+_ESTIMATES = re.compile(r"^About .+ to go.*\n", re.MULTILINE)
 _READ = (".py", ".toml", ".csv")
 
 
@@ -82,6 +84,7 @@ def execute(source: Path) -> Executed:
         error = f"{type(failed).__name__}: {failed}"
     seconds = perf_counter() - began
     _keep_pictures(notebook)
+    _drop_estimates(notebook)
     if not error:
         notebook.metadata["simrep"] = {"digest": digest, "seconds": round(seconds, 1)}
     nbformat.write(notebook, target)
@@ -124,6 +127,16 @@ def _keep_pictures(notebook: nbformat.NotebookNode) -> None:
             data = output.get("data", {})
             if "image/png" in data:
                 data.pop(_WIDGET, None)
+
+
+def _drop_estimates(notebook: nbformat.NotebookNode) -> None:
+    """How long work was going to take depends on the machine, and is over when a page is read."""
+    for cell in notebook.cells:
+        cell["outputs"] = [
+            output
+            for output in cell.get("outputs", [])
+            if output.get("name") != "stderr" or _ESTIMATES.sub("", output["text"])
+        ]
 
 
 def _digest(source: Path) -> str:

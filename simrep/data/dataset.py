@@ -143,12 +143,13 @@ def load_dataset(name: str | Path) -> Dataset:
 
 def dataset_folder(name: str | Path) -> Path:
     """The folder of a dataset, by its name or path."""
-    folder = _shipped().get(str(name)) or Path(name)
+    shipped = _shipped().get(str(name))
+    folder = shipped or Path(name)
     if not is_file(folder / DEFINITION):
         raise ScenarioError(
             str(name), f"neither a dataset nor a folder with {DEFINITION}", _known(name)
         )
-    return folder.resolve()
+    return shipped or folder.resolve()
 
 
 def _shipped() -> dict[str, Path]:

@@ -135,15 +135,11 @@ class StallExplanation(Report):
         for number, (seconds, text, follows) in enumerate(reasons):
             if number and seconds < least_s:
                 continue
-            said.append(f"{self._began(number, follows)}, for {duration(seconds)} of it: {text}")
+            word = "Another cause" if number else "Cause"
+            said.append(f"{word}, for {duration(seconds)} of it: {text}")
             said += self._consequences([one for one in follows if one[0] not in told], kinds)
             told |= {n for n, _ in follows}
         silent = any(not origin.causes for origin in self.origins)  # nothing waited meanwhile
-        if silent and stall.seconds < self.longer_than_s:
-            said.append(
-                f"Nothing that was blocked for less than {duration(self.longer_than_s)} was noted: "
-                f"ask for what lasted {duration(stall.seconds / 4)} to be sure."
-            )
         if (self.unexplained_s >= least_s and not silent) or not reasons:
             said.append(
                 f"For {duration(self.unexplained_s)} of it nothing was blocked for "
@@ -151,16 +147,6 @@ class StallExplanation(Report):
                 "way. The stages of the latency tell where that time goes."
             )
         return said
-
-    def _began(self, number: int, follows: Sequence[tuple[int, int]]) -> str:
-        """How the sentence of a reason begins.
-
-        In a stall that is shorter than what was noted, nothing tells whether clients waited for
-        what happened meanwhile.
-        """
-        if not follows and number < len(self.origins) and self.stall.seconds < self.longer_than_s:
-            return "Perhaps the cause" if number == 0 else "Perhaps another"
-        return "Cause" if number == 0 else "Another cause"
 
     def _consequences(
         self, follows: Sequence[tuple[int, int]], told: set[tuple[str, ...]]

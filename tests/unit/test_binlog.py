@@ -26,7 +26,7 @@ class Server:
         self, *, cores: int = 64, redo_s: float = REDO, engine_commit_s: float = 0.0, **binlog: Any
     ) -> None:
         self.clock = Clock()
-        cluster: Any = SimpleNamespace(clock=self.clock, names=["n1"])
+        cluster: Any = SimpleNamespace(clock_of=lambda _: self.clock, names=["n1"])
         self.parts = Parts(cluster, 0)
         self.host = Host(self.clock, cores)
         self.redo = RedoLog(self.clock, Disk(self.clock, redo_s))

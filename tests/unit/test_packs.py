@@ -111,7 +111,7 @@ def test_a_pack_of_another_model_is_left_alone(dataset, result):
     [
         ("correlation = [", "correlation = [0.5, ", "costs.0.correlation: has 1 numbers, needs 0"),
         ('known = "', 'known = "un', "known"),
-        ("noise = ", "noise = -", "noise: must be above 0"),
+        ("noise = ", "noise = -", "noise: must be at least 0"),
         ("clients = [1.0, 4.0]", "clients = [4.0, 1.0]", r"range.clients: must be \[lowest, hi"),
         ("clients = [1.0, 4.0]", "clients = 4", r"range.clients: must be \[lowest, highest\]"),
         ("[range]\n", "[range]\ncleints = [1, 2]\n", "did you mean 'clients'"),

@@ -147,10 +147,8 @@ def test_the_figure_has_a_point_for_every_cell(folder, tmp_path):
     target = tmp_path / "figure.png"
     figure = reproduce(folder).plot(target)
     assert target.stat().st_size > 1000
-    points = [
-        len(line.get_xdata()) for line in figure.axes[0].lines if line.get_linestyle() == "None"
-    ]
-    assert sum(points) == 4
+    dots = [line for axes in figure.axes for line in axes.lines if line.get_marker() == "o"]
+    assert sum(len(line.get_xdata()) for line in dots) == 4
 
 
 # ------------------------------------------------------------------ scoring --

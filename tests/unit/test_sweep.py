@@ -111,7 +111,7 @@ def test_a_point_that_cannot_be_planned_is_named_before_any_is_simulated(monkeyp
         simrep.sweep(clients(), {"workload.threads": [1, 0]})
     with pytest.raises(ScenarioError, match=r"run\.seed: is the same for all points"):
         simrep.sweep(clients(), {"run.seed": [1, 2]})
-    with pytest.raises(ScenarioError, match="replications: must be at least 1"):
+    with pytest.raises(ScenarioError, match="replications: must be a whole number of at least 1"):
         simrep.sweep(clients(), OVER, replications=0)
 
 
