@@ -58,10 +58,11 @@ def read_bytes(path: str | Path, where: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise ScenarioError(where, f"cannot be read: {error.strerror}") from error
-    except ValueError as error:  # a name that no file has
-        raise ScenarioError(where, f"cannot be read: {error}") from error
+    except (OSError, ValueError) as error:  # a ValueError for a name that no file has
+        name = Path(path).name
+        which = "" if name in where else f"{name!r} "
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ScenarioError(where, f"{which}cannot be read: {reason}") from error
     if len(content) > _MOST_BYTES:
         raise ScenarioError(where, f"is larger than {_MOST_BYTES / 1e6:.0f} MB")
     return content

@@ -273,7 +273,9 @@ def _columns(name: str, given: Sequence[str]) -> tuple[str, str]:
             raise ScenarioError(
                 "file",
                 f"{name!r} has a column {column!r}, which is not known",
-                nearest(column, [*_TIMES, *_LEVELS]),
+                "separate columns by commas"
+                if ";" in column
+                else nearest(column, [*_TIMES, *_LEVELS]),
             )
     times = [column for column in _TIMES if column in given]
     levels = [column for column in _LEVELS if column in given]

@@ -216,7 +216,7 @@ def test_a_file_is_read_beside_the_scenario_and_kept(tmp_path: Any) -> None:
     result = simrep.run(one)
     (tmp_path / "day.csv").unlink()
     assert simrep.run(result.scenario).digest() == result.digest()
-    with pytest.raises(ScenarioError, match="cannot be read"):
+    with pytest.raises(ScenarioError, match=r"'day\.csv' cannot be read"):
         load(tmp_path / "one.toml")
 
 
@@ -230,6 +230,7 @@ def test_a_file_is_read_beside_the_scenario_and_kept(tmp_path: Any) -> None:
         ("time_s,threads\n0\n", "line 2: 1 fields, the first line has 2"),
         ("time,rate_tps\nnoon,1\n", "a time such as 18:30"),
         ("time_s,rate\n0,1\n", "did you mean 'rate_tps'?"),
+        ("time_s;rate_tps\n0;1\n", "separate columns by commas"),
         ("time_s\n0\n", "one column of times and one of loads"),
         ("", "and has none"),
         ("time_s,rate_tps\n", "has no rows"),
