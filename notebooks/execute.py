@@ -132,9 +132,11 @@ def _keep_pictures(notebook: nbformat.NotebookNode) -> None:
 def _drop_estimates(notebook: nbformat.NotebookNode) -> None:
     """How long work was going to take depends on the machine, and is over when a page is read."""
     for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
         cell["outputs"] = [
             output
-            for output in cell.get("outputs", [])
+            for output in cell["outputs"]
             if output.get("name") != "stderr" or _ESTIMATES.sub("", output["text"])
         ]
 
