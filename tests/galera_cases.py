@@ -173,7 +173,7 @@ def loads(writers: int) -> st.SearchStrategy[tuple[Load, ...]]:
     load = st.builds(
         Load,
         node=st.integers(0, writers - 1),
-        begin_s=st.floats(0.0, 0.05),
+        begin_s=st.just(0.0) | st.floats(1e-6, 0.05),
         pause_s=st.sampled_from([0.0, 0.001]),
         work=st.lists(work, min_size=1, max_size=6).map(tuple),
     )

@@ -126,7 +126,7 @@ def slow(monkeypatch):
     ended = replication.piece_ended
 
     def wait():
-        for _ in range(ENOUGH):
+        for _ in range(ENOUGH // 5):
             if said.is_set():
                 break
             time.sleep(0.005)
