@@ -75,6 +75,10 @@ def _put(content: Any, complete: Any, steps: list[Step], value: Any) -> None:
     for position, step in enumerate(steps[:-1]):
         here = steps[: position + 1]
         inner = _get(complete, step, here)
+        if isinstance(steps[position + 1], int) and not isinstance(inner, list):
+            name = dotted(here)
+            hint = f"write [[{name}]] in the scenario first"
+            raise ScenarioError(dotted(steps), f"{name} has no entries to count", hint)
         if isinstance(content, list):
             content = _get(content, step, here)
         else:

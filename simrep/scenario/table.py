@@ -7,7 +7,7 @@ not end. Each kind of number has its bounds here, with a reason that the error t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -73,59 +73,68 @@ class Reason:
 
 # Strict: the string "4" is not the number 4, and true is not 1.
 
+
+def _within(low: float, high: float) -> Any:
+    return Field(strict=True, ge=low, le=high, allow_inf_nan=False)
+
+
+def _counted(low: int, high: int) -> Any:
+    return Field(strict=True, ge=low, le=high)
+
+
 # Of these the field says how many there are at most.
 Whole = Annotated[int, Field(strict=True, ge=0)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 
 Seed = Annotated[
     int,
-    Field(strict=True, ge=0, le=2**63 - 1),
+    _counted(0, 2**63 - 1),
     Reason("whole numbers of a TOML file have 64 bits"),
 ]
 
 _DIGITS = Reason("beyond 10^15 a number has no digit left for its unit")
-Real = Annotated[float, Field(strict=True, ge=-1e15, le=1e15, allow_inf_nan=False), _DIGITS]
-NotNegative = Annotated[float, Field(strict=True, ge=0, le=1e15, allow_inf_nan=False), _DIGITS]
+Real = Annotated[float, _within(-1e15, 1e15), _DIGITS]
+NotNegative = Annotated[float, _within(0, 1e15), _DIGITS]
 Positive = Annotated[float, Field(strict=True, gt=0, le=1e15, allow_inf_nan=False), _DIGITS]
-Fraction = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+Fraction = Annotated[float, _within(0, 1)]
 
 # -- times -----------------------------------------------------------------------------------------
 
 _DAY_MS = 86_400_000
 Milliseconds = Annotated[
     float,
-    Field(strict=True, ge=0, le=_DAY_MS, allow_inf_nan=False),
+    _within(0, _DAY_MS),
     Reason("a single wait lasts at most a day"),
 ]
 Shift = Annotated[
     float,
-    Field(strict=True, ge=-_DAY_MS, le=_DAY_MS, allow_inf_nan=False),
+    _within(-_DAY_MS, _DAY_MS),
     Reason("a delay changes by at most a day"),
 ]
 Period = Annotated[  # in milliseconds; what comes again and again must leave time to pass
     float,
-    Field(strict=True, ge=0.001, le=_DAY_MS, allow_inf_nan=False),
+    _within(0.001, _DAY_MS),
     Reason("from a microsecond, below which a server measures nothing, to a day"),
 ]
 Seconds = Annotated[
     float,
-    Field(strict=True, ge=0, le=31_536_000, allow_inf_nan=False),
+    _within(0, 31_536_000),
     Reason("a run is about a year at most"),
 ]
 Interval = Annotated[  # in seconds
     float,
-    Field(strict=True, ge=1e-6, le=31_536_000, allow_inf_nan=False),
+    _within(1e-6, 31_536_000),
     Reason("from a microsecond, below which a server measures nothing, to a year"),
 ]
 # Of costs: no server was found on which a step takes longer (a slow disk: 20 ms for an fsync).
 Microseconds = Annotated[
     float,
-    Field(strict=True, ge=0, le=60_000_000, allow_inf_nan=False),
+    _within(0, 60_000_000),
     Reason("one step of a server takes at most a minute"),
 ]
 Nanoseconds = Annotated[
     float,
-    Field(strict=True, ge=0, le=1_000_000, allow_inf_nan=False),
+    _within(0, 1_000_000),
     Reason("a byte or an item takes at most a millisecond"),
 ]
 
@@ -133,123 +142,113 @@ Nanoseconds = Annotated[
 
 Bandwidth = Annotated[  # in megabits per second
     float,
-    Field(strict=True, ge=1e-6, le=1_000_000_000, allow_inf_nan=False),
+    _within(1e-6, 1_000_000_000),
     Reason("from a bit per second to more than all cables of an ocean carry"),
 ]
 Speed = Annotated[  # in megabytes per second
     float,
-    Field(strict=True, ge=1e-3, le=1_000_000_000, allow_inf_nan=False),
+    _within(1e-3, 1_000_000_000),
     Reason("from a modem to far more than memory copies"),
 ]
 Rate = Annotated[  # in transactions per second
     float,
-    Field(strict=True, ge=1e-6, le=1_000_000, allow_inf_nan=False),
+    _within(1e-6, 1_000_000),
     Reason("from one in eleven days to more than any of these servers has taken"),
 ]
 Factor = Annotated[
     float,
-    Field(strict=True, ge=1, le=1000, allow_inf_nan=False),
+    _within(1, 1000),
     Reason("1 changes nothing, and no two machines differ by more than 1,000"),
 ]
 Multiple = Annotated[
     float,
-    Field(strict=True, ge=0.01, le=1000, allow_inf_nan=False),
+    _within(0.01, 1000),
     Reason("no machine is a hundred times as fast as another, or a thousand times as slow"),
 ]
 Variation = Annotated[  # a coefficient of variation
     float,
-    Field(strict=True, ge=0, le=100, allow_inf_nan=False),
+    _within(0, 100),
     Reason("beyond 100, no run is long enough to see the mean"),
 ]
 Spread = Annotated[  # a standard deviation of a logarithm
     float,
-    Field(strict=True, ge=0, le=5, allow_inf_nan=False),
+    _within(0, 5),
     Reason("at 5, a value is known to a factor of 150: nothing is known of it"),
 ]
 Freedom = Annotated[
     float,
-    Field(strict=True, ge=1, le=1e15, allow_inf_nan=False),
+    _within(1, 1e15),
     Reason("an interval rests on one cell at least"),
 ]
 Weight = Annotated[
     float,
-    Field(strict=True, ge=1e-9, le=1_000_000_000, allow_inf_nan=False),
+    _within(1e-9, 1_000_000_000),
     Reason("a class that is one in 10^9 does not happen: leave it out"),
 ]
 Exponent = Annotated[  # of a Zipf distribution
     float,
-    Field(strict=True, ge=0, le=100, allow_inf_nan=False),
+    _within(0, 100),
     Reason("at 100, all choices fall on the first row"),
 ]
 Loss = Annotated[
     float,
-    Field(strict=True, ge=0, le=0.5, allow_inf_nan=False),
+    _within(0, 0.5),
     Reason("TCP gives up a connection that loses more, which is an outage: network.outage"),
 ]
 
 # -- counts ----------------------------------------------------------------------------------------
 
-Cores = Annotated[
-    int, Field(strict=True, ge=1, le=65_536), Reason("no machine has more than 65,536")
-]
+Cores = Annotated[int, _counted(1, 65_536), Reason("no machine has more than 65,536")]
 Clients = Annotated[
     int,
-    Field(strict=True, ge=1, le=100_000),
+    _counted(1, 100_000),
     Reason("a server takes at most 100,000 (max_connections)"),
 ]
 Transactions = Annotated[
     int,
-    Field(strict=True, ge=1, le=1_000_000_000),
+    _counted(1, 1_000_000_000),
     Reason("a run takes at most 10^9 events"),
 ]
-Replications = Annotated[
-    int, Field(strict=True, ge=1, le=1_000_000), Reason("a tenth of 1 % needs no more")
-]
+Replications = Annotated[int, _counted(1, 1_000_000), Reason("a tenth of 1 % needs no more")]
 Statements = Annotated[
     int,
-    Field(strict=True, ge=0, le=10_000),
+    _counted(0, 10_000),
     Reason("a transaction of more is one of few statements with many rows"),
 ]
 Rows = Annotated[
     int,
-    Field(strict=True, ge=1, le=1_000_000_000),
+    _counted(1, 1_000_000_000),
     Reason("no server writes or reads more than 10^9 rows in one statement"),
 ]
-TableRows = Annotated[
-    int, Field(strict=True, ge=1, le=10**12), Reason("no table has more than 10^12 rows")
-]
-Tables = Annotated[
-    int, Field(strict=True, ge=1, le=100_000), Reason("no schema has more than 100,000 tables")
-]
-Iterations = Annotated[
-    int, Field(strict=True, ge=1, le=1000), Reason("the mean of 1,000 hardly leaves the middle")
-]
+TableRows = Annotated[int, _counted(1, 10**12), Reason("no table has more than 10^12 rows")]
+Tables = Annotated[int, _counted(1, 100_000), Reason("no schema has more than 100,000 tables")]
+Iterations = Annotated[int, _counted(1, 1000), Reason("the mean of 1,000 hardly leaves the middle")]
 Share = Annotated[  # neither nothing nor all
     float,
-    Field(strict=True, ge=0.001, le=0.999, allow_inf_nan=False),
+    _within(0.001, 0.999),
     Reason("from a thousandth to all but a thousandth"),
 ]
 Bytes = Annotated[
     int,
-    Field(strict=True, ge=1, le=4_294_967_295),
+    _counted(1, 4_294_967_295),
     Reason("a LONGBLOB has 4 GiB less a byte"),
 ]
 TextBytes = Annotated[
     int,
-    Field(strict=True, ge=0, le=1_073_741_824),
+    _counted(0, 1_073_741_824),
     Reason("max_allowed_packet is at most 1 GiB"),
 ]
 SegmentBytes = Annotated[
     int,
-    Field(strict=True, ge=88, le=65_535),
+    _counted(88, 65_535),
     Reason("TCP sends segments of 88 to 65,535 bytes"),
 ]
 WindowBytes = Annotated[
-    int, Field(strict=True, ge=1, le=2**30), Reason("a window of TCP has at most 1 GiB (RFC 7323)")
+    int, _counted(1, 2**30), Reason("a window of TCP has at most 1 GiB (RFC 7323)")
 ]
 WindowSegments = Annotated[
     int,
-    Field(strict=True, ge=1, le=65_536),
+    _counted(1, 65_536),
     Reason("more segments than a window of TCP holds"),
 ]
 

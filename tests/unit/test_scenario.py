@@ -292,6 +292,7 @@ def test_values_that_need_each_other_are_set_together() -> None:
     ("path", "said"),
     [
         ("network.egress.1.delay_ms", "only 1 entries"),
+        ("workload.variation.burst.0.at_s", r"no entries to count \(write \[\[workload\.vari"),
         ("network.egress.first.delay_ms", "a position in a list"),
         ("network.rtt", "did you mean 'rtt_ms'?"),
         ("network.rtt_ms.value", "network.rtt_ms is not a table"),

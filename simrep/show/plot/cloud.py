@@ -14,13 +14,12 @@ from simrep.data.scores import NEAR
 from simrep.errors import DrawError
 from simrep.printable import shorten
 from simrep.show.plot.arrangement import Arrangement
-from simrep.show.plot.style import GREY, Sheet, colour, decade_ticks, dots, folded, logarithmic
+from simrep.show.plot.style import GREY, Sheet, colour, dots, figure_scale, folded
 
 __all__ = ["plot_cloud"]
 
 _MOST_PANELS, _ABREAST = 8, 4
 _WIDE = 32  # characters of a label
-_FAR_APART = 4.0  # figures whose range is wider are on logarithmic axes
 
 
 def plot_cloud(arrangement: Arrangement, words: str) -> Sheet:
@@ -43,7 +42,8 @@ def plot_cloud(arrangement: Arrangement, words: str) -> Sheet:
         axes.set_title(shorten(arrangement.titles.get(name, name), _WIDE - 6))
     for axes in list(grid.flat)[len(series) :]:
         axes.set_axis_off()
-    _scale(grid.flat[0], min(drawn), max(drawn))
+    for axis in (grid.flat[0].xaxis, grid.flat[0].yaxis):
+        figure_scale(axis, min(drawn), max(drawn), sparse_from=300.0)
     for axes in list(grid.flat)[max(0, len(series) - wide) : len(series)]:
         axes.tick_params(axis="x", labelbottom=True)
         axes.set_xlabel(folded(_words("measured", words, axes), _WIDE))
@@ -66,18 +66,6 @@ def _panel(axes: Axes, cells: Sequence[Cell], low: float, high: float) -> None:
                           linewidth=1.2, zorder=2)  # fmt: skip
         axes.plot([c.measured for c in own], [c.predicted for c in own], markersize=4.5, alpha=0.8,
                   zorder=3, **dots(GREY if fitted else colour(0), hollow=fitted))  # fmt: skip
-
-
-def _scale(axes: Axes, low: float, high: float) -> None:
-    if low > 0 and high > _FAR_APART * low:
-        for axis in (axes.xaxis, axes.yaxis):
-            logarithmic(axis)
-            decade_ticks(axis, low / 1.3, high * 1.3, sparse_from=300.0)
-        axes.set_xlim(low / 1.3, high * 1.3)
-        axes.set_ylim(low / 1.3, high * 1.3)
-    else:
-        axes.set_xlim(min(low, 0.0), 1.08 * high or 1.0)
-        axes.set_ylim(min(low, 0.0), 1.08 * high or 1.0)
 
 
 def _words(kind: str, words: str, axes: Axes) -> str:

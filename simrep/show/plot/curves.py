@@ -25,9 +25,9 @@ from simrep.show.plot.style import (
     GREY,
     Sheet,
     colour,
-    decade_ticks,
     dots,
     entry,
+    figure_scale,
     folded,
     line_width,
     logarithmic,
@@ -39,7 +39,6 @@ from simrep.show.plot.style import (
 __all__ = ["curves_height", "draw_curves"]
 
 _ABREAST = 4  # panels in a row, each with its errors below
-_FAR_APART = 4.0  # figures whose range is wider are on a logarithmic axis
 _LEVELS_APART = 8.0  # likewise levels of a factor
 _NEAR = 0.03  # of the height of the axes: points that are nearer stand beside each other
 _BESIDE = 4.0  # points
@@ -235,16 +234,8 @@ def _marker(index: int, fitted: bool, shade: str) -> dict[str, Any]:
 def _scale(panels: Sequence[Axes], cells: Sequence[Cell], words: str, first: int) -> None:
     """One scale for all panels; each first one of a row has the label."""
     low, high = figures_span(cells)
-    far = low > 0 and high > _FAR_APART * low
     for position, axes in enumerate(panels):
-        label = words if position % first == 0 else ""
-        if far:
-            logarithmic(axes.yaxis, label)
-            axes.set_ylim(low / 1.2, high * 1.2)
-            decade_ticks(axes.yaxis, low / 1.2, high * 1.2)
-        else:
-            axes.set_ylabel(label)
-            axes.set_ylim(1.1 * min(low, 0.0), 1.1 * high or 1.0)
+        figure_scale(axes.yaxis, low, high, words if position % first == 0 else "")
 
 
 def _legends(figure: Sheet | SubFigure, labels: Sequence[str], cells: Sequence[Cell]) -> None:

@@ -18,7 +18,7 @@ from simrep.measure.units import describe
 from simrep.printable import shorten
 from simrep.show.plot.arrangement import SERIES, Arrangement, by_size, figures_span, value_of
 from simrep.show.plot.errors import error_axis
-from simrep.show.plot.style import GREY, INK, Sheet, colour, decade_ticks, dots, folded, logarithmic
+from simrep.show.plot.style import GREY, INK, Sheet, colour, dots, figure_scale, folded
 
 __all__ = ["draw_rows", "rows_height", "rows_width"]
 
@@ -29,7 +29,6 @@ _SIZE = 8.5  # points of the texts of rows
 _LETTER = 0.068  # inches of a character of them
 _LONGEST = 32  # characters of the name of a row; without other columns twice as many
 _WIDTH, _PANELS = 6.9, (2.6, 2.0)  # inches of a column, and of its panels
-_FAR_APART = 4.0  # figures whose range is wider are on a logarithmic axis
 _BAND = "#EEF1F5"
 _ABREAST, _ALONE = 88, 112  # characters of a row of heads, and of factors alone
 _BOLD = 1.15  # of those a bold one takes
@@ -198,16 +197,10 @@ def _measured(fitted: bool) -> dict[str, Any]:
 
 def _scale(panels: Sequence[Axes], cells: Sequence[Cell], words: str) -> None:
     low, high = figures_span(cells)
+    sparse_from = 300.0 if len(panels) == 1 else 150.0
     for axes in panels:
-        if low > 0 and high > _FAR_APART * low:
-            logarithmic(axes.xaxis, folded(words, 30))
-            axes.set_xlim(low / 1.2, high * 1.2)
-            decade_ticks(
-                axes.xaxis, low / 1.2, high * 1.2, sparse_from=300.0 if len(panels) == 1 else 150.0
-            )
-        else:
-            axes.set_xlabel(folded(words, 30))
-            axes.set_xlim(1.1 * min(low, 0.0), 1.1 * high or 1.0)
+        figure_scale(axes.xaxis, low, high, folded(words, 30), sparse_from=sparse_from)
+        if axes.get_xscale() != "log":
             axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.tick_params(labelsize=_SIZE)
         axes.xaxis.label.set_fontsize(9.5)

@@ -32,8 +32,8 @@ from simrep.measure.units import number
 from simrep.printable import printable, shorten
 
 __all__ = ["GREY", "INK", "LIMIT", "MARKERS", "PALETTE", "SHADE", "VERDICTS", "Sheet", "colour",
-           "decade_ticks", "dots", "entry", "folded", "line_label", "line_width", "logarithmic",
-           "marker", "plain_text", "row_axis", "save", "styled", "thousands",
+           "decade_ticks", "dots", "entry", "figure_scale", "folded", "line_label", "line_width",
+           "logarithmic", "marker", "plain_text", "row_axis", "save", "styled", "thousands",
            "value_ticks"]  # fmt: skip
 
 # Okabe and Ito's set for all kinds of colour vision (https://jfly.uni-koeln.de/color/), without
@@ -42,6 +42,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#3
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")  # series differ in shape too, for grey prints
 GREY = "#6B7280"
 INK = "#1F2937"
+_FAR_APART = 4.0  # figures whose range is wider are on a logarithmic axis
 VERDICTS = {"met": PALETTE[2], "open": GREY, "failed": PALETTE[1]}
 """Colours of what meets an objective, may meet it, and does not."""
 LIMIT: dict[str, Any] = {"color": PALETTE[1], "linewidth": 1.2, "linestyle": (0, (2, 2))}
@@ -254,6 +255,24 @@ def thousands(axis: Axis) -> None:
 def plain_text(value: float, _: object = None) -> str:
     """A number as it stands at a tick: 0.05, 64, 1,048,576."""
     return f"{value:g}" if abs(value) < 1000 else number(value)
+
+
+def figure_scale(
+    axis: Axis, low: float, high: float, words: str = "", *, sparse_from: float = 3000.0
+) -> None:
+    """The axis of figures from ``low`` to ``high``: from 0 on; logarithmic if they are far apart.
+
+    Its label is ``words``; of more than ``sparse_from`` times its begin, only decades have ticks.
+    """
+    limits = axis.axes.set_xlim if axis is axis.axes.xaxis else axis.axes.set_ylim
+    if low > 0.0 and high > _FAR_APART * low:
+        low, high = low / 1.2, high * 1.2
+        logarithmic(axis, words)
+        limits(low, high)
+        decade_ticks(axis, low, high, sparse_from=sparse_from)
+    else:
+        axis.set_label_text(words)
+        limits(1.1 * min(low, 0.0), 1.1 * high or 1.0)
 
 
 def decade_ticks(axis: Axis, low: float, high: float, *, sparse_from: float = 3000.0) -> None:
