@@ -146,7 +146,17 @@ class StallExplanation(Report):
                 f"{duration(self.longer_than_s)} or longer: work was executed, applied or on its "
                 "way. The stages of the latency tell where that time goes."
             )
+        if self._some_only_read():
+            said.append(
+                "A transaction that only reads counts as a commit, too: those that write may have "
+                "waited for longer, as the blockages below tell."
+            )
         return said
+
+    def _some_only_read(self) -> bool:
+        """Whether classes that only read stand beside others that write."""
+        classes = self.scenario.get("workload", {}).get("class", [])
+        return len({own["statements"] > 0 for own in classes}) > 1
 
     def _consequences(
         self, follows: Sequence[tuple[int, int]], told: set[tuple[str, ...]]

@@ -134,6 +134,16 @@ def test_the_time_between_two_commits_has_no_origin():
     assert "nothing was blocked for 1 s or longer" in found.sentences()[1]
 
 
+def test_where_some_only_read_it_is_said_that_they_end_a_stall():
+    write, read = {"name": "w"}, {"name": "r", "statements": 0, "reads": 1}
+    for classes, told in (([write, read], 1), ([write], 0), ([read], 0)):
+        found = simrep.explain_stall(
+            {"cluster": {"model": "standalone"}, "run": {"duration_s": 0.1},
+             "workload": {"class": classes}}
+        )  # fmt: skip
+        assert sum("only reads counts as a commit" in said for said in found.sentences()) == told
+
+
 def test_a_picture_of_nothing_is_an_error_of_simrep():
     found = simrep.explain_stall({"cluster": {"model": "standalone"}, "run": {"duration_s": 0.1}})
     with pytest.raises(simrep.SimrepError, match="nothing was blocked for 100 ms or longer"):
