@@ -181,6 +181,11 @@ def _time_limit(text: str | None) -> Iterator[None]:
         over = True
         raise OutOfTime
 
+    def told(lost: sys.UnraisableHookArgs) -> None:
+        if lost.exc_type is not OutOfTime:  # it came in a finaliser, and comes again
+            former_told(lost)
+
+    former_told, sys.unraisablehook = sys.unraisablehook, told
     former = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, limit_s, _AGAIN_S)
     try:
@@ -194,3 +199,4 @@ def _time_limit(text: str | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, former)
+        sys.unraisablehook = former_told

@@ -84,6 +84,13 @@ TURNED = """
         raise ValueError("something else") from end
 """
 
+FINALISING = """
+    class Waiting:
+        def __del__(self):
+            time.sleep(60)
+    Waiting()
+"""
+
 WHEN_A_PROCESS_BEGINS = """
 import multiprocessing, os, signal
 from multiprocessing.popen_spawn_posix import Popen
@@ -214,6 +221,12 @@ def test_every_command_that_simulates_has_the_limit(words: tuple[str, ...], fold
     done = limited(*words)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "--time-limit" in done.stderr
+
+
+def test_a_limit_that_comes_in_a_finaliser_comes_again(folder: Path) -> None:
+    words = ("run", "endless.toml", "--time-limit", "0.3s")
+    found = ended(*words, script=IN_THE_MIDDLE.format(what=FINALISING.strip()))
+    assert found == (1, "", "Error: stopped after 0.3s (--time-limit), and there is no result\n")
 
 
 def test_a_sweep_that_takes_too_long_keeps_its_points_and_goes_on(folder: Path) -> None:
