@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from simrep.kernel.clock import Clock
 from simrep.kernel.pace import Pace
 from simrep.kernel.streams import Streams
+from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.network.network import Network
@@ -62,6 +63,8 @@ class Cluster:
         Whether servers will come and go.
     traits : mapping of int to NodeTraits
         How nodes differ from the others, by position; nothing for most.
+    timeline : Timeline or None
+        Where servers note what they notice and decide; None if nothing will happen to them.
     """
 
     clock: Clock
@@ -76,6 +79,7 @@ class Cluster:
     watch: Watch | None = None
     changes: bool = False
     traits: Mapping[int, NodeTraits] = field(default_factory=dict)
+    timeline: Timeline | None = None
 
     @property
     def size(self) -> int:

@@ -9,6 +9,7 @@ from simrep.contract.cluster import Cluster
 from simrep.contract.setup import Setup
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.network.network import Network, Relay, WatchedNetwork
@@ -99,4 +100,5 @@ def build_cluster(
         watch=watch,
         changes=bool(setup.changes),
         traits=node_traits(setup, clock, processes),
+        timeline=Timeline(clock) if setup.changes or scenario.faults else None,
     )

@@ -12,6 +12,7 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.timeline import Noted
 from simrep.kernel.trace import Trace, TraceEvent
 from simrep.kernel.watch import Waited, Watch
 from simrep.measure.confidence import mser5
@@ -62,6 +63,7 @@ class Replication(RunRecord):
     """A replication that was simulated here: its record, and what only tests and tools need."""
 
     traffic: Traffic
+    noted: tuple[Noted, ...] = ()  # what servers noticed and decided, in the order of time
     trace: tuple[TraceEvent, ...] | None = None  # only when it was asked for
     trace_digest: str | None = None  # equal only if the traces are equal bit for bit
     waited: tuple[Waited, ...] | None = None  # what was blocked; only when it was asked for
@@ -167,6 +169,7 @@ def simulate(
         counters=model.counters(),
         stations=watch.use(),
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
+        noted=() if cluster.timeline is None else tuple(cluster.timeline.noted),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         load=None if periods is None else periods.record(measurement.series),
