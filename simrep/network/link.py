@@ -1,18 +1,19 @@
-"""One direction between two nodes: latency and jitter, TCP with its window, loss, outages."""
+"""One direction between two nodes: latency and jitter, TCP with its window, loss."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from math import inf
+from typing import Literal
 
 import numpy as np
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Draw, Stream, Streams
 
-__all__ = ["InterruptedLink", "Jitter", "Latency", "Link", "Outage", "Sampler", "Tcp"]
+__all__ = ["LONGEST_TIMEOUT_S", "Jitter", "Latency", "Link", "Sampler", "Tcp"]
 
 
 Sampler = Callable[[], float]
@@ -76,7 +77,8 @@ class Latency:
         return lambda: max(0.0, base + sum(draw() for draw in draws))
 
 
-_LONGEST_TIMEOUT_S = 120.0  # Linux: TCP_RTO_MAX
+LONGEST_TIMEOUT_S = 120.0
+"""Longest time between two repetitions in seconds (Linux: TCP_RTO_MAX)."""
 _BURST_SEGMENTS = 44  # what is acknowledged together: 64 KB, as Linux hands it to the card
 
 
@@ -230,56 +232,28 @@ class Link:
                     wait += round_trip
                 else:
                     wait += timeout
-                    timeout = min(2 * timeout, _LONGEST_TIMEOUT_S)
+                    timeout = min(2 * timeout, LONGEST_TIMEOUT_S)
                 first = False
             extra = max(extra, wait)
         return extra
 
+    # -- when connections come and go ------------------------------------------------------------
 
-class Outage(NamedTuple):
-    """A time in seconds during which whatever leaves on a link is lost, ``from_s`` to ``to_s``."""
+    def renew(self) -> None:
+        """Begin a new connection, which nothing of the old one holds up.
 
-    from_s: float
-    to_s: float
+        What is on its way still arrives, and may be overtaken: whoever renews a connection has to
+        tell by the messages which connection they are of.
+        """
+        self._window = self._limit
+        self._unacked.clear()
+        self._in_flight = 0
+        self._sent_at = self._free = self._arrival = 0.0
 
-
-class InterruptedLink(Link):
-    """A link with outages, in the order of time.
-
-    The first message that is lost is sent again by the retransmission timeout, which doubles every
-    time. The first repetition after the end of the outage gets through; everything behind it
-    follows then. What had left before the outage arrives.
-
-    Notes
-    -----
-    Simplified: a message counts as lost or not as a whole, by the time at which it is sent; an
-    outage of the acknowledgements alone is not noticed; no connection is given up.
-    """
-
-    __slots__ = ("_outages", "_resume_s", "_timeout_s")
-
-    def __init__(
-        self, *args: Any, outages: Sequence[Outage], tcp: Tcp | None = None, **link: Any
-    ) -> None:
-        super().__init__(*args, tcp=tcp, **link)
-        self._outages = tuple(outages)
-        self._timeout_s = self._base + self._back + self._tcp.minimum_timeout_s
-        self._resume_s = 0.0
-
-    def arrival(self, size_bytes: int, at: float) -> float:
-        """See ``Link.arrival``."""
-        if at < self._resume_s:
-            at = self._resume_s
-        for outage in self._outages:
-            if outage.from_s <= at < outage.to_s:
-                self._resume_s = at = self._repeated_after(at, outage.to_s)
-        return super().arrival(size_bytes, at)
-
-    def _repeated_after(self, sent_s: float, end_s: float) -> float:
-        """When a message is sent for the first time after an outage."""
-        timeout = self._timeout_s
-        at = sent_s
-        while at < end_s:
-            at += timeout
-            timeout = min(2 * timeout, _LONGEST_TIMEOUT_S)
-        return at
+    def arrival_once(self, at: float) -> float:
+        """When a single packet arrives that nobody repeats; infinite if it is lost."""
+        if self._loss:
+            assert self._coin is not None
+            if self._coin() < self._loss:
+                return inf
+        return at + (self._base if self._sampler is None else self._sampler())

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.trace import Sent
 from simrep.kernel.watch import Watch
-from simrep.network.link import InterruptedLink, Latency, Link, Outage, Tcp
+from simrep.network.link import Latency, Link, Tcp
+from simrep.network.trouble import Trouble, TroubledLink
 
-__all__ = ["Network", "Path", "Relay", "WatchedNetwork"]
+__all__ = [
+    "EventfulNetwork",
+    "Network",
+    "Path",
+    "Relay",
+    "WatchedEventfulNetwork",
+    "WatchedNetwork",
+]
 
 Receive = Callable[[Any], object]
 Relay = Callable[[Receive, Any], object]
@@ -29,7 +38,7 @@ class Path:
     loss: float = 0.0  # probability that a segment is lost, 0 to below 1
     tcp: Tcp = field(default_factory=Tcp)  # what the sender's TCP does with large and lost messages
     relayed: bool = False  # whether a delay relay, a program in user space, hands the messages on
-    outages: tuple[Outage, ...] = ()  # when nothing gets through, in the order of time
+    troubles: tuple[Trouble, ...] = ()  # what happens to it, in the order of time
 
 
 class Network:
@@ -74,9 +83,16 @@ class Network:
                 "tcp": path.tcp,
             }
             self._links[source][target] = (
-                InterruptedLink(clock, path.latency.base_s, outages=path.outages, **link)
-                if path.outages
-                else Link(clock, path.latency.base_s, **link)
+                Link(clock, path.latency.base_s, **link)
+                if not path.troubles
+                else TroubledLink(
+                    clock,
+                    path.latency.base_s,
+                    troubles=path.troubles,
+                    streams=streams,
+                    name=name,
+                    **link,
+                )
             )
 
     def on_receive(self, node: int, receive: Receive) -> None:
@@ -111,6 +127,39 @@ class Network:
         return link
 
 
+class EventfulNetwork(Network):
+    """A network in which something happens to links, or to servers, whose connections end.
+
+    A connection is an ordered pair's stream of messages; what of them waits for the end of a cut
+    that has none never arrives.
+    """
+
+    def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
+        """See ``Network.send``."""
+        self._deliver(source, target, message, self.link(source, target).arrival(size_bytes, at))
+
+    def send_once(self, source: int, target: int, message: Any, at: float) -> None:
+        """Send a single packet that TCP does not repeat when it is lost, and that overtakes.
+
+        That of a connection which is not open yet, or no longer: SYN and its answers.
+        """
+        self._deliver(source, target, message, self.link(source, target).arrival_once(at))
+
+    def renew(self, source: int, target: int) -> None:
+        """Begin a new connection in one direction: see ``Link.renew``."""
+        self.link(source, target).renew()
+
+    def _deliver(self, source: int, target: int, message: Any, arrival: float) -> None:
+        receive = self._receive[target]
+        assert receive is not None
+        if arrival == inf:
+            return
+        if self._relayed[source][target]:
+            self._clock.at(arrival, self._due, (receive, message))
+        else:
+            self._clock.at(arrival, receive, message)
+
+
 class WatchedNetwork(Network):
     """A network that tells a watch of every message."""
 
@@ -143,3 +192,7 @@ class WatchedNetwork(Network):
     def _arrived(self, sent: Sent, receive: Receive, message: Any) -> None:
         self._watch.arrives(sent)
         receive(message)
+
+
+class WatchedEventfulNetwork(WatchedNetwork, EventfulNetwork):
+    """A network in which something happens, and that tells a watch of every message."""

@@ -12,7 +12,13 @@ from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
-from simrep.network.network import Network, Relay, WatchedNetwork
+from simrep.network.network import (
+    EventfulNetwork,
+    Network,
+    Relay,
+    WatchedEventfulNetwork,
+    WatchedNetwork,
+)
 from simrep.runs.faults import build_processes, host_kind, node_traits
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
@@ -83,9 +89,11 @@ def build_cluster(
     client_hosts = servers
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
-    make_network: Callable[..., Network] = Network
+    eventful = bool(setup.changes) or any(path.troubles for path in setup.paths.values())
+    make_network: Callable[..., Network] = EventfulNetwork if eventful else Network
     if watch is not None and watch.details:
-        make_network = partial(WatchedNetwork, watch)
+        watched = WatchedEventfulNetwork if eventful else WatchedNetwork
+        make_network = partial(watched, watch)
     gates = {node: process.receive for node, process in processes.items()}
     return Cluster(
         clock=clock,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from operator import attrgetter
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -14,6 +15,7 @@ from simrep.network import link
 from simrep.network.link import Latency
 from simrep.network.network import Path
 from simrep.network.regions import PRESETS
+from simrep.network.trouble import Trouble
 from simrep.scenario.cluster import NodeTable
 from simrep.scenario.table import (
     Bandwidth,
@@ -171,9 +173,9 @@ class OutageTable(Table):
             )
         return self
 
-    def outage(self) -> link.Outage:
+    def trouble(self) -> Trouble:
         """The same for the engine."""
-        return link.Outage(self.from_s, self.to_s)
+        return Trouble(self.from_s, self.to_s, cut=True)
 
 
 class NetworkTable(Table):
@@ -287,13 +289,11 @@ def _path(
         loss=loss,
         tcp=network.tcp.tcp(),
         relayed=relayed and base_s > seconds(rtt_ms / 2),
-        outages=tuple(
-            sorted(
-                entry.outage()
-                for entry in network.outages
-                if (entry.node == source.name and entry.direction != "in")
-                or (entry.node == target.name and entry.direction != "out")
-            )
+        troubles=tuple(
+            entry.trouble()
+            for entry in sorted(network.outages, key=attrgetter("from_s", "to_s"))
+            if (entry.node == source.name and entry.direction != "in")
+            or (entry.node == target.name and entry.direction != "out")
         ),
     )
 

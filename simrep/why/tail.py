@@ -308,7 +308,7 @@ def _floor(replay: Replay, node: int, kind: str) -> dict[str, float]:
         think=Think(),
         per_client=_ALONE,
     )
-    paths = {link: replace(path, outages=()) for link, path in setup.paths.items()}
+    paths = {link: replace(path, troubles=()) for link, path in setup.paths.items()}
     quiet = {"duration_s": None, "settle_s": None, "warmup": None, "warmup_s": 0.0, "log": False}
     scenario = setup.scenario.model_copy(update={"faults": ()})
     alone = with_run_settings(

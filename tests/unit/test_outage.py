@@ -1,18 +1,26 @@
-"""Links that are interrupted for a while."""
+"""Links that are cut, lose packets or vary for a while."""
+
+from math import inf
 
 import pytest
 
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
-from simrep.network.link import InterruptedLink, Link, Outage, Tcp
+from simrep.kernel.streams import Streams
+from simrep.network.link import Jitter, Link, Tcp
+from simrep.network.trouble import Trouble, TroubledLink
 from simrep.scenario import load
 from simrep.scenario.network import paths
 
 DELAY, TIMEOUT = 0.05, 0.3  # of a repetition: a round trip and 0.2 s
 
 
-def link(*outages: tuple[float, float]) -> InterruptedLink:
-    return InterruptedLink(Clock(), DELAY, outages=[Outage(*one) for one in outages])
+def troubled(*troubles: Trouble, **how: object) -> TroubledLink:
+    return TroubledLink(Clock(), DELAY, troubles=troubles, streams=Streams(1), name="link", **how)
+
+
+def link(*cuts: tuple[float, float]) -> TroubledLink:
+    return troubled(*(Trouble(*cut, cut=True) for cut in cuts))
 
 
 def test_outside_of_the_outage_it_is_a_link_like_any_other():
@@ -44,13 +52,52 @@ def test_everything_behind_a_lost_message_arrives_after_it():
 
 def test_a_repetition_can_fall_into_the_next_outage():
     arrival = link((1.0, 1.2), (1.25, 1.5)).arrival(100, 1.0)
-    assert arrival == pytest.approx(1.0 + TIMEOUT + TIMEOUT + DELAY)
+    assert arrival == pytest.approx(1.0 + TIMEOUT + 2 * TIMEOUT + DELAY)
+
+
+def test_what_is_sent_during_a_cut_without_an_end_never_arrives():
+    cut = link((1.0, inf))
+    assert cut.arrival(100, 0.5) == pytest.approx(0.5 + DELAY)
+    assert [cut.arrival(100, at) for at in (1.0, 50.0)] == [inf, inf]
+
+
+def test_a_new_connection_waits_for_no_repetition_of_the_old_one():
+    cut = link((1.0, 10.0))
+    assert cut.arrival(100, 1.5) > 10.0 + DELAY  # sent at 1.5, 1.8, ..., 10.8
+    assert cut.arrival(100, 10.1) > 10.5
+    cut.renew()
+    assert cut.arrival(100, 10.2) == pytest.approx(10.2 + DELAY)
+
+
+def test_a_packet_that_nobody_repeats_is_lost_in_a_cut():
+    cut = link((1.0, 2.0))
+    assert cut.arrival(100, 1.0) > 2.0  # what waits before it does not hold it up
+    assert [cut.arrival_once(at) for at in (0.5, 1.5, 2.0)] == [0.5 + DELAY, inf, 2.0 + DELAY]
+
+
+def test_loss_for_a_while_comes_on_top_of_the_loss_of_the_path():
+    # 4,000 lone packets at 1 - 0.8 * 0.5 = 60 %: five standard deviations are 155, a false alarm
+    # in 2e6, and the seed is fixed.
+    coin = Streams(2).uniform("coin")
+    lossy = troubled(Trouble(10.0, 20.0, loss=0.5), loss=0.2, coin=coin)
+    lost = [lossy.arrival_once(at) == inf for at in [15.0] * 4000]
+    assert sum(lost) == pytest.approx(2400, abs=155)
+    lost = [lossy.arrival_once(at) == inf for at in [5.0, 20.0] * 2000]
+    assert sum(lost) == pytest.approx(800, abs=127)
+
+
+def test_jitter_for_a_while_varies_the_delay_only_then():
+    jitter = Jitter("exponential", mean_s=0.02)
+    varied = troubled(Trouble(10.0, 20.0, jitter=(jitter,)))
+    delays = [varied.arrival_once(at) - at for at in [15.0] * 1000]
+    # Standard deviation of the mean: 0.63 ms; five of them: a false alarm in 2e6.
+    assert sum(delays) / 1000 == pytest.approx(DELAY + 0.02, abs=0.0032)
+    assert min(delays) >= DELAY - 1e-9
+    assert [varied.arrival_once(at) for at in (9.0, 20.0)] == [9.0 + DELAY, 20.0 + DELAY]
 
 
 def test_a_longer_timeout_repeats_later():
-    patient = InterruptedLink(
-        Clock(), DELAY, outages=[Outage(0.0, 0.1)], tcp=Tcp(minimum_timeout_s=1.0)
-    )
+    patient = troubled(Trouble(0.0, 0.1, cut=True), tcp=Tcp(minimum_timeout_s=1.0))
     assert patient.arrival(100, 0.0) == pytest.approx(1.1 + DELAY)
 
 
@@ -72,8 +119,9 @@ def test_a_scenario_says_in_which_direction_a_node_is_cut_off(direction, concern
     ]
     scenario = load(BASE | {"network": {"outage": outages}})
     found = paths(scenario.network, scenario.node_tables(), 0.1)
-    assert {pair for pair, path in found.items() if path.outages} == concerned
-    assert all(found[pair].outages == ((1, 2.5), (3, 4)) for pair in concerned)
+    assert {pair for pair, path in found.items() if path.troubles} == concerned
+    cuts = (Trouble(1, 2.5, cut=True), Trouble(3, 4, cut=True))
+    assert all(found[pair].troubles == cuts for pair in concerned)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def doubts(setup: Setup) -> Iterator[str]:
 
 def _network(setup: Setup) -> Iterator[str]:
     paths = setup.paths.values()
-    if any(path.outages for path in paths):
+    if any(path.troubles for path in paths):
         yield "outages of the network"
     if any(path.loss for path in paths):
         yield "lost segments: what is repeated arrives a timeout later"

@@ -1,0 +1,143 @@
+"""What goes wrong with a link for a while: it is cut, loses packets, or its delay varies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from simrep.kernel.streams import Stream, Streams
+from simrep.network.link import LONGEST_TIMEOUT_S, Jitter, Link
+
+__all__ = ["Trouble", "TroubledLink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What happens to whatever is sent in one direction between two nodes for a while.
+
+    It comes on top of what the path has of its own, and of other troubles at the same time. A
+    machine without power is cut off in both directions of all its paths until it starts again.
+    """
+
+    from_s: float  # in simulated seconds
+    to_s: float = inf  # end; infinite: it never ends
+    cut: bool = False  # whether nothing gets through
+    loss: float = 0.0  # probability that a segment is lost, 0 to below 1
+    jitter: tuple[Jitter, ...] = ()  # varies the delay; independent parts
+
+
+class TroubledLink(Link):
+    """A link to which something happens.
+
+    The first message that meets a cut is sent again by the retransmission timeout, which doubles
+    every time. The first repetition after the end of the cut gets through; everything behind it
+    follows then. What had left before the cut arrives. What waits for the end of a cut that has
+    none never arrives.
+
+    Parameters
+    ----------
+    *args, **link
+        Those of ``Link``.
+    troubles : sequence of Trouble
+    streams : Streams
+        For their loss and jitter, if they have any.
+    name : str
+        Of the streams: ``NAME/trouble/loss``, ``NAME/trouble/1/jitter/0``.
+
+    Notes
+    -----
+    Simplified: a message counts as lost or not as a whole, by the time at which it is sent; a cut
+    of the acknowledgements alone is not noticed; TCP gives up no connection (Linux does so after
+    15 repetitions, which take 15 minutes).
+    """
+
+    __slots__ = (
+        "_at", "_cuts", "_lossy", "_own_coin", "_own_loss", "_own_sampler", "_resume_s",
+        "_timeout_s", "_trouble_coin", "_varied",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *args: Any,
+        troubles: Sequence[Trouble],
+        streams: Streams | None = None,
+        name: str = "",
+        **link: Any,
+    ) -> None:
+        super().__init__(*args, **link)
+        self._cuts = [(trouble.from_s, trouble.to_s) for trouble in troubles if trouble.cut]
+        self._timeout_s = self._base + self._back + self._tcp.minimum_timeout_s
+        self._resume_s = self._at = 0.0
+        self._own_loss, self._own_coin = self._loss, self._coin
+        self._own_sampler = self._sampler
+        self._lossy = [trouble for trouble in troubles if trouble.loss]
+        self._trouble_coin: Stream | None = None
+        self._varied: list[tuple[float, float, list[Stream]]] = []
+        if streams is None:
+            return
+        if self._lossy:
+            self._trouble_coin = streams.uniform(f"{name}/trouble/loss")
+        for i, trouble in enumerate(troubles):
+            draws = [
+                streams.stream(f"{name}/trouble/{i}/jitter/{k}", jitter.draw())
+                for k, jitter in enumerate(trouble.jitter)
+            ]
+            if draws:
+                self._varied.append((trouble.from_s, trouble.to_s, draws))
+        if self._varied:
+            self._sampler = self._delay
+
+    def arrival(self, size_bytes: int, at: float) -> float:
+        """See ``Link.arrival``; infinite if the message never arrives."""
+        if at < self._resume_s:
+            at = self._resume_s
+            if at == inf:
+                return inf
+        timeout_s = self._timeout_s
+        while (until_s := self._cut_until(at)) > at:
+            if until_s == inf:
+                self._resume_s = inf
+                return inf
+            at += timeout_s
+            timeout_s = min(2 * timeout_s, LONGEST_TIMEOUT_S)
+            self._resume_s = at
+        self._set_out(at)
+        return super().arrival(size_bytes, at)
+
+    def renew(self) -> None:
+        """See ``Link.renew``."""
+        super().renew()
+        self._resume_s = 0.0
+
+    def arrival_once(self, at: float) -> float:
+        """See ``Link.arrival_once``."""
+        if self._cut_until(at) > at:
+            return inf
+        self._set_out(at)
+        return super().arrival_once(at)
+
+    def _cut_until(self, at: float) -> float:
+        """When the cut ends, or the longest of them, during which this is; else the time itself."""
+        return max((to_s for from_s, to_s in self._cuts if from_s <= at < to_s), default=at)
+
+    def _set_out(self, at: float) -> None:
+        """Let the loss be that of the time."""
+        self._at = at
+        kept = 1.0
+        for trouble in self._lossy:
+            if trouble.from_s <= at < trouble.to_s:
+                kept *= 1.0 - trouble.loss
+        if kept < 1.0:
+            self._loss, self._coin = 1.0 - kept * (1.0 - self._own_loss), self._trouble_coin
+        else:
+            self._loss, self._coin = self._own_loss, self._own_coin
+
+    def _delay(self) -> float:
+        """Draw the one-way delay of what sets out now."""
+        delay = self._base if self._own_sampler is None else self._own_sampler()
+        for from_s, to_s, draws in self._varied:
+            if from_s <= self._at < to_s:
+                delay += sum(draw() for draw in draws)
+        return max(0.0, delay)
