@@ -53,6 +53,10 @@ def _ignore(*_: Any) -> None:
     pass
 
 
+def _nothing() -> None:
+    pass
+
+
 class Evs:
     """One member of an EVS group."""
 
@@ -83,6 +87,8 @@ class Evs:
         self._delivering = False
         self._tell_view: Callable[[View], object] = _ignore
         self._tell_sent: Callable[[tuple[Any, ...]], object] = _ignore
+        # What the members of a view exchange of their applications; nothing if it is not set.
+        self.report: Callable[[], Any] = _nothing
         self._outside: Callable[[Any], object] = _ignore
         self._has_keepalives = keepalive_at_s is not None
         mesh.on_message(self.receive)
@@ -100,6 +106,10 @@ class Evs:
     def on_send(self, call: Callable[[tuple[Any, ...]], object]) -> None:
         """Tell ``call(payloads)`` what leaves this member now, in one message."""
         self._tell_sent = call
+
+    def on_report(self, report: Callable[[], Any]) -> None:
+        """Let ``report()`` be told to all members of a new view: see ``View.reports``."""
+        self.report = report
 
     def send(self, payload: Any, size_bytes: int) -> bool:
         """Send now if the window allows, else queue; False if the queue is full."""

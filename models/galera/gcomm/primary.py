@@ -65,6 +65,7 @@ class _State(NamedTuple):
     primary: bool
     last: _Formed | None
     last_primary: _Formed | None
+    report: Any  # see ``View.reports``
 
 
 class _Install(NamedTuple):
@@ -85,7 +86,7 @@ class PrimaryComponent:
         self._last: _Formed | None = first
         self._last_primary: _Formed | None = first
         self._lives: tuple[tuple[int, int], ...] = ()
-        self._states: list[_State] = []
+        self._states: dict[int, _State] = {}
 
     def survive(self, statuses: MemberStatuses) -> None:
         """Find out, when the old view has ended, whether what is left of it is the majority."""
@@ -99,9 +100,9 @@ class PrimaryComponent:
     def begin(self, members: Sequence[int], statuses: MemberStatuses) -> None:
         """EVS has begun a view: exchange states."""
         self._lives = tuple((member, statuses[member].life) for member in members)
-        self._states = []
+        self._states = {}
         self._evs.divert(self._deliver)
-        state = _State(self._primary, self._last, self._last_primary)
+        state = _State(self._primary, self._last, self._last_primary, self._evs.report())
         self._evs.announce(state, _MESSAGE_BYTES + _NODE_BYTES * self._size)
 
     def forget(self, presence: Presence) -> None:
@@ -111,30 +112,31 @@ class PrimaryComponent:
         if presence == Presence.LEFT:
             self._last_primary = None
 
-    def _deliver(self, _: int, message: Any) -> None:
+    def _deliver(self, sender: int, message: Any) -> None:
         if isinstance(message, _Install):
             self._install(message)
         elif self._evs.view != NO_VIEW:  # else the view has already ended again
-            self._states.append(message)
+            self._states[sender] = message
             if len(self._states) == len(self._lives) and self._lives[0][0] == self._evs.mesh.me:
                 size = _MESSAGE_BYTES + _NODE_BYTES * self._size
                 self._evs.announce(self._decide(), size)
 
     def _decide(self) -> _Install:
         number = self._evs.view
-        last = max((state.last for state in self._states if state.last), default=None)
+        last = max((state.last for state in self._states.values() if state.last), default=None)
         before = last.lives if last else ()
         view = View(
             number,
             tuple(member for member, _ in self._lives),
             tuple(member for member, life in self._lives if (member, life) not in before),
             tuple(member for member, life in before if (member, life) not in self._lives),
-            any(state.primary for state in self._states) or self._all_are_back(),
+            any(state.primary for state in self._states.values()) or self._all_are_back(),
+            tuple(self._states[member].report for member, _ in self._lives),
         )
         return _Install(view, _Formed(number, self._lives))
 
     def _all_are_back(self) -> bool:
-        known = [state.last_primary for state in self._states if state.last_primary]
+        known = [state.last_primary for state in self._states.values() if state.last_primary]
         here = {member for member, _ in self._lives}
         return bool(known) and all(member in here for member, _ in max(known).lives)
 

@@ -25,6 +25,9 @@ class View:
     joined: tuple[int, ...]
     left: tuple[int, ...]
     primary: bool  # in a view that is not the primary component nothing is delivered
+    # What each member has told of its application in the exchange of states, by its place in
+    # ``members``; see ``Evs.on_report``.
+    reports: tuple[Any, ...] = ()
 
 
 class EvsMessage:
