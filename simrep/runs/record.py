@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from simrep.contract.model import Degradation
+from simrep.kernel.timeline import Noted
 from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
+from simrep.runs.incidents import Faults
 from simrep.runs.load import LoadRecord
 from simrep.workload.transaction import Journal
 
@@ -163,6 +165,10 @@ class RunRecord:
         What was offered over time; only of a load that varies.
     degradation : tuple of Degradation
         What the model tells, in the measured time.
+    noted : tuple of Noted
+        What servers noticed and decided, in the order of time.
+    faults : Faults
+        What came of the faults of the scenario.
     """
 
     seed: int
@@ -173,6 +179,8 @@ class RunRecord:
     scheduled: tuple[ScheduledRecord, ...] = ()
     load: LoadRecord | None = None
     degradation: tuple[Degradation, ...] = ()
+    noted: tuple[Noted, ...] = ()
+    faults: Faults = field(default_factory=Faults)
 
 
 def _mean_rate(series: Series, from_s: float, to_s: float) -> float:

@@ -20,6 +20,7 @@ from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_cluster
 from simrep.runs.degradation import DegradationWatch
+from simrep.runs.incidents import Faults, incidents
 from simrep.runs.load import PeriodMeter
 from simrep.runs.progress import piece_ended, piece_of
 from simrep.runs.record import RunRecord, ScheduledRecord
@@ -63,7 +64,6 @@ class Replication(RunRecord):
     """A replication that was simulated here: its record, and what only tests and tools need."""
 
     traffic: Traffic
-    noted: tuple[Noted, ...] = ()  # what servers noticed and decided, in the order of time
     trace: tuple[TraceEvent, ...] | None = None  # only when it was asked for
     trace_digest: str | None = None  # equal only if the traces are equal bit for bit
     waited: tuple[Waited, ...] | None = None  # what was blocked; only when it was asked for
@@ -158,6 +158,11 @@ def simulate(
         story.end(model, meter.start_s)
 
     measurement = meter.measurement(until_s, clients.in_flight_since_s)
+    noted: tuple[Noted, ...] = ()
+    faults = Faults()
+    if cluster.timeline is not None:
+        noted = tuple(cluster.timeline.noted)
+        faults = Faults(incidents(setup.scenario, noted, cluster.names))
     return Replication(
         seed=seed,
         replication=replication,
@@ -169,7 +174,8 @@ def simulate(
         counters=model.counters(),
         stations=watch.use(),
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
-        noted=() if cluster.timeline is None else tuple(cluster.timeline.noted),
+        noted=noted,
+        faults=faults,
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         load=None if periods is None else periods.record(measurement.series),

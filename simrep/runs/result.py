@@ -17,15 +17,18 @@ from simrep.measure.counts import ClassCount
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
+from simrep.measure.spread import over_replications
 from simrep.measure.stations import StationUse
 from simrep.measure.units import duration, number, plain
 from simrep.runs.contention import contention
 from simrep.runs.degradation import degradations
+from simrep.runs.incidents import Faults, faults_of
 from simrep.runs.load import LoadRecord
 from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
 from simrep.runs.prediction import Prediction
 from simrep.runs.record import Counters, RunRecord, ScheduledRecord
 from simrep.runs.report import Report
+from simrep.runs.timeline import TimelineReport
 from simrep.workload.laps import LAPS
 
 if TYPE_CHECKING:
@@ -98,6 +101,8 @@ class Result(Report):
         Where a measurement would lie; only with a pack that tells how sure its costs are.
     load : LoadRecord or None
         What was offered over time, and what came of it phase by phase; only of a load that varies.
+    faults : Faults
+        What came of each fault of the scenario, by its name; empty if there are none.
     """
 
     width: ClassVar[int] = 88
@@ -127,6 +132,7 @@ class Result(Report):
     prediction: Prediction | None = None
     load: LoadRecord | None = None
     degradation: Mapping[str, float] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)
 
     @classmethod
     def combine(
@@ -198,6 +204,7 @@ class Result(Report):
             degradation={
                 one.figure: one.times for one in degradations([run.degradation for run in runs])
             },
+            faults=over_replications([run.faults for run in runs]),
         )
 
     def breakdown(self, kind: str | None = None) -> Breakdown:
@@ -239,6 +246,18 @@ class Result(Report):
         workload = self.scenario.get("workload", {})
         return contention(workload, self.breakdown, self.classes, self.error_texts)
 
+    def timeline(self, replication: int = 0) -> TimelineReport:
+        """What happened to the servers in one replication and what they noted, line by line."""
+        run = self._run(replication)
+        names = list(run.measurement.nodes)
+        return TimelineReport.of(run.noted, faults_of(self.scenario), names, replication)
+
+    def _run(self, replication: int) -> RunRecord:
+        for run in self.runs:
+            if run.replication == replication:
+                return run
+        raise ValueError(f"no replication {replication}, there are {self.replications}")
+
     def explain(self, txn: str | int = "slowest", *, replication: int = 0) -> Explanation:
         """Why one transaction of a replication took as long as it did (see ``simrep.explain``).
 
@@ -251,8 +270,7 @@ class Result(Report):
         """
         from simrep.why.commit import explain
 
-        if replication not in {run.replication for run in self.runs}:
-            raise ValueError(f"no replication {replication}, there are {self.replications}")
+        self._run(replication)
         # Its costs are filled in; a pack that lay beside the scenario's file is not needed again.
         cluster = {key: one for key, one in self.scenario["cluster"].items() if key != "pack"}
         scenario = {**self.scenario, "cluster": cluster}
@@ -260,7 +278,7 @@ class Result(Report):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
-        left_out = {"histogram", "runs", "classes", "nodes", "scheduled", "load"}
+        left_out = {"histogram", "runs", "classes", "nodes", "scheduled", "load", "faults"}
         if self.prediction is None:
             left_out.add("prediction")
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
@@ -274,6 +292,8 @@ class Result(Report):
             content["scheduled"] = {name: one.to_dict() for name, one in self.scheduled.items()}
         if self.load is not None:
             content["load"] = self.load.to_dict()
+        if self.faults:
+            content["faults"] = self.faults.to_dict()
         if self.contention:
             content["contention"] = self.contention
         content["breakdown"] = self.breakdown().to_dict()
@@ -291,6 +311,7 @@ class Result(Report):
         del content["versions"], content["breakdown"], content["error_texts"]
         content.pop("prediction", None)
         content.pop("contention", None)  # words
+        content.pop("faults", None)  # what is noted of them
         for of_class in content.get("classes", {}).values():
             del of_class["breakdown"]
         content["buckets"] = [plain(run.measurement.latency.buckets()) for run in self.runs]

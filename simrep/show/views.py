@@ -97,6 +97,7 @@ tables = View(
         "text.calibration": ("FitResult", "ServerDescription"),
         "text.dataset": ("DatasetResult", "Validation"),
         "text.effect": ("Comparison", "Sensitivity"),
+        "text.faults": ("Faults", "TimelineReport"),
         "text.plan": ("Capacity", "Product", "Rate", "Threshold"),
         "text.nodes": ("Nodes",),
         "text.run": ("Result",),

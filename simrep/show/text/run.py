@@ -15,6 +15,7 @@ from simrep.runs.load import LoadRecord
 from simrep.runs.notices import percentile_notice
 from simrep.runs.prediction import Prediction
 from simrep.runs.result import Result
+from simrep.show.text.faults import fault_parts
 from simrep.show.text.layout import table, title, words
 from simrep.show.text.nodes import errors_table, nodes_table
 from simrep.show.views import tables
@@ -37,6 +38,7 @@ def run_tables(result: Result) -> Group:
         parts["Transaction classes"] = _classes(result)
     if result.load is not None:
         parts["The load over time"] = _load(result.load, several=result.replications > 1)
+    parts |= fault_parts(result.faults)
     if len(result.nodes.used) > 1:
         parts["Nodes"] = nodes_table(result.nodes)
     if result.nodes.errors:

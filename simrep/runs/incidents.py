@@ -1,0 +1,357 @@
+"""Incidents: what servers noticed of each fault, when they went on, and when they were back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from typing import Any
+
+from simrep.kernel.timeline import Noted
+from simrep.measure.spread import NEVER, Spread, spread_dict
+from simrep.runs.report import Report
+from simrep.scenario.events import Event, events
+from simrep.scenario.schema import Scenario
+
+__all__ = ["Absence", "Faults", "Incident", "faults_of", "incidents"]
+
+_RETURNS = {"restart", "bootstrap", "join"}
+_UNNOTICED = {"slow", "disk-stall"}
+"""Whoever is slow still answers: nobody is suspected for it."""
+_LINKS = {"cut", "loss", "jitter"}
+"""What happens between nodes: the nodes of either side live."""
+_ENDS = ("evicted", "aborted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """A node that could not serve its clients for a while; times in seconds.
+
+    Attributes
+    ----------
+    non_primary_s : Spread
+        After the begin of the fault: the node noticed that it is in no primary component.
+    primary_s : Spread
+        After the begin of the fault: it was in one again.
+    donor, how : tuple of str
+        Which nodes gave it the state, and how (``IST``, ``SST``); several where replications
+        differ.
+    joined_s, synced_s : Spread
+        After the end of the fault, or the begin of one that brings a node back: it had the state,
+        and it had caught up and served its clients.
+    ended : tuple of str
+        Why its server gave up; empty if it did not.
+    """
+
+    non_primary_s: Spread = NEVER
+    primary_s: Spread = NEVER
+    donor: tuple[str, ...] = ()
+    how: tuple[str, ...] = ()
+    joined_s: Spread = NEVER
+    synced_s: Spread = NEVER
+    ended: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """One fault, and what servers noticed of it; times are seconds after its begin.
+
+    Attributes
+    ----------
+    path : str
+        Where the scenario says it: ``fault.0``.
+    name : str
+        Its name in the scenario; the path if it has none.
+    what : str
+        It in words: ``n3 killed``.
+    how : str
+        Further words; empty if there are none.
+    nodes : tuple of str
+        Those that it happens to.
+    at_s, until_s : float
+        Begin and end in simulated seconds; the end is NaN of what happens in an instant, infinite
+        of what goes on to the end of the run.
+    link_closed_s : Spread
+        The first connection between two servers was closed.
+    suspected_s : Spread
+        Somebody was suspected for the first time.
+    suspected_by, suspected : tuple of str
+        By which node, and whom; several where replications differ.
+    view_s : Spread
+        The first node had a new view; of a fault that stops a node, one of the others.
+    primary_s : Spread
+        The first such node was in a primary component that may commit.
+    absences : mapping of str to Absence
+        By name of the node.
+    """
+
+    path: str
+    name: str
+    what: str
+    how: str
+    nodes: tuple[str, ...]
+    at_s: float
+    until_s: float
+    link_closed_s: Spread = NEVER
+    suspected_s: Spread = NEVER
+    suspected_by: tuple[str, ...] = ()
+    suspected: tuple[str, ...] = ()
+    view_s: Spread = NEVER
+    primary_s: Spread = NEVER
+    absences: Mapping[str, Absence] = field(default_factory=dict)
+
+    @property
+    def noticed(self) -> bool:
+        """Whether any server noted anything of it."""
+        own = (self.link_closed_s, self.suspected_s, self.view_s, self.primary_s)
+        return bool(self.absences) or any(spread.known for spread in own)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Faults(Report, Mapping[str, Incident]):
+    """The faults of a run by name: what came of each.
+
+    Attributes
+    ----------
+    incidents : mapping of str to Incident
+        In the order of time.
+    """
+
+    incidents: Mapping[str, Incident] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Incident:
+        return self.incidents[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.incidents)
+
+    def __len__(self) -> int:
+        return len(self.incidents)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures by name of the fault: medians over the replications, and their ranges."""
+        return {name: spread_dict(one) for name, one in self.items()}
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row per fault."""
+        return [
+            {name: value for name, value in one.items() if not isinstance(value, (dict, list))}
+            for one in self.to_dict().values()
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Faults: {', '.join(one.what for one in self.values()) or 'none'}>"
+
+
+def faults_of(scenario: Scenario | Mapping[str, Any]) -> list[Event]:
+    """What a scenario lets happen to its servers and links, in the order of time."""
+    return [event for event in events(scenario) if not event.path.startswith("workload.")]
+
+
+def incidents(
+    scenario: Scenario, noted: Sequence[Noted], names: Sequence[str]
+) -> dict[str, Incident]:
+    """All faults of a scenario by name, with what servers noted of them in one replication.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    noted : sequence of Noted
+        In the order of time.
+    names : sequence of str
+        Of the nodes, by position.
+    """
+    content = scenario.to_dict()
+    faults = [_Fault.of(event, content) for event in faults_of(content)]
+    lines = [_Line.of_noted(one, names) for one in noted]
+    return {fault.name: _Inquiry(fault, faults, lines).incident() for fault in faults}
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """A fault with its word and its name in the scenario."""
+
+    event: Event
+    word: str
+    name: str
+
+    @classmethod
+    def of(cls, event: Event, content: Mapping[str, Any]) -> _Fault:
+        table: Any = content
+        for step in event.path.split("."):
+            table = table[int(step)] if isinstance(table, list) else table[step]
+        return cls(event, table.get("what", "cut"), table.get("name") or event.path)
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        return frozenset(self.event.nodes)
+
+    @property
+    def harms(self) -> bool:
+        """Whether somebody may be suspected because of it."""
+        return self.word not in _UNNOTICED | _RETURNS
+
+    @property
+    def back_from_s(self) -> float:
+        """When the nodes that it happens to may begin to come back; infinite if it keeps them."""
+        if self.word in _RETURNS:
+            return self.event.at_s
+        return self.event.until_s if self.event.lasts else inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of the time line, with names of nodes."""
+
+    at_s: float
+    node: str
+    what: str
+    of: tuple[str, ...]
+    how: str
+
+    @classmethod
+    def of_noted(cls, noted: Noted, names: Sequence[str]) -> _Line:
+        return cls(
+            noted.at_s, names[noted.node], noted.what, tuple(names[n] for n in noted.of), noted.how
+        )
+
+
+class _Inquiry:
+    """Which lines of a time line follow from one of the faults."""
+
+    def __init__(self, fault: _Fault, faults: Sequence[_Fault], lines: Sequence[_Line]) -> None:
+        self._fault = fault
+        self._others = [one for one in faults if one is not fault]
+        self._lines = lines
+
+    def incident(self) -> Incident:
+        event, began_s = self._fault.event, self._fault.event.at_s
+        suspicion = self._suspicion()
+        view, primary = self._view(began_s if suspicion is None else suspicion.at_s)
+        return Incident(
+            path=event.path,
+            name=self._fault.name,
+            what=event.what,
+            how=event.how,
+            nodes=event.nodes,
+            at_s=began_s,
+            until_s=event.until_s,
+            link_closed_s=_after(self._link_closed(), began_s),
+            suspected_s=_after(suspicion, began_s),
+            suspected_by=() if suspicion is None else (suspicion.node,),
+            suspected=() if suspicion is None else suspicion.of,
+            view_s=_after(view, began_s),
+            primary_s=_after(primary, began_s),
+            absences=dict(self._absences()),
+        )
+
+    def _first(
+        self, what: str, from_s: float, until_s: float, among: Callable[[_Line], bool]
+    ) -> _Line | None:
+        for line in self._lines:
+            if line.what == what and from_s <= line.at_s < until_s and among(line):
+                return line
+        return None
+
+    def _next_harm_s(self, nodes: Collection[str] | None = None) -> float:
+        """When the next fault begins for which somebody may be suspected: to these nodes."""
+        return min(
+            (
+                one.event.at_s
+                for one in self._others
+                if one.harms
+                and one.event.at_s > self._fault.event.at_s
+                and (nodes is None or one.nodes & set(nodes))
+            ),
+            default=inf,
+        )
+
+    def _involved(self, line: _Line) -> bool:
+        return not self._fault.nodes or bool(self._fault.nodes & {line.node, *line.of})
+
+    def _link_closed(self) -> _Line | None:
+        if not self._fault.harms:
+            return None
+        until_s = self._next_harm_s()
+        return self._first("link-closed", self._fault.event.at_s, until_s, self._involved)
+
+    def _suspicion(self) -> _Line | None:
+        """The first of a node that the fault happened to, or by it, as it may live."""
+        fault = self._fault
+        if not fault.harms:
+            return None
+        began_s = fault.event.at_s
+        of_it = self._first(
+            "suspect", began_s, self._next_harm_s(fault.nodes),
+            lambda line: not fault.nodes or bool(fault.nodes & set(line.of)),
+        )  # fmt: skip
+        until_s = inf if of_it is None else of_it.at_s
+        by_it = self._first(
+            "suspect", began_s, min(until_s, self._next_harm_s()),
+            lambda line: line.node in fault.nodes,
+        )  # fmt: skip
+        return by_it or of_it
+
+    def _view(self, from_s: float) -> tuple[_Line | None, _Line | None]:
+        """The first view that follows, and the first primary component."""
+        fault = self._fault
+        if fault.word in _UNNOTICED:
+            return None, None
+        edges = [edge_s for one in self._others for edge_s in (one.event.at_s, one.back_from_s)
+                 if one.word not in _UNNOTICED]  # fmt: skip
+        until_s = min((one for one in edges if one > from_s), default=inf)
+        if fault.event.lasts and fault.event.until_s > from_s:
+            until_s = min(until_s, fault.event.until_s)
+
+        def outside(line: _Line) -> bool:
+            return fault.word in _LINKS or line.node not in fault.nodes
+
+        stable = self._first("stable", from_s, until_s, outside)
+        began_s = from_s if stable is None else stable.at_s
+        return stable, self._first("primary", began_s, until_s, outside)
+
+    def _absences(self) -> Iterator[tuple[str, Absence]]:
+        """Nodes that were in no primary component, or gave up, or came back."""
+        if self._fault.word in _UNNOTICED:
+            return
+        for node in dict.fromkeys([*self._fault.event.nodes, *(one.node for one in self._lines)]):
+            absence = self._absence(node)
+            if absence is not None:
+                yield node, absence
+
+    def _absence(self, node: str) -> Absence | None:
+        fault, began_s = self._fault, self._fault.event.at_s
+
+        def own(line: _Line) -> bool:
+            return line.node == node
+
+        def for_it(line: _Line) -> bool:
+            return node in line.of
+
+        out = self._first("non-primary", began_s, self._next_harm_s(), own)
+        if out is None and node not in fault.nodes:
+            return None
+        again = None if out is None else self._first("primary", out.at_s, inf, own)
+        from_s, until_s = fault.back_from_s, self._next_harm_s({node})
+        if not isfinite(from_s):
+            from_s = until_s = inf
+        joined = self._first("joined", from_s, until_s, own)
+        synced = self._first("synced", from_s, until_s, own)
+        given = self._first("donor", from_s, until_s if synced is None else synced.at_s, for_it)
+        ends = [self._first(what, began_s, self._next_harm_s(), own) for what in _ENDS]
+        ended = [line for line in ends if line is not None]
+        if not (out or joined or synced or ended):
+            return None
+        return Absence(
+            non_primary_s=_after(out, began_s),
+            primary_s=_after(again, began_s),
+            donor=() if given is None else (given.node,),
+            how=() if given is None or not given.how else (given.how,),
+            joined_s=_after(joined, from_s),
+            synced_s=_after(synced, from_s),
+            ended=tuple(f"{line.what} {line.how}".strip() for line in ended[:1]),
+        )
+
+
+def _after(line: _Line | None, began_s: float) -> Spread:
+    return NEVER if line is None else Spread.of(line.at_s - began_s)

@@ -1,0 +1,125 @@
+"""The time line of one replication in words: what happened to servers, and what they noted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simrep.kernel.timeline import Noted
+from simrep.runs.report import Report
+from simrep.scenario.events import Event
+
+__all__ = ["Line", "TimelineReport"]
+
+_SAID = {
+    "link-closed": "{node} loses its link to {of}",
+    "link-open": "{node} has a link to {of}",
+    "suspect": "{node} suspects {of}",
+    "stable": "{node} has a new view: {of}",
+    "primary": "{node} is in the primary component: {of}",
+    "non-primary": "{node} is in no primary component: {of}",
+    "donor": "{node} gives its state to {of}",
+    "joiner": "{node} gets the state from {of}",
+    "joined": "{node} has the state",
+    "synced": "{node} is synced",
+    "evicted": "{node} is evicted",
+    "aborted": "{node} gives up",
+}
+_HOW = {"aborted": ": {how}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a time line.
+
+    Attributes
+    ----------
+    at_s : float
+        In simulated seconds.
+    node : str
+        Who noted it; empty for what the scenario lets happen.
+    what : str
+        The word of the field, or the path in the scenario.
+    of : tuple of str
+        The nodes that it is about.
+    how : str
+        Further words.
+    """
+
+    at_s: float
+    node: str
+    what: str
+    of: tuple[str, ...] = ()
+    how: str = ""
+
+    def __str__(self) -> str:
+        """In words.
+
+        >>> str(Line(6.01, "n1", "suspect", ("n3",)))
+        'n1 suspects n3'
+        """
+        if not self.node:
+            return self.how
+        pattern = _SAID.get(self.what, f"{{node}}: {self.what} {{of}}")
+        said = pattern.format(node=self.node, of=", ".join(self.of)).strip()
+        how = _HOW.get(self.what, " ({how})").format(how=self.how)
+        return f"{said}{how}" if self.how else said
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TimelineReport(Report):
+    """What happened to the servers of one replication and what they noted, in the order of time.
+
+    Attributes
+    ----------
+    lines : tuple of Line
+    replication : int
+    """
+
+    lines: tuple[Line, ...]
+    replication: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        noted: Sequence[Noted],
+        happened: Sequence[Event],
+        names: Sequence[str],
+        replication: int,
+    ) -> TimelineReport:
+        """From what servers noted, and what the scenario let happen; names by position."""
+        lines = [
+            *(Line(one.at_s, "", one.path, one.nodes, one.what) for one in happened),
+            *(
+                Line(one.until_s, "", one.path, one.nodes, f"{one.what}: it ends")
+                for one in happened
+                if one.lasts
+            ),
+            *(
+                Line(one.at_s, names[one.node], one.what, tuple(names[n] for n in one.of), one.how)
+                for one in noted
+            ),
+        ]
+        lines.sort(key=lambda line: line.at_s)
+        return cls(tuple(lines), replication)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All lines as JSON can hold them."""
+        return {"replication": self.replication, "lines": list(self._rows())}
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return [
+            {
+                "at_s": line.at_s,
+                "node": line.node,
+                "what": line.what,
+                "of": list(line.of),
+                "how": line.how,
+                "text": str(line),
+            }
+            for line in self.lines
+        ]
+
+    def __repr__(self) -> str:
+        return f"<TimelineReport of replication {self.replication}, {len(self.lines)} lines>"
