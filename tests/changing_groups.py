@@ -44,6 +44,8 @@ class ChangingGroup:
     size : int
     logs : list of list of Told
         By member.
+    lost : list of list of float
+        When each member was told, at the end of a view, that its component has no quorum.
     sent : dict of int to Sent
         By payload, which are numbered.
     lives : list of int
@@ -58,6 +60,7 @@ class ChangingGroup:
         self.size = size = len(delays_s)
         self.membership = Membership(self.clock, self.group.members, suspect_timeout_s)
         self.logs: list[list[Told]] = [[] for _ in range(size)]
+        self.lost: list[list[float]] = [[] for _ in range(size)]
         self.sent: dict[int, Sent] = {}
         self.lives = [0] * size
         self.departures: dict[tuple[int, int], tuple[float, bool]] = {}
@@ -66,6 +69,9 @@ class ChangingGroup:
             evs.on_deliver(partial(self._delivered, member))
 
     def _told(self, member: int, what: View | int) -> None:
+        if isinstance(what, View) and what.transitional:
+            self.lost[member].append(self.clock.now)
+            return
         self.logs[member].append(Told(self.clock.now, self.lives[member], what))
 
     def _delivered(self, member: int, sender: int, payload: int) -> None:

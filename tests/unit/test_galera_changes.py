@@ -133,7 +133,7 @@ def test_of_two_nodes_the_other_goes_on_only_after_an_orderly_leave(
     built.clock.run(15.0)
     assert (max(commits_s(built, 0)) > 14.0) == goes_on
     refused = [one for one in built.attempts if not one.committed]
-    assert len(refused) == (0 if goes_on else 7)
+    assert len(refused) == (0 if goes_on else 8)
 
 
 # -- open streams ----------------------------------------------------------------------------------

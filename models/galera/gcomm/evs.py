@@ -91,13 +91,14 @@ class Evs:
         self.report: Callable[[], Any] = _nothing
         self._outside: Callable[[Any], object] = _ignore
         self._has_keepalives = keepalive_at_s is not None
+        self.held_back = False  # the application says itself when it sends again, by ``release``
         mesh.on_message(self.receive)
         if keepalive_at_s is not None:  # when this member sends its first
             clock.at(keepalive_at_s, self._keepalive, 0)
 
     def on_deliver(self, deliver: Deliver) -> None:
         """Hand every ordered message to ``deliver(sender, payload)``."""
-        self._deliver_to = self._application = deliver
+        self._deliver_to = self.application = deliver
 
     def on_view(self, call: Callable[[View], object]) -> None:
         """Hand every new view to ``call(view)``, at its place among the deliveries."""
@@ -314,6 +315,11 @@ class Evs:
             self.accept([rest])
         return self.held_of(self._me, self._safe)
 
+    def settle(self, safe: int) -> None:
+        """Deliver what all have, as others who come along know, in the view that is closed."""
+        self._safe = max(self._safe, safe)
+        self._deliver()
+
     def finish(self) -> None:
         """Deliver the rest of the view that is closed."""
         self._safe = _FAR
@@ -336,7 +342,7 @@ class Evs:
 
     def divert(self, deliver: Deliver | None) -> None:
         """Deliver to ``deliver``; with None, to the application again."""
-        self._deliver_to = self._application if deliver is None else deliver
+        self._deliver_to = self.application if deliver is None else deliver
 
     def tell(self, view: View) -> None:
         """Tell the application of a view."""

@@ -12,7 +12,13 @@ from itertools import count
 
 from simrep.modelling import Clock
 from simrep.models.galera.gcomm.evs import Evs
-from simrep.models.galera.gcomm.primary import MemberStatus, MemberStatuses, Presence
+from simrep.models.galera.gcomm.primary import (
+    MemberStatus,
+    MemberStatuses,
+    Presence,
+    PrimaryComponent,
+    PrimaryOptions,
+)
 from simrep.models.galera.gcomm.view_change import Participant
 
 __all__ = ["Membership"]
@@ -30,13 +36,23 @@ class Membership:
     """
 
     def __init__(
-        self, clock: Clock, members: Sequence[Evs], suspect_timeout_s: float = 5.0
+        self,
+        clock: Clock,
+        members: Sequence[Evs],
+        suspect_timeout_s: float = 5.0,
+        options: PrimaryOptions | None = None,
     ) -> None:
         numbers = count(1)
         self._clock = clock
         self._timeout_s = suspect_timeout_s  # how long after a crash the others notice
         self._away: set[int] = set()
-        self._participants = [Participant(evs, len(members), numbers.__next__) for evs in members]
+        self._participants = [
+            Participant(evs, len(members), numbers.__next__, options) for evs in members
+        ]
+
+    def primary(self, member: int) -> PrimaryComponent:
+        """What a member knows of the primary component."""
+        return self._participants[member].primary
 
     def crash(self, member: int) -> None:
         """Let a member neither send nor receive; what the network has already still arrives."""

@@ -1,33 +1,51 @@
 """Which part of a group may go on: the primary component, and its views.
 
-The layer above EVS of Galera's gcomm (``gcomm/src/pc_proto.cpp``), in one member. When EVS has
-begun a view, every member sends what it was part of (state message), ordered like any message.
-When all have come, the first member sends the view (install message); it counts where that message
-is delivered, at the same place of the sequence on every member. Only then messages of the
-application are sent again, so that all of them come after it.
+The layer above EVS of Galera's gcomm (``gcomm/src/pc_proto.cpp``), in one member. EVS calls it
+twice in every change of view.
 
-A view is primary when a member comes from a primary view of which
+Transitional view
+    Whatever was safe in the old view is delivered; now EVS tells who comes along from it and who
+    has left in order. Weights are those of ``pc.weight``, and a component that was primary stays
+    so if
 
-    2 * (members that are still here) + (those that left in order) > (members it had),
+        2 * (members that come along) + (those that left) > (members of the last primary view).
 
-and also when nobody does, but all members of the last primary view are back (which they know
-from their disks: ``gvwstate.dat``, ``pc.recovery``). All weights are one (``pc.weight``).
+    Otherwise the application is told at once that it is in no primary component; the rest of the
+    old view comes after that.
+Regular view
+    Every member sends where it comes from (state message), ordered like any message. When all have
+    come, everybody knows whether the view is primary: because a member comes from a primary
+    component; or because nobody does, but all members of the last primary view are there again, as
+    far as anybody knows, and of nobody is it unknown whether it formed a later one. Then the first
+    member sends the view (install message), which counts where it is delivered. If the view is not
+    primary, the application is told so without a message more.
 
-Simplified: a view without majority takes the same messages as one with (the product tells the
-application of it some round trips earlier, and throws away what it delivers of the old view after
-that; here the rest is delivered); a cluster that was shut down in order cannot be bootstrapped.
+A server that has crashed knows from ``gvwstate.dat`` who it was and which view was the last primary
+one (``pc.recovery``): when all of that view and nobody else are there, one of them makes it primary
+again. ``bootstrap`` does that by hand, for whatever component the member is in. Of two primary
+components that meet, the one with the greater view goes on; the members of the other end.
+
+Simplified: weights do not change during a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import IntEnum
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum, auto
 from typing import Any, NamedTuple
 
 from simrep.models.galera.gcomm.evs import Evs
-from simrep.models.galera.gcomm.view import NO_VIEW, View
+from simrep.models.galera.gcomm.view import Life, View
 
-__all__ = ["MemberStatus", "MemberStatuses", "Presence", "PrimaryComponent"]
+__all__ = [
+    "MemberStatus",
+    "MemberStatuses",
+    "Presence",
+    "PrimaryComponent",
+    "PrimaryOptions",
+    "quorum_margin",
+]
 
 _MESSAGE_BYTES = 40  # header of a state or install message
 _NODE_BYTES = 60  # what it tells of one member
@@ -52,101 +70,298 @@ MemberStatuses = tuple[MemberStatus, ...]
 """What is known of all members, by position."""
 
 
+@dataclass(frozen=True, slots=True)
+class PrimaryOptions:
+    """Settings of the primary component, with the provider's defaults."""
+
+    weights: tuple[int, ...] = ()  # pc.weight by member; 1 where none is given
+    ignore_sb: bool = False  # half of the weight is enough
+    ignore_quorum: bool = False  # any weight is enough
+    recovery: bool = True  # gvwstate.dat is written, and read at the start
+
+    def weight(self, members: Collection[Life]) -> int:
+        """The weight of members together."""
+        weights = self.weights
+        return sum(weights[at] if at < len(weights) else 1 for at, _ in members)
+
+
+def quorum_margin(
+    options: PrimaryOptions,
+    last: Collection[Life],
+    present: Collection[Life],
+    left: Collection[Life],
+) -> int:
+    """By how much there is a quorum: above 0 there is one, at 0 the brain is split.
+
+    ``last`` are the members of the last primary view; nobody else counts.
+    """
+    return (
+        2 * options.weight([member for member in present if member in last])
+        + options.weight([member for member in left if member in last])
+        - options.weight(last)
+    )
+
+
+class _Phase(Enum):
+    PRIMARY = auto()
+    TRANSITIONAL = auto()
+    EXCHANGE = auto()  # of states
+    INSTALL = auto()  # the view is on its way
+    NON_PRIMARY = auto()
+
+
 class _Formed(NamedTuple):
-    """A view that was told to the application: its number, and (member, life) of its members."""
+    """A view that was primary, or that its members were told."""
 
     number: int
-    lives: tuple[tuple[int, int], ...]
+    members: tuple[Life, ...]
+    # Who its members are, as their disks know: a server that has crashed keeps that.
+    identities: tuple[Life, ...]
 
 
 class _State(NamedTuple):
     """A state message."""
 
+    identity: Life
     primary: bool
-    last: _Formed | None
+    last: _Formed | None  # what it was told last
     last_primary: _Formed | None
+    saved: _Formed | None  # on its disk, if it has come back from a crash
+    unknown: frozenset[Life]  # of whom it is not known whether they formed a primary view
+    evicted: frozenset[Life]
     report: Any  # see ``View.reports``
 
 
 class _Install(NamedTuple):
     """An install message."""
 
-    view: View
     formed: _Formed
+    bootstrap: bool = False
+
+
+def _ignore() -> None:
+    pass
 
 
 class PrimaryComponent:
     """What one member knows of the primary component; the first view, of ``size``, is primary."""
 
-    def __init__(self, evs: Evs, size: int) -> None:
+    def __init__(self, evs: Evs, size: int, options: PrimaryOptions | None = None) -> None:
         self._evs = evs
-        self._size = size
-        self._primary = True
-        first = _Formed(0, tuple((member, 0) for member in range(size)))
+        self._options = options or PrimaryOptions()
+        everybody = tuple((member, 0) for member in range(size))
+        first = _Formed(0, everybody, everybody)
+        self.primary = True
+        self._phase = _Phase.PRIMARY
+        self._identity: Life | None = (evs.mesh.me, 0)
+        self._number = 0  # of the regular view, and its members
+        self._members = everybody
+        self._present = everybody  # in the transitional view
+        self._left: tuple[Life, ...] = ()
         self._last: _Formed | None = first
         self._last_primary: _Formed | None = first
-        self._lives: tuple[tuple[int, int], ...] = ()
+        self._saved: _Formed | None = None
         self._states: dict[int, _State] = {}
+        self._unknown: set[Life] = set()
+        self.evicted: set[Life] = set()  # identities
+        self._abort: Callable[[], object] = _ignore
 
-    def survive(self, statuses: MemberStatuses) -> None:
-        """Find out, when the old view has ended, whether what is left of it is the majority."""
-        if self._primary:
+    def on_abort(self, call: Callable[[], object]) -> None:
+        """``call()`` when this member has to end, as there is a greater primary component."""
+        self._abort = call
+
+    # -- what EVS tells ------------------------------------------------------------------------
+
+    def transitional(self, present: Collection[int], left: Collection[int]) -> None:
+        """The regular view has ended: who of it comes along, and who has left in order.
+
+        To be called when all that was safe in the view is delivered, and before the rest is.
+        """
+        self._present = tuple(member for member in self._members if member[0] in present)
+        self._left = tuple(member for member in self._members if member[0] in left)
+        if self.primary:
             assert self._last_primary is not None
-            lives = self._last_primary.lives
-            here = sum(statuses[member] == (life, Presence.UP) for member, life in lives)
-            left = sum(statuses[member] == (life, Presence.LEFT) for member, life in lives)
-            self._primary = 2 * here + left > len(lives)
+            if not self._may_go_on(self._last_primary):
+                self._lose()
+        self._phase = _Phase.TRANSITIONAL
 
-    def begin(self, members: Sequence[int], statuses: MemberStatuses) -> None:
+    def regular(self, number: int, members: Sequence[Life]) -> None:
         """EVS has begun a view: exchange states."""
-        self._lives = tuple((member, statuses[member].life) for member in members)
+        me = self._evs.mesh.me
+        self._number = number
+        self._members = tuple(members)
+        self._phase = _Phase.EXCHANGE
         self._states = {}
+        if self._identity is None:
+            self._identity = next(member for member in self._members if member[0] == me)
         self._evs.divert(self._deliver)
-        state = _State(self._primary, self._last, self._last_primary, self._evs.report())
-        self._evs.announce(state, _MESSAGE_BYTES + _NODE_BYTES * self._size)
+        state = _State(
+            self._identity,
+            self.primary,
+            self._last,
+            self._last_primary,
+            self._saved,
+            frozenset(self._unknown),
+            frozenset(self.evicted),
+            self._evs.report(),
+        )
+        self._evs.announce(state, self._size_bytes)
 
     def forget(self, presence: Presence) -> None:
-        """Be no part of it any more; after a crash the disk still tells the last primary view."""
-        self._primary = False
-        self._last = None
-        if presence == Presence.LEFT:
-            self._last_primary = None
+        """The process has ended; after a crash its disk tells the next one who it was."""
+        if presence == Presence.LEFT or not self._options.recovery:
+            self._saved = self._identity = None
+        elif self._last_primary is not None:
+            self._saved = self._last_primary
+        self.primary = False
+        self._phase = _Phase.NON_PRIMARY
+        self._last = self._last_primary = None
+        self._states = {}
+        self._unknown.clear()
+        self.evicted.clear()
 
-    def _deliver(self, sender: int, message: Any) -> None:
+    # -- by hand -------------------------------------------------------------------------------
+
+    def bootstrap(self) -> bool:
+        """Make the component of this member primary (``pc.bootstrap``); False if it is not told.
+
+        That is ignored in a primary component, and during a change of view.
+        """
+        if self._phase != _Phase.NON_PRIMARY or not self._states:
+            return False
+        self._evs.announce(_Install(self._formed(), bootstrap=True), self._size_bytes)
+        return True
+
+    # -- quorum --------------------------------------------------------------------------------
+
+    def _may_go_on(self, last: _Formed) -> bool:
+        """Whether those who come along are enough of the members of a primary view."""
+        options = self._options
+        margin = quorum_margin(options, last.members, self._present, self._left)
+        return margin > 0 or (margin == 0 and options.ignore_sb) or options.ignore_quorum
+
+    def _lose(self) -> None:
+        """Be in no primary component from here on; the old view is not delivered to its end."""
+        self.primary = False
+        positions = tuple(member for member, _ in self._present)
+        others = tuple(member[0] for member in self._members if member not in self._present)
+        self._evs.tell(View(self._number, positions, (), others, False, transitional=True))
+
+    def _is_primary(self) -> bool:
+        states = self._states.values()
+        if any(state.primary for state in states):
+            return True
+        here = {state.identity for state in states}
+        if any(member not in here for state in states for member in state.unknown):
+            return False
+        greatest = max((state.last_primary for state in states if state.last_primary), default=None)
+        if greatest is None:
+            return False
+        evicted = {member for state in states for member in state.evicted}
+        return all(member in here or member in evicted for member in greatest.identities)
+
+    def _is_saved_view(self) -> bool:
+        """Whether all have come back from a crash, and are all of the last primary view."""
+        states = self._states.values()
+        own = self._states[self._evs.mesh.me].saved
+        if own is None or any(state.saved is None or state.last_primary for state in states):
+            return False
+        latest = max(state.saved.number for state in states if state.saved is not None)
+        return own.number == latest and {state.identity for state in states} == {*own.identities}
+
+    # -- state and install messages ------------------------------------------------------------
+
+    @property
+    def _size_bytes(self) -> int:
+        return _MESSAGE_BYTES + _NODE_BYTES * len(self._members)
+
+    def _deliver(self, source: int, message: Any) -> None:
         if isinstance(message, _Install):
-            self._install(message)
-        elif self._evs.view != NO_VIEW:  # else the view has already ended again
-            self._states[sender] = message
-            if len(self._states) == len(self._lives) and self._lives[0][0] == self._evs.mesh.me:
-                size = _MESSAGE_BYTES + _NODE_BYTES * self._size
-                self._evs.announce(self._decide(), size)
+            self._on_install(message)
+        elif isinstance(message, _State) and self._phase == _Phase.EXCHANGE:
+            self._on_state(source, message)
 
-    def _decide(self) -> _Install:
-        number = self._evs.view
-        last = max((state.last for state in self._states.values() if state.last), default=None)
-        before = last.lives if last else ()
-        view = View(
-            number,
-            tuple(member for member, _ in self._lives),
-            tuple(member for member, life in self._lives if (member, life) not in before),
-            tuple(member for member, life in before if (member, life) not in self._lives),
-            any(state.primary for state in self._states.values()) or self._all_are_back(),
-            tuple(self._states[member].report for member, _ in self._lives),
-        )
-        return _Install(view, _Formed(number, self._lives))
+    def _deliver_others(self, source: int, message: Any) -> None:
+        """After a bootstrap: several members may have sent it."""
+        if not isinstance(message, _Install):
+            self._evs.application(source, message)
 
-    def _all_are_back(self) -> bool:
-        known = [state.last_primary for state in self._states.values() if state.last_primary]
-        here = {member for member, _ in self._lives}
-        return bool(known) and all(member in here for member, _ in max(known).lives)
+    def _on_state(self, source: int, state: _State) -> None:
+        if self.primary and state.primary:
+            assert self._last_primary is not None
+            assert state.last_primary is not None
+            if state.last_primary.number > self._last_primary.number:
+                self._abort()
+            if state.last_primary.number != self._last_primary.number:
+                return  # of two, the one with the smaller view ends
+        self._states[source] = state
+        if len(self._states) < len(self._members):
+            return
+        if self._is_primary():
+            self._phase = _Phase.INSTALL
+            if self._members[0][0] == self._evs.mesh.me:
+                self._evs.announce(_Install(self._formed()), self._size_bytes)
+            return
+        self._phase = _Phase.NON_PRIMARY
+        for other in self._states.values():
+            self._unknown |= other.unknown
+        if self._identity is not None:
+            self._unknown.discard(self._identity)
+        self._told(self._formed(), primary=False)
+        if self._is_saved_view():
+            self.bootstrap()
 
-    def _install(self, message: _Install) -> None:
-        view = message.view
-        self._primary = view.primary
-        self._last = message.formed
-        if view.primary:
-            self._last_primary = message.formed
-            self._evs.divert(None)
-        self._evs.tell(view)
-        if view.primary and self._evs.view == view.number:  # else the next change is under way
+    def _on_install(self, install: _Install) -> None:
+        if self._phase == _Phase.TRANSITIONAL:
+            if not install.bootstrap:
+                self._install_in_transition(install.formed)
+            return
+        if install.bootstrap and self._phase != _Phase.NON_PRIMARY:
+            return
+        self.primary = True
+        self._phase = _Phase.PRIMARY
+        formed = install.formed
+        self._unknown.clear()
+        self._evs.divert(self._deliver_others if install.bootstrap else None)
+        self._told(formed, primary=True)
+        self._last_primary = formed
+        if self._evs.view == formed.number and not self._evs.held_back:  # else the next is coming
             self._evs.release()
+
+    def _install_in_transition(self, formed: _Formed) -> None:
+        """The view ends here as it would begin: those who have gone may have begun it."""
+        if (
+            self.primary
+            and quorum_margin(self._options, formed.members, self._present, self._left) > 0
+        ):
+            return
+        self._lose()
+        self._unknown |= {
+            identity
+            for identity, member in zip(formed.identities, formed.members, strict=True)
+            if member not in self._present
+        }
+
+    def _formed(self) -> _Formed:
+        """The regular view, all of whose states have come."""
+        identities = tuple(self._states[member].identity for member, _ in self._members)
+        return _Formed(self._number, self._members, identities)
+
+    def _told(self, formed: _Formed, *, primary: bool) -> None:
+        """Tell the application of a view, and what is new in it."""
+        states = self._states.values()
+        come_from = [state.last_primary for state in states if state.primary]
+        come_from = come_from or [state.last for state in states]
+        before = max((view for view in come_from if view is not None), default=None)
+        earlier = () if before is None else before.members
+        self._last = formed
+        self._evs.tell(
+            View(
+                formed.number,
+                tuple(member for member, _ in formed.members),
+                tuple(member[0] for member in formed.members if member not in earlier),
+                tuple(member[0] for member in earlier if member not in formed.members),
+                primary,
+                tuple(self._states[member].report for member, _ in formed.members),
+            )
+        )

@@ -9,7 +9,10 @@ from typing import Any
 from simrep.modelling import MessageText
 from simrep.modelling.watching import together
 
-__all__ = ["NO_VIEW", "EvsMessage", "View", "describe_evs"]
+__all__ = ["NO_VIEW", "EvsMessage", "Life", "View", "describe_evs"]
+
+Life = tuple[int, int]
+"""A member by its position, and how often it has come back."""
 
 NO_VIEW = -1  # the number of the view of a member that is between two
 
@@ -28,6 +31,9 @@ class View:
     # What each member has told of its application in the exchange of states, by its place in
     # ``members``; see ``Evs.on_report``.
     reports: tuple[Any, ...] = ()
+    # Those of the view of this number who come along from it; never primary. What comes after it
+    # was sent in that view, and is delivered in no primary component.
+    transitional: bool = False
 
 
 class EvsMessage:

@@ -50,6 +50,7 @@ from simrep.models.galera.gcomm.primary import (
     MemberStatuses,
     Presence,
     PrimaryComponent,
+    PrimaryOptions,
 )
 from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage
 
@@ -126,14 +127,20 @@ def _lives(statuses: MemberStatuses) -> list[tuple[int, int]]:
 class Participant:
     """One member's part in changes of view."""
 
-    def __init__(self, evs: Evs, size: int, numbers: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        evs: Evs,
+        size: int,
+        numbers: Callable[[], int],
+        options: PrimaryOptions | None = None,
+    ) -> None:
         self.evs = evs
         self.up = True
         self.statuses: MemberStatuses = (MemberStatus(0, Presence.UP),) * size
         self._me = evs.mesh.me
         self._size = size
         self._next_number = numbers  # of a view, for the whole group
-        self._primary = PrimaryComponent(evs, size)
+        self.primary = PrimaryComponent(evs, size, options)
         self._base = 0  # the view it is in, or was in last
         self._joins: dict[int, _Join] = {}
         self._install: _Install | None = None  # the view that is being installed
@@ -156,7 +163,7 @@ class Participant:
         """Crash, or be gone after leaving."""
         self.up = False
         self.evs.stop()
-        self._primary.forget(presence)
+        self.primary.forget(presence)
         self._joins.clear()
         self._install = self._committed = None
 
@@ -332,11 +339,18 @@ class Participant:
         """End the old view and begin the new one."""
         self._install = self._committed = None
         self._joins.clear()
+        statuses = install.statuses
+        if self._base != NO_VIEW:
+            self.evs.settle(max(join.safe for join in install.joins))
+            self.primary.transitional(
+                [join.source for join in install.joins],
+                [at for at, status in enumerate(statuses) if status.presence == Presence.LEFT],
+            )
         self.evs.finish()
-        self._primary.survive(install.statuses)
         self._base = install.number
         self.evs.open(install.number, install.members)
-        self._primary.begin(install.members, install.statuses)
+        lives = [(member, statuses[member].life) for member in install.members]
+        self.primary.regular(install.number, lives)
 
     # -- messages ------------------------------------------------------------------------------
 
