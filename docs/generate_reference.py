@@ -90,6 +90,13 @@ and `ratio` or `ms` in `unit`. A factor of such a row may be `a-b`, for every va
 `a+b`, for the mean of both. The cells are simulated, measured or not. `simrep reproduce` shows
 how far these figures are from what was stated; `simrep validate` leaves datasets out that state
 nothing else.
+
+In datasets of *failures* a node is hit and comes back. Each row is a figure of a run, with the
+columns `run`, `metric`, `value` and `unit`; `simrep/data/failure_metrics.py` defines the figures.
+They are compared with many simulated runs, because chance decides when a fault meets the timers of
+servers. The medians have to agree: of what timers decide within the larger of 5 % and 0.15 s, of
+what processors decide within 25 %. `simrep reproduce` simulates them; `simrep validate` leaves them
+out.
 """
 
 
@@ -113,6 +120,7 @@ def _datasets() -> Iterator[str]:
         "`[factors.COLUMN]`": cells.FactorTable,
         "`[derived]`": cells.DerivedTable,
         "`[derived.metric.NAME]`": cells.DerivedMetric,
+        "`[failures]`": cells.FailuresTable,
         "`[show]`": cells.Show,
         "`[show.bands]`": cells.Bands,
         "`[[series]]`": cells.SeriesTable,

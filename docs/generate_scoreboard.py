@@ -15,8 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import fields
+from itertools import groupby
 from math import isfinite, nan
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from simrep import Dataset, datasets, load, reproduce, validate, with_values
@@ -25,10 +27,12 @@ from simrep.contract.setup import setup_of
 from simrep.data.cells import Cell
 from simrep.data.dataset import dataset_folder, load_dataset
 from simrep.data.derived import DerivedRow
+from simrep.data.failures import ErrorCodes, FailureFigure
 from simrep.data.measurements import written
 from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.measure.units import describe, duration, number
 from simrep.runs.prediction import factors_of
+from simrep.show.text.failures import span_of, system_of
 
 __all__ = ["pages"]
 
@@ -90,6 +94,7 @@ def pages() -> dict[Path, str]:
 def draw() -> None:
     """The figure of every dataset."""
     from simrep.show.plot.dataset import plot_cells
+    from simrep.show.plot.failures import plot_failures
     from simrep.show.plot.stated import plot_derived
 
     for name in datasets():
@@ -99,6 +104,9 @@ def draw() -> None:
         path = BOARD / f"{name}.png"
         if "derived" in content:
             plot_derived(_derived(content), path, title=content["title"])
+        elif "failures" in content:
+            titles = {one.name: one.title for one in load_dataset(name).definition.series}
+            plot_failures(_failures(content), path, title=content["title"], titles=titles)
         else:
             with suppress(ValueError):  # no number on the axis, or no figure of the first metric
                 plot_cells(load_dataset(name).definition, _cells(content), path)
@@ -121,6 +129,20 @@ def _cells(content: Content) -> list[Cell]:
 def _derived(content: Content) -> list[DerivedRow]:
     names = [field.name for field in fields(DerivedRow)]
     return [DerivedRow(**{name: row[name] for name in names}) for row in content["derived"]]
+
+
+def _failures(content: Content) -> list[FailureFigure]:
+    numbers = ("predicted", "low", "high")
+    return [
+        FailureFigure(
+            **{
+                **one,
+                "measured": tuple(one["measured"]),
+                **{name: nan for name in numbers if one[name] is None},
+            }
+        )
+        for one in content["failures"]
+    ]
 
 
 def _pairs(content: Content) -> Agreement:
@@ -157,6 +179,14 @@ def _index(results: Sequence[Content]) -> Iterator[str]:
             f"| {summary['n']} | {summary['inside']} | {_distances(summary['median_distance'])} "
             f"| {_distances(summary['max_distance'])} |"
         )
+    failures = [one for one in results if "failures" in one]
+    if failures:
+        yield "\nRuns in which nodes are killed, cut off or stopped; how many figures are right:\n"
+        yield "| dataset | what | decided by timers | by processors | errors of clients |"
+        yield "|---|---|---:|---:|---:|"
+    for one in failures:
+        counts = map(_counted, one["failure_scores"].values())
+        yield f"| [{one['dataset']}]({one['dataset']}.md) | {one['title']} | {' | '.join(counts)} |"
     yield ""
 
 
@@ -296,7 +326,10 @@ def _page(content: Content) -> Iterator[str]:
     yield ""
     if (BOARD / f"{name}.png").exists():
         yield f"![Measured and predicted figures of {name}]({name}.png)\n"
-    yield from _stated(content) if "derived" in content else _figures(content)
+    if "failures" in content:
+        yield from _of_failures(content)
+    else:
+        yield from _stated(content) if "derived" in content else _figures(content)
 
 
 def _computed(content: Content) -> Iterator[str]:
@@ -387,6 +420,57 @@ def _stated(content: Content) -> Iterator[str]:
         values += [f"{row['distance']:+.1f} {row['distance_unit']}" if row["distance"] else "0"]
         yield f"| {' | '.join([*values, 'fit' if row['used_in_fit'] else ''])} |"
     yield ""
+
+
+def _of_failures(content: Content) -> Iterator[str]:
+    """What is missed, the errors of clients, then the figures of every cell."""
+    scores = content["failure_scores"]
+    yield "| decided by timers | by processors | errors of clients |"
+    yield "|---:|---:|---:|"
+    yield f"| {' | '.join(map(_counted, scores.values()))} |\n"
+    yield "Medians of measured and of simulated runs: right within the larger of 5 % and 0.15 s,"
+    yield "for processors within 25 %. Of distributions, all measured runs must be in the range."
+    figures = _failures(content)
+    heads = "measured | from | to | simulated | 99 % of runs | decided by | |"
+    line = "---:|---:|---:|---:|---:|---|---|"
+    yield "\n## Missed\n"
+    yield f"| run | figure | {heads}"
+    yield f"|---|---|{line}"
+    for one in figures:
+        if not one.right:
+            yield f"| {system_of(one.series, one.factors)} | {_failure(one)}"
+    yield "\n## Errors of clients\n"
+    yield "Group, node and number; simulated with the share of the runs.\n"
+    yield "| run | measured | simulated | |"
+    yield "|---|---|---|---|"
+    for codes in content["error_codes"]:
+        own = ErrorCodes(**{name: value for name, value in codes.items() if name != "right"})
+        simulated = ", ".join(f"{c} ({_percent(s, 0)})" for c, s in own.predicted.items())
+        right = "" if codes["right"] else "wrong"
+        measured = ", ".join(own.measured)
+        yield f"| {system_of(own.series, own.factors)} | {measured} | {simulated} | {right} |"
+    titles = {s.name: s.title for s in load_dataset(content["dataset"]).definition.series}
+    for (series, factors), cell in groupby(figures, lambda f: (f.series, f.factors)):
+        yield f"\n## {system_of(series, factors)}\n"
+        yield f"{titles[series][0].upper()}{titles[series][1:]}.\n"
+        yield f"| figure | {heads}"
+        yield f"|---|{line}"
+        for one in cell:
+            yield f"| {_failure(one)}"
+    yield ""
+
+
+def _failure(one: FailureFigure) -> str:
+    unit = f" ({one.unit})" if one.unit else ""
+    values = (median(one.measured), min(one.measured), max(one.measured), one.predicted)
+    kind = one.decided_by + (", a distribution" if one.distribution else "")
+    cells = [f"`{one.metric}`{unit}", *map(number, values), span_of(one), kind]
+    return f"{' | '.join(cells)} | {'' if one.right else 'missed'} |"
+
+
+def _counted(pair: Sequence[int]) -> str:
+    right, count = pair
+    return f"{right} of {count}" + (f", {_percent(right / count, 0)}" if count else "")
 
 
 def _varied(factors: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from simrep.data.curves import new_tables
 from simrep.data.definition import Definition, DerivedTable, MetricTable, SeriesTable, Show
+from simrep.data.failures import FailureCell, failure_cells
 from simrep.data.measurements import (
     PASSED,
     CsvRow,
@@ -56,6 +57,8 @@ class Dataset:
         Cells to simulate besides, and systems whose sustained rate is sought: for derived metrics.
     stated : tuple of Statement
         Rows that state derived metrics, in the order of the data.
+    failures : tuple of FailureCell
+        Runs in which a node was hit, instead of all these.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Dataset:
     simulated: Mapping[str, tuple[DatasetCell, ...]]
     sustained: Mapping[str, tuple[DatasetCell, ...]]
     stated: tuple[Statement, ...] = ()
+    failures: tuple[FailureCell, ...] = ()
 
     @property
     def systems(self) -> Systems | None:
@@ -76,9 +80,10 @@ class Dataset:
         return Systems.of(definition, definition.derived, cells, chain(*self.sustained.values()))
 
     def check_measured(self) -> None:
-        """Refuse a dataset whose rows state only what is computed from several cells."""
+        """Refuse a dataset whose rows are no cells with figures of a whole run."""
         if not self.definition.metrics:
-            problem = "states derived metrics and no measured cells"
+            kind = "derived metrics" if self.definition.failures is None else "failures"
+            problem = f"states {kind} and no measured cells"
             raise ScenarioError(self.name, problem, "simrep reproduce simulates it")
 
     def scenario_path(self, series: SeriesTable) -> Path:
@@ -118,6 +123,10 @@ def load_dataset(name: str | Path) -> Dataset:
     definition = definition.model_copy(update={"show": _shown(definition, rows)})
     where_defined = f"{own_name}/{DEFINITION}"
     every = definition.series
+    if definition.failures is not None:
+        nothing: dict[str, tuple[()]] = {series.name: () for series in every}
+        found = failure_cells(definition, rows, where)
+        return Dataset(own_name, folder, definition, nothing, nothing, nothing, failures=found)
     cells = {series.name: measured_cells(definition, series, rows, where) for series in every}
     simulated = {s.name: grid_cells(definition, s, "simulate", where_defined) for s in every}
     for system, measured in cells.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from math import inf
 from typing import Annotated, Any, Literal, Self
 
@@ -27,6 +28,7 @@ __all__ = [
     "DerivedTable",
     "Extra",
     "FactorTable",
+    "FailuresTable",
     "Fit",
     "Information",
     "Machine",
@@ -272,6 +274,38 @@ class DerivedTable(_Table):
     )
 
 
+class FailuresTable(_Table):
+    """Runs in which a node is hit: their data have a row for each figure of each run.
+
+    Patterns are of ``SERIES/METRIC``, with ``*``, ``?`` and ``[...]``. What none of
+    ``processors`` names is decided by timers.
+    """
+
+    phase_s: float = Field(
+        0.0,
+        ge=0,
+        le=3600,
+        description="every replication draws when its faults come: later than the scenario says, "
+        "by up to so much",
+    )
+    processors: tuple[str, ...] = Field(
+        (), description="figures that the speed of a machine decides: 25 % are tolerated"
+    )
+    distributions: tuple[str, ...] = Field(
+        (),
+        description="figures of which chance decides: beside the median, every measured value has "
+        "to be in the simulated range of 99 %",
+    )
+
+    def by_timers(self, name: str) -> bool:
+        """Whether timers decide a figure, ``SERIES/METRIC``."""
+        return not any(fnmatchcase(name, pattern) for pattern in self.processors)
+
+    def by_chance(self, name: str) -> bool:
+        """Whether a figure is a distribution."""
+        return any(fnmatchcase(name, pattern) for pattern in self.distributions)
+
+
 class Bands(_Table):
     """Which metrics are drawn beside the time series, by the names of their columns."""
 
@@ -380,6 +414,17 @@ class SeriesTable(_Table):
         (), description="in the same way, without `along`: whose sustained rate is sought"
     )
     fit: Fit | None = Field(None, description="how its local costs are fitted")
+    groups: tuple[str, ...] = Field(
+        (),
+        description="with `failures`: what the data call the groups of clients of the scenario, "
+        "in their order",
+    )
+    start_up_s: float = Field(
+        0.0,
+        ge=0,
+        description="with `failures`: how long before a restart of the scenario, which begins with "
+        "a server that connects, the command for it was given",
+    )
 
 
 class Definition(Information):
@@ -391,6 +436,9 @@ class Definition(Information):
     )
     derived: DerivedTable | None = Field(
         None, description="figures of several cells; without a `metric` all rows state these"
+    )
+    failures: FailuresTable | None = Field(
+        None, description="runs in which a node is hit, instead of a `metric`"
     )
     factors: dict[str, Annotated[FactorTable, BeforeValidator(_path_alone)]] = Field(
         min_length=1, description="columns that set something in the scenario"
@@ -404,8 +452,10 @@ class Definition(Information):
 
     @model_validator(mode="after")
     def _about_something(self) -> Self:
-        if not self.metrics and self.derived is None:
-            raise ScenarioError("metric", "is required", "or `derived`")
+        if not self.metrics and self.derived is None and self.failures is None:
+            raise ScenarioError("metric", "is required", "or `derived`, or `failures`")
+        if self.failures is not None and (self.metrics or self.derived is not None):
+            raise ScenarioError("failures", "goes with neither `metric` nor `derived`")
         return self
 
     @property
@@ -440,6 +490,8 @@ class Definition(Information):
     def mapped(self) -> set[str]:
         """Columns that mean something to a simulation or a comparison."""
         columns = {*self.factors, *self.fit_where}
+        if self.failures is not None:
+            columns |= {"run", "metric", "value", "unit"}
         if self.derived is not None:
             columns |= {"quantity", "low", "high", "unit"}
             columns -= set() if self.metrics else {self.derived.along}

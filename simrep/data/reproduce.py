@@ -22,6 +22,8 @@ from simrep.data.derived import (
     SimulatedCell,
     SystemRate,
 )
+from simrep.data.failure_metrics import failure_sample
+from simrep.data.failures import ErrorCodes, FailureFigure, FailureScores, judged
 from simrep.data.measurements import DatasetCell, MeasuredCell
 from simrep.data.timeline import Course, Timeline, figures_and_course
 from simrep.errors import ScenarioError, SimrepError
@@ -73,6 +75,10 @@ class DatasetResult(Report):
         What that is computed from.
     sustained : tuple of SystemRate
         The same of rates that systems keep up.
+    failures : tuple of FailureFigure
+        Figures of runs in which a node is hit.
+    error_codes : tuple of ErrorCodes
+        What clients met in those.
     seed, replications : int
     complete : bool
         False when the work was interrupted and something is missing.
@@ -87,6 +93,8 @@ class DatasetResult(Report):
     derived: tuple[DerivedRow, ...] = ()
     simulated: tuple[SimulatedCell, ...] = ()
     sustained: tuple[SystemRate, ...] = ()
+    failures: tuple[FailureFigure, ...] = ()
+    error_codes: tuple[ErrorCodes, ...] = ()
     seed: int
     replications: int
     complete: bool
@@ -118,8 +126,13 @@ class DatasetResult(Report):
 
     @property
     def finished(self) -> int:
-        """Number of measured cells, and of rows about several cells."""
-        return len(self.cells) + len(self.derived)
+        """Number of measured cells, of rows about several cells, and of figures of faults."""
+        return len(self.cells) + len(self.derived) + len(self.failures)
+
+    @property
+    def failure_scores(self) -> FailureScores:
+        """How many figures of faults are right."""
+        return FailureScores.of(self.failures, self.error_codes)
 
     @property
     def derived_summary(self) -> DerivedSummary:
@@ -147,6 +160,12 @@ class DatasetResult(Report):
                 "simulated": [asdict(cell) for cell in self.simulated],
                 "sustained": [asdict(rate) for rate in self.sustained],
                 "derived_summary": asdict(self.derived_summary),
+            }
+        if definition.failures is not None:
+            content |= {
+                "failures": [asdict(figure) for figure in self.failures],
+                "error_codes": [{**asdict(c), "right": c.right} for c in self.error_codes],
+                "failure_scores": asdict(self.failure_scores),
             }
         if self._several:
             content["metrics"] = {m.column: m.model_dump() for m in definition.metrics}
@@ -184,10 +203,17 @@ class DatasetResult(Report):
         """A row per cell, its factors in columns of their own."""
         rows = [asdict(cell) for cell in (*self.cells, *self.what_if)]
         rows += [asdict(row) for row in self.derived]
+        rows += [asdict(figure) for figure in self.failures]
         return [{**row.pop("factors"), **row} for row in rows]
 
     def __repr__(self) -> str:
         summary, derived = self.summary, self.derived_summary
+        if self.failures:
+            right, n = self.failure_scores.timers
+            return (
+                f"<DatasetResult {self.dataset.name}: {len(self.failures)} figures, {right} of {n} "
+                "that timers decide are right>"
+            )
         if not self.cells and self.derived:
             return (
                 f"<DatasetResult {self.dataset.name}: {len(self.derived)} rows, "
@@ -237,6 +263,8 @@ def reproduce(
     seed = seed_of(seed, definition.seed)
     if replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
+    if definition.failures is not None:
+        return _failures(dataset, replications, seed, executor, progress)
     work, searches = _work(dataset), _searches(dataset)
     cells: list[Cell] = []
     timelines: list[Timeline] = []
@@ -279,6 +307,49 @@ def reproduce(
         replications=replications,
         complete=complete,
         versions=series_versions({series.name: setup for series, _, _, setup in work}),
+    )
+
+
+def _failures(
+    dataset: Dataset,
+    replications: int,
+    seed: int,
+    executor: Executor | None,
+    progress: Progress | None,
+) -> DatasetResult:
+    """What comes of the faults of a dataset."""
+    table = dataset.definition.failures
+    assert table is not None
+    by_name = {series.name: series for series in dataset.definition.series}
+    scenarios = {name: load(dataset.scenario_path(series)) for name, series in by_name.items()}
+    hit = [with_values(scenarios[cell.series], dict(cell.settings)) for cell in dataset.failures]
+    tasks = [
+        [(scenario, by_name[cell.series], table.phase_s, seed, number)
+         for number in range(replications)]
+        for cell, scenario in zip(dataset.failures, hit, strict=True)
+    ]  # fmt: skip
+    figures: list[FailureFigure] = []
+    codes: list[ErrorCodes] = []
+
+    def finished() -> Iterator[object]:
+        simulated = in_groups(failure_sample, tasks, executor)
+        for cell, samples in zip(dataset.failures, simulated, strict=True):
+            own, errors = judged(table, cell, samples)
+            figures.extend(own)
+            codes.append(errors)
+            yield cell
+
+    _, complete = collected(finished(), least=0, progress=progress, total=len(tasks))
+    return DatasetResult(
+        dataset=dataset,
+        cells=(),
+        what_if=(),
+        failures=tuple(figures),
+        error_codes=tuple(codes),
+        seed=seed,
+        replications=replications,
+        complete=complete,
+        versions=series_versions({name: setup_of(one) for name, one in scenarios.items()}),
     )
 
 

@@ -1,4 +1,4 @@
-"""The figure of a dataset: curves, rows or a cloud of its cells, stated ranges, or timelines."""
+"""The figure of a dataset: its cells, stated ranges, timelines, or what came of failures."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from simrep.errors import DrawError
 from simrep.show.plot.arrangement import arrange
 from simrep.show.plot.cloud import plot_cloud
 from simrep.show.plot.curves import curves_height, draw_curves
+from simrep.show.plot.failures import plot_failures
 from simrep.show.plot.rows import draw_rows, rows_height, rows_width
 from simrep.show.plot.stated import plot_derived
 from simrep.show.plot.style import Sheet, save, styled
@@ -28,13 +29,17 @@ _WIDTH = 13.3  # inches: that of a slide
 def plot_reproduction(result: DatasetResult) -> Sheet:
     """Draw the first metric of every cell, or commits over time if the dataset shows them.
 
-    Without measured cells the rows about several of them are drawn.
+    Without measured cells the rows about several of them are drawn, or figures of failures.
     """
+    definition = result.dataset.definition
+    if definition.failures is not None:
+        titles = {series.name: series.title for series in definition.series}
+        return plot_failures(result.failures, title=definition.title, titles=titles)
     if result.timelines:
         return plot_timelines(result)
-    if not result.dataset.definition.metrics:
-        return plot_derived(result.derived, title=result.dataset.definition.title)
-    return plot_cells(result.dataset.definition, result.cells)
+    if not definition.metrics:
+        return plot_derived(result.derived, title=definition.title)
+    return plot_cells(definition, result.cells)
 
 
 def plot_cells(

@@ -17,6 +17,7 @@ from simrep.data.scores import NEAR, Scores
 from simrep.data.validation import DatasetValidation, Validation
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import describe, duration, number
+from simrep.show.text.failures import failure_notes, failure_tables
 from simrep.show.text.layout import closing, table, title, words
 from simrep.show.views import tables
 
@@ -32,6 +33,7 @@ _SHOWN = tuple(f"p{q}" for q in QUANTILES if q >= 50)
 def dataset_tables(result: DatasetResult) -> Group:
     """One block per value of the factor that the dataset shows by, and the summary."""
     parts: list[RenderableType] = [*_cell_tables(result), *_derived_tables(result)]
+    parts += failure_tables(result)
     if result.dataset.definition.show.breakdown and result.complete:
         parts += [words(""), _breakdown_table(breakdowns(result.dataset, result.seed))]
     missing = "" if result.complete else "cells are missing"
@@ -180,6 +182,8 @@ def _distance(row: DerivedRow) -> RenderableType:
 
 def _notes(result: DatasetResult) -> list[str]:
     metrics = result.dataset.definition.metrics
+    if result.failures:
+        return failure_notes(result)
     lines = [_distances(result.derived_summary)] if result.derived_summary.n else []
     for metric in metrics:
         name = f"{metric.label}: " if len(metrics) > 1 else ""

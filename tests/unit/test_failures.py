@@ -1,0 +1,254 @@
+"""Datasets of failures: figures of a run whose course is known, and what is right."""
+
+from dataclasses import replace
+from math import isnan
+
+import numpy as np
+import pytest
+
+from simrep import ScenarioError, load_dataset, reproduce, validate
+from simrep.data.definition import FailuresTable
+from simrep.data.failure_metrics import Experiment, Group, failure_figures
+from simrep.data.failures import FailureCell, judged
+from simrep.kernel.timeline import Noted
+from simrep.measure.meter import TransactionLog
+from simrep.runs.replication import simulate
+from simrep.scenario import load
+from simrep.show.plot.failures import plot_failures
+from simrep.show.views import console, tables
+from tests.legible import problems
+
+WRITERS = Group("A", range(2), 0, reads=False, moves=False)
+MOVING = Group("B", range(2, 3), 2, reads=False, moves=True)
+READER = Group("R3", range(3, 4), 2, reads=True, moves=False)
+EXPERIMENT = Experiment(
+    names=("n1", "n2", "n3"),
+    victim=2,
+    inject_s=10.0,
+    back_s=20.0,
+    connect_s=21.0,
+    end_s=30.0,
+    groups=(WRITERS, MOVING, READER),
+)
+# Client, node, end and latency in seconds, error.
+COURSE = [
+    *((0, "n1", at_s, 0.1, "") for at_s in (5.0, 6.0, 7.0, 8.0, 9.0, 10.2)),
+    (1, "n1", 16.5, 6.4, ""),
+    (0, "n1", 19.0, 0.1, ""),
+    (0, "n1", 22.0, 0.1, ""),
+    (0, "n1", 22.5, 0.1, ""),
+    (2, "n3", 16.1, 6.0, "1180 not connected"),
+    (2, "n3", 16.3, 0.02, "1047 not prepared"),
+    (2, "n1", 17.0, 0.1, ""),
+    (3, "n3", 15.0, 0.01, ""),
+    (3, "n3", 16.4, 0.01, "1047 not prepared"),
+    (3, "n3", 24.0, 0.01, ""),
+]
+NOTED = [
+    Noted(13.1, 0, "link-closed", (2,)),
+    Noted(15.2, 1, "suspect", (2,)),
+    Noted(15.7, 0, "suspect", (2,)),
+    Noted(16.2, 2, "stable", (2,)),
+    Noted(16.2, 2, "non-primary", (2,)),
+    Noted(16.4, 1, "stable", (0, 1)),
+    Noted(16.5, 1, "primary", (0, 1)),
+    Noted(21.5, 2, "link-open", (0,)),
+    Noted(22.0, 2, "stable", (0, 1, 2)),
+    Noted(22.2, 2, "primary", (0, 1, 2)),
+    Noted(22.3, 1, "donor", (2,), "IST"),
+    Noted(22.4, 2, "joiner", (1,), "IST"),
+    Noted(23.0, 2, "joined"),
+    Noted(23.5, 2, "synced"),
+]
+EXPECTED = {
+    "stall_survivors_s": 6.3,
+    "stall_begins_after_inject_s": 0.2,
+    "stall_ends_after_inject_s": 6.5,
+    "max_latency_survivors_s": 6.4,
+    "tput_before_tps": 1.0,
+    "tput_while_silent_tps": 2 / 3,
+    "acked_n": 11.0,
+    "failover_first_commit_elsewhere_after_inject_s": 7.0,
+    "stall_survivors_after_heal_s": 7.5,
+    "first_suspect_log_after_inject_s": 5.2,
+    "first_suspect_on_n1_s": 5.7,
+    "link_closed_on_n1_s": 3.1,
+    "first_declaring_stable_on_n2_s": 6.4,
+    "first_declaring_stable_on_n3_s": 12.0,  # alone in a view, it declares nobody stable
+    "view_change_after_inject_s": 6.5,
+    "victim_non_primary_after_inject_s": 6.2,
+    "err_B_n3_1180_max_wait_s": 6.0,
+    "err_B_n3_1180_first_after_inject_s": 6.1,
+    "err_B_n3_1047_n": 1.0,
+    "reads_on_n3_ok_until_s": 5.0,
+    "reads_on_n3_failed_n": 1.0,
+    "reads_on_n3_ok_again_s": 14.0,
+    "reads_on_n3_ok_after_heal_before_first_error_s": 0.0,
+    "link_open_after_back_s": 1.5,
+    "rejoin_primary_view_after_s": 2.2,
+    "primary_view_after_connect_s": 1.2,
+    "rejoin_joined_after_s": 3.0,
+    "rejoin_synced_after_heal_s": 3.5,
+    "rejoin_ist_n": 1.0,
+    "full_sst_n": 0.0,
+    "donor_n": 2.0,
+    "ist_writesets_n": 5.0,
+    "rejoining_longest_gap_s": 2.0,
+}
+
+
+@pytest.fixture(scope="module")
+def run():
+    """A run with the course of this test."""
+    empty = simulate(load({"cluster": {"model": "standalone"}, "workload": {"queries": 1}}), seed=1)
+    client, node, ended_s, latency_s, error = map(np.array, zip(*COURSE, strict=True))
+    order = np.argsort(ended_s)
+    log = TransactionLog(
+        started_s=(ended_s - latency_s)[order],
+        latency_s=latency_s[order],
+        client=client[order],
+        kind=np.array(["a"] * len(COURSE)),
+        committed=(error == "")[order],
+        node=node[order],
+        error=error[order],
+    )
+    return replace(empty, noted=tuple(NOTED), measurement=replace(empty.measurement, log=log))
+
+
+def test_figures_of_a_run(run):
+    figures, codes = failure_figures(run, EXPERIMENT)
+    assert {name: figures[name] for name in EXPECTED} == pytest.approx(EXPECTED)
+    assert codes == {"B n3 1180", "B n3 1047", "R3 n3 1047"}
+
+
+def test_what_did_not_happen_has_no_figure(run):
+    figures, _ = failure_figures(replace(run, noted=()), EXPERIMENT)
+    assert not {"view_change_after_inject_s", "donor_n", "rejoining_tps"} & figures.keys()
+
+
+TABLE = FailuresTable(processors=("*/tput_*",), distributions=("G1/freeze_s",))
+
+
+@pytest.mark.parametrize(
+    ("metric", "measured", "simulated", "right"),
+    [
+        ("stall_s", (6.0, 6.2, 6.4), [6.4, 6.45, 6.5], True),  # 5 % of 6.2 s
+        ("stall_s", (6.0, 6.2, 6.4), [6.5, 6.55, 6.6], False),
+        ("link_s", (0.02,), [0.16], True),  # 0.15 s
+        ("link_s", (0.02,), [0.18], False),
+        ("wait_ms", (20.0,), [160.0], True),
+        ("donor_n", (2.0,), [2.0], True),
+        ("donor_n", (2.0,), [3.0], False),
+        ("tput_a_tps", (100.0,), [124.0], True),
+        ("tput_a_tps", (100.0,), [126.0], False),
+        ("freeze_s", (0.5, 1.0, 2.0), [0.4, 1.0, 2.1], True),
+        ("freeze_s", (0.5, 1.0, 2.2), [0.4, 1.0, 2.1], False),  # one beyond the range
+    ],
+)
+def test_what_is_right(metric, measured, simulated, right):
+    unit = {"s": "s", "ms": "ms"}.get(metric.rpartition("_")[2], "")
+    cell = FailureCell("G1", {}, {}, 3, {metric: measured}, {metric: unit})
+    [figure], _ = judged(TABLE, cell, [({metric: value}, frozenset()) for value in simulated])
+    assert figure.right is right
+    assert figure.decided_by == ("processors" if metric.startswith("tput") else "timers")
+
+
+def test_a_figure_that_most_runs_lack_is_missed():
+    cell = FailureCell("G1", {}, {}, 1, {"a_s": (1.0,)}, {"a_s": "s"})
+    samples = [({"a_s": 1.0}, frozenset()), ({}, frozenset()), ({}, frozenset())]
+    [figure], _ = judged(TABLE, cell, samples)
+    assert isnan(figure.predicted)
+    assert not figure.right
+
+
+@pytest.mark.parametrize(
+    ("met", "right"),
+    [(["A n1 1180"], True), (["A n1 1047"], False), (["A n1 1180", "A n1 1047"], False)],
+)
+def test_errors_are_right_if_they_are_the_same(met, right):
+    cell = FailureCell("G1", {}, {}, 1, {"err_A_n1_1180_n": (4.0,)}, {"err_A_n1_1180_n": ""})
+    _, codes = judged(TABLE, cell, [({}, frozenset(met))])
+    assert codes.right is right
+
+
+DATASET = """
+title = "A node is stopped"
+source = "made up"
+replications = 2
+
+[failures]
+phase_s = 0.1
+processors = ["*/tput_*"]
+
+[factors.settings]
+at.long = { "fault.0.until_s" = 0.7 }
+
+[[series]]
+name = "pause"
+title = "SIGSTOP"
+scenario = "pause.toml"
+where = { experiment = "pause" }
+groups = ["A"]
+"""
+SCENARIO = """
+[cluster]
+model = "galera"
+nodes = 2
+
+[workload]
+think_time_ms = 5
+
+[[workload.group]]
+node = "n1"
+threads = 1
+
+[[fault]]
+what = "pause"
+node = "n2"
+at_s = 0.3
+until_s = 0.5
+
+[run]
+duration_s = 1.0
+"""
+DATA = """experiment,settings,run,metric,value,unit
+pause,short,1,stall_survivors_s,0.2,s
+pause,long,1,stall_survivors_s,0.41,s
+pause,long,2,stall_survivors_s,0.39,s
+pause,long,1,tput_before_tps,1.0,1/s
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "dataset.toml").write_text(DATASET)
+    (tmp_path / "pause.toml").write_text(SCENARIO)
+    (tmp_path / "data.csv").write_text(DATA)
+    return tmp_path
+
+
+def test_a_dataset_of_failures_is_simulated(folder):
+    result = reproduce(folder)
+    assert result.failure_scores.timers == (2, 2)
+    assert result.failure_scores.processors == (0, 1)
+    assert result.to_dict()["failures"][0]["measured"] == [0.2]
+    out = console(width=160)
+    with out.capture() as caught:
+        out.print(tables(result))
+    printed = caught.get()
+    assert "2 of 2 (100 %) figures that timers decide" in printed
+    assert "tput_before_tps" in printed.partition("pause, short")[0], "missed ones come first"
+    assert not problems(plot_failures(result.failures, title="a"))
+    with pytest.raises(ScenarioError, match="states failures and no measured cells"):
+        validate([folder])
+
+
+def test_what_a_dataset_of_failures_may_not_say(folder):
+    (folder / "data.csv").write_text(DATA.replace("0.41", "soon"))
+    with pytest.raises(ScenarioError, match="value must be a number, given 'soon'"):
+        load_dataset(folder)
+    (folder / "data.csv").write_text(DATA)
+    other = DATASET.replace('experiment = "pause"', 'experiment = "kill"')
+    (folder / "dataset.toml").write_text(other)
+    with pytest.raises(ScenarioError, match="has no rows for series 'pause'"):
+        load_dataset(folder)
