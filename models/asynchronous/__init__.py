@@ -62,6 +62,8 @@ from .source import SOURCE, BinlogSource
 
 __all__ = ["Asynchronous"]
 
+_NET_TIMEOUT_S = 60.0  # replica_net_timeout (slave_net_timeout) of MySQL since 5.7.7 and MariaDB
+
 
 class Asynchronous(Model):
     """The source and the replicas of one replication.
@@ -77,7 +79,7 @@ class Asynchronous(Model):
     name: ClassVar[str] = "asynchronous"
     Options: ClassVar[type[AsynchronousOptions]] = AsynchronousOptions
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
-    faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
+    faults: ClassVar = frozenset({"slow", "pause", "disk-stall", "loss", "jitter"})
     node_costs: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = SourceRecognition()
@@ -106,6 +108,16 @@ class Asynchronous(Model):
         """See ``Model.pause_limit_s``: any, as nobody suspects a server that is silent."""
         del options
         return inf
+
+    @staticmethod
+    def silence_limit_s(options: AsynchronousOptions) -> float:
+        """See ``Model.silence_limit_s``: then a replica gives up its source, and connects again.
+
+        The last event, a heartbeat, may be half ``replica_net_timeout`` old when the silence
+        begins.
+        """
+        del options
+        return _NET_TIMEOUT_S / 2.0
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:

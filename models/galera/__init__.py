@@ -88,8 +88,9 @@ class Galera(Model):
     Options: ClassVar[type[GaleraOptions]] = GaleraOptions
     Costs: ClassVar[type[GaleraCosts]] = GaleraCosts
     Session: ClassVar[type[GaleraSession]] = GaleraSession
-    changes: ClassVar[bool] = True
-    faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
+    faults: ClassVar = frozenset(
+        {"slow", "pause", "disk-stall", "kill", "leave", "restart", "loss", "jitter"}
+    )
     node_costs: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = GaleraRecognition()
@@ -122,9 +123,14 @@ class Galera(Model):
 
     @staticmethod
     def pause_limit_s(options: GaleraOptions) -> float:
-        """See ``Model.pause_limit_s``: then links are given up, or the node is suspected.
+        """See ``Model.pause_limit_s``: only what nobody notices."""
+        return Galera.silence_limit_s(options)
 
-        The last sign of progress may be as old as a keepalive period when the pause begins.
+    @staticmethod
+    def silence_limit_s(options: GaleraOptions) -> float:
+        """See ``Model.silence_limit_s``: then links are given up, or the node is suspected.
+
+        The last sign of progress may be as old as a keepalive period when the silence begins.
         """
         return min(_PEER_TIMEOUT_S, options.suspect_timeout_s - options.keepalive_period_s)
 

@@ -50,8 +50,8 @@ class Changes:
     def change(self, change: Change) -> None:
         """Let a server crash, leave or join now."""
         server = self._servers[change.node]
-        if change.what == "join":
-            self._transfer_s[change.node] = change.transfer_s
+        if change.what == "restart":
+            self._transfer_s[change.node] = change.transfer_s or 0.0
             server = self._servers[change.node] = self._start(change.node)
             server.synced = False
             server.node.wait_for_state()
@@ -59,7 +59,7 @@ class Changes:
             self._membership.join(change.node)
         else:
             server.die()
-            if change.what == "crash":
+            if change.what == "kill":
                 self._membership.crash(change.node)
             else:
                 self._membership.leave(change.node)

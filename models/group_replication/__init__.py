@@ -71,6 +71,7 @@ __all__ = ["GroupReplication"]
 _MOST_MEMBERS = 9
 # A member that misses a slot of another asks for it after 0.1 s, again after 0.14 s, and then has
 # the group agree that it is empty (xcom_base.cc, wakeup_delay and propose_missing_values).
+_AGREED_S = 0.24
 _NO_OP_S = 0.2
 
 
@@ -93,7 +94,7 @@ class GroupReplication(Model):
     name: ClassVar[str] = "group_replication"
     Options: ClassVar[type[GroupReplicationOptions]] = GroupReplicationOptions
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
-    faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
+    faults: ClassVar = frozenset({"slow", "pause", "disk-stall", "loss", "jitter"})
     node_costs: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT)
     recognition: ClassVar[Recognition] = GroupRecognition()
@@ -121,6 +122,12 @@ class GroupReplication(Model):
         """See ``Model.pause_limit_s``: then others fill the slots of the silent member."""
         del options
         return _NO_OP_S
+
+    @staticmethod
+    def silence_limit_s(options: GroupReplicationOptions) -> float:
+        """See ``Model.silence_limit_s``: then others have the group agree on empty slots."""
+        del options
+        return _AGREED_S
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:

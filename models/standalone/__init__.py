@@ -89,7 +89,7 @@ class Standalone(Model):
     name: ClassVar[str] = "standalone"
     Options: ClassVar[type[StandaloneOptions]] = StandaloneOptions
     Costs: ClassVar[type[ServerCosts]] = ServerCosts
-    faults: ClassVar = frozenset({"slow", "pause", "disk-stall"})
+    faults: ClassVar = frozenset({"slow", "pause", "disk-stall", "loss", "jitter"})
     node_costs: ClassVar[bool] = True
     alone: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
@@ -110,6 +110,12 @@ class Standalone(Model):
     @staticmethod
     def pause_limit_s(options: StandaloneOptions) -> float:
         """See ``Model.pause_limit_s``: any, nobody else notices."""
+        del options
+        return inf
+
+    @staticmethod
+    def silence_limit_s(options: StandaloneOptions) -> float:
+        """See ``Model.silence_limit_s``: for ever, as servers do not talk to each other."""
         del options
         return inf
 

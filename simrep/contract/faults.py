@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from simrep.contract.model import Model
 from simrep.contract.registry import models_that
 from simrep.errors import ScenarioError
+from simrep.kernel.pace import merged
 from simrep.measure.units import number
+from simrep.network.network import Path
 from simrep.scenario.cluster import MachineTable
-from simrep.scenario.faults import FaultTable, FaultWord
+from simrep.scenario.faults import CHANGES, LINKS, FaultTable, FaultWord
 from simrep.scenario.schema import Scenario
 
-__all__ = ["check_faults"]
+__all__ = ["check_faults", "noticed"]
+
+_ROUNDED = 1.0 + 1e-9
+_Paths = Mapping[tuple[int, int], Path]
 
 
 def check_faults(
@@ -22,9 +28,13 @@ def check_faults(
     model: type[Model],
     options: Any,
     machines: Mapping[str, MachineTable],
+    paths: _Paths,
 ) -> None:
     """Raise ScenarioError for a fault, or a slow disk, that the model does not play."""
-    for path, word in _words(scenario):
+    faults = scenario.faults
+    for path, word in _words(scenario, faults):
+        if word == "cut" and model.silence_limit_s(options) is not None:
+            continue
         if word not in model.faults:
             raise ScenarioError(
                 path,
@@ -32,10 +42,12 @@ def check_faults(
                 f"models that do: {models_that(partial(_plays, word))}",
             )
     hosts = dict(zip(scenario.node_names, scenario.host_names, strict=True))
-    for position, fault in enumerate(scenario.faults):
-        path = f"fault.{position}"
+    for fault in faults:
+        path = fault.path
         if fault.what == "pause":
             _check_pause(path, fault, model, options)
+        if fault.what == "cut" and "cut" not in model.faults and fault.own:
+            _check_cut(scenario, fault, model, options, paths)
         of_disk = fault.what == "disk-stall" or fault.fsync_factor is not None
         if of_disk and fault.node is not None:
             host = hosts[fault.node]
@@ -47,11 +59,23 @@ def check_faults(
                 )
 
 
+def noticed(scenario: Scenario, model: type[Model], options: Any) -> bool:
+    """Whether something happens that servers of the model have to notice."""
+    limit_s = model.silence_limit_s(options)
+    for fault in scenario.faults:
+        if fault.what in CHANGES or (fault.what in LINKS and "cut" in model.faults):
+            return True
+        length_s = fault.end_s - fault.at_s
+        if fault.what == "pause" and limit_s is not None and length_s > limit_s * _ROUNDED:
+            return True
+    return False
+
+
 def _plays(word: FaultWord, model: type[Model]) -> bool:
     return word in model.faults
 
 
-def _words(scenario: Scenario) -> Iterator[tuple[str, FaultWord]]:
+def _words(scenario: Scenario, faults: Sequence[FaultTable]) -> Iterator[tuple[str, FaultWord]]:
     """Words of faults that the scenario needs, and where."""
     tables: dict[str, MachineTable] = {"cluster.machine": scenario.cluster.machine}
     tables |= {f"node.{i}": node for i, node in enumerate(scenario.nodes)}
@@ -59,8 +83,9 @@ def _words(scenario: Scenario) -> Iterator[tuple[str, FaultWord]]:
     for path, table in tables.items():
         if table.fsync_factor not in {None, 1.0}:
             yield f"{path}.fsync_factor", "slow"
-    for position, fault in enumerate(scenario.faults):
-        yield f"fault.{position}.what", fault.what
+    for fault in faults:
+        if fault.own or fault.what != "cut":  # network.outage is played by all: TCP repeats
+            yield f"{fault.path}.what", fault.what
 
 
 def _check_pause(path: str, fault: FaultTable, model: type[Model], options: Any) -> None:
@@ -72,10 +97,50 @@ def _check_pause(path: str, fault: FaultTable, model: type[Model], options: Any)
             f"model {model.name!r} does not tell how long a server may be paused",
             "it needs a method pause_limit_s()",
         )
-    if fault.end_s - fault.at_s > most_s * (1.0 + 1e-9):
+    if fault.end_s - fault.at_s > most_s * _ROUNDED:
         raise ScenarioError(
             f"{path}.until_s",
             f"a pause of {number(fault.end_s - fault.at_s)} s is longer than model {model.name!r} "
             f"plays with these options, {number(most_s)} s: the others would act on it",
             f"at most {fault.at_s + most_s:g}",
         )
+
+
+def _check_cut(
+    scenario: Scenario, fault: FaultTable, model: type[Model], options: Any, paths: _Paths
+) -> None:
+    """Refuse a cut that servers would notice, of a model in which they notice none.
+
+    TCP repeats what is lost after a timeout that doubles every time, so that a link is silent for
+    longer than it is cut.
+    """
+    most_s = model.silence_limit_s(options)
+    assert most_s is not None
+    for pair in fault.links(scenario.node_names, scenario.host_names):
+        path, back = paths[pair], paths[pair[1], pair[0]]
+        timeout_s = path.latency.base_s + back.latency.base_s + path.tcp.minimum_timeout_s
+        (cut,) = (
+            spell
+            for spell in merged((one.from_s, one.to_s) for one in path.troubles if one.cut)
+            if spell[0] <= fault.at_s < spell[1]
+        )
+        longest_s = _longest_s(most_s, timeout_s)
+        if cut[1] - cut[0] > longest_s * _ROUNDED:
+            raise ScenarioError(
+                f"{fault.path}.what",
+                f"a cut of {number(cut[1] - cut[0])} s is longer than model {model.name!r} plays "
+                f"with these options, {number(longest_s)} s: TCP repeats after {number(timeout_s)} "
+                f"s and then ever later, and others would notice a silence of {number(most_s)} s",
+                f"models that play any cut: {models_that(partial(_plays, 'cut'))}",
+            )
+
+
+def _longest_s(most_s: float, timeout_s: float) -> float:
+    """The longest cut after which TCP gets through again within ``most_s``."""
+    if most_s == inf:
+        return inf
+    longest_s = 0.0
+    while longest_s + timeout_s <= most_s * _ROUNDED:
+        longest_s += timeout_s
+        timeout_s *= 2.0
+    return longest_s

@@ -19,7 +19,7 @@ from simrep.kernel.trace import MessageText
 from simrep.measure.stations import Station
 from simrep.network.network import Path
 from simrep.scenario.cluster import MachineTable
-from simrep.scenario.faults import FaultWord
+from simrep.scenario.faults import ChangeWord, FaultWord
 from simrep.scenario.pack import Pack
 from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Workload
@@ -48,16 +48,18 @@ class Change:
         When, in simulated seconds.
     node : int
         Position of its node.
-    what : {"crash", "leave", "join"}
-        It dies; it shuts down in order; it comes back.
-    transfer_s : float
-        Of ``join``: how long it takes to transfer the state to it.
+    what : {"kill", "power-loss", "leave", "restart", "bootstrap"}
+        Its process dies, and the kernel closes its connections; its machine is silent from now on
+        (the network loses what it sends and what is sent to it); it shuts down in order; it starts
+        again; it is told to be a primary component by itself, and starts so if it is away.
+    transfer_s : float, optional
+        Of ``restart``: how long it takes to transfer the state to it, if the scenario says so.
     """
 
     at_s: float
     node: int
-    what: Literal["crash", "leave", "join"]
-    transfer_s: float = 0.0
+    what: ChangeWord
+    transfer_s: float | None = None
 
 
 class SessionTable(BaseModel):
@@ -159,13 +161,15 @@ class Model(ABC):
     errors: ClassVar[tuple[str, ...]] = ()
     """Why its transactions may fail, each with its number first: ``"1213 deadlock"``. A run counts
     ``transaction.error``; these are counted as 0 where no client was told of them."""
-    changes: ClassVar[bool] = False
-    """Whether its servers may come and go."""
     faults: ClassVar[frozenset[FaultWord]] = frozenset()
     """Which faults its servers play, by their words in ``[[fault]]``.
 
     ``slow`` and ``disk-stall``: its disks are those that ``Parts.disk`` makes. ``pause``: its
-    timers are those of ``Parts.clock``; ``pause_limit_s`` tells how long a pause may be."""
+    timers are those of ``Parts.clock``; ``pause_limit_s`` tells how long a pause may be. ``kill``,
+    ``power-loss``, ``leave``, ``restart``, ``bootstrap``: ``change`` lets a server come or go.
+    ``loss`` and ``jitter``: all its messages go over the network of ``Cluster``. ``cut``: its
+    servers notice a link on which nothing gets through; without that word cuts are played up to
+    ``silence_limit_s``."""
     node_costs: ClassVar[bool] = False
     """Whether each of its servers has the costs that ``Cluster.costs_of`` gives it."""
     alone: ClassVar[bool] = False
@@ -187,8 +191,10 @@ class Model(ABC):
         """Run a transaction to its end; returns whether it committed."""
 
     def change(self, change: Change) -> None:
-        """Let a server come or go now; only called if ``changes``."""
-        raise ScenarioError("cluster.change", f"model {self.name!r} has no method change()")
+        """Let a server come or go now; only called for words that ``faults`` has."""
+        raise ScenarioError(
+            "fault", f"model {self.name!r} has no method change(), for {change.what!r}"
+        )
 
     # -- what it counts ------------------------------------------------------------------------
 
@@ -230,9 +236,18 @@ class Model(ABC):
 
     @staticmethod
     def pause_limit_s(options: Any) -> float | None:
-        """The longest pause of a server (seconds) to which no other reacts in a way of its own.
+        """The longest pause of a server (seconds) that it plays.
 
         None, the default: the model does not tell, so it plays none.
+        """
+        return None
+
+    @staticmethod
+    def silence_limit_s(options: Any) -> float | None:
+        """How long a server may be silent (seconds) until another one notices.
+
+        None, the default: the model does not tell. Then it plays no cut of a link, unless
+        ``faults`` has that word.
         """
         return None
 
@@ -278,6 +293,8 @@ class Setup:
     workload : Workload
     changes : tuple of Change
         Servers that come and go, in the order of time.
+    noticed : bool
+        Whether servers come and go, or something else happens that others have to notice.
     node_costs : mapping of int to mapping
         Costs of single nodes above ``costs``, by position of the node and name of the field.
     versions : mapping of str to str
@@ -297,3 +314,4 @@ class Setup:
     versions: Mapping[str, str]
     pack: Pack | None = None
     node_costs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    noticed: bool = False

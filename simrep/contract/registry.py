@@ -69,7 +69,7 @@ def usable_models() -> list[type[Model]]:
 def models_that(test: Callable[[type[Model]], object]) -> str:
     """The names of the installed models that pass a test, as a list in words; for hints.
 
-    >>> models_that(lambda model: not model.changes and not model.alone)
+    >>> models_that(lambda model: "kill" not in model.faults and not model.alone)
     'asynchronous, group_replication and semisync'
     """
     *most, last = [model.name for model in usable_models() if test(model)] or [_NONE]

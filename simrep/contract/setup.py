@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 
-from simrep.contract.faults import check_faults
+from simrep.contract.faults import check_faults, noticed
 from simrep.contract.model import Change, Leader, Model, Setup
 from simrep.contract.registry import find_model, model_names, models_that
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
+from simrep.scenario.fault_checks import server_changes
+from simrep.scenario.faults import ChangeWord
 from simrep.scenario.network import paths
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
@@ -90,7 +92,9 @@ def setup_of(scenario: Scenario) -> Setup:
         name: described[name].above(machine) if name in described else machine
         for name in dict.fromkeys(placement)
     }
-    check_faults(scenario, model, options, machines)
+    faults = scenario.faults
+    links = paths(network, nodes, rtt_ms, hosts=placement, faults=faults, relayed=relay_us > 0)
+    check_faults(scenario, model, options, machines, links)
     return Setup(
         scenario=complete,
         model=model,
@@ -98,9 +102,10 @@ def setup_of(scenario: Scenario) -> Setup:
         costs=costs,
         machines=machines,
         placement=placement,
-        paths=paths(network, nodes, rtt_ms, relayed=relay_us > 0),
+        paths=links,
         workload=_workload(scenario, model, options),
-        changes=_changes(scenario, model),
+        changes=_changes(scenario),
+        noticed=noticed(scenario, model, options),
         versions=_versions(scenario, pack),
         pack=pack,
         node_costs=_node_costs(scenario, model, costs),
@@ -207,20 +212,14 @@ def _submitter(table: WorkloadTable, name: str, node: str) -> str:
     return "workload.nodes"
 
 
-def _changes(scenario: Scenario, model: type[Model]) -> tuple[Change, ...]:
-    tables = scenario.cluster.changes
-    if tables and not model.changes:
-        raise ScenarioError(
-            "cluster.change",
-            f"servers of model {model.name!r} cannot come and go",
-            f"models whose servers can: {models_that(lambda other: other.changes)}",
-        )
-    names = scenario.node_names
-    changes = [
-        Change(table.at_s, names.index(table.node), table.what, table.transfer_s)
-        for table in tables
-    ]
-    return tuple(sorted(changes, key=lambda change: change.at_s))
+def _changes(scenario: Scenario) -> tuple[Change, ...]:
+    """Servers that come and go, in the order of time."""
+    order = server_changes(scenario.faults, scenario.node_names, scenario.host_names)
+    return tuple(
+        Change(fault.at_s, node, cast(ChangeWord, fault.what), fault.transfer_s)
+        for fault, movers in order
+        for node in movers
+    )
 
 
 def _costs_for(model: type[Model], pack: Pack) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from simrep.contract import roles
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.scenario import Scenario, with_values
+from simrep.scenario.changes import value_at
 from simrep.scenario.options import by_spelling
 from simrep.whatif.design import Given as GivenLevels
 from simrep.whatif.design import Level, factors
@@ -116,12 +117,7 @@ def _present(setup: Setup, path: str) -> Any:
         kind = setup.model.Options if table == "options" else setup.model.Costs
         (name,) = by_spelling(kind, {option.replace('"', "").replace("'", ""): None})
         return getattr(setup.scenario.cluster, table).get(name)
-    value: Any = setup.scenario.to_dict()
-    for step in path.split("."):
-        if isinstance(value, list):
-            value = dict(zip(map(str, range(len(value))), value, strict=True)).get(step)
-        else:
-            value = value.get(step) if isinstance(value, dict) else None
+    value = value_at(setup.scenario.to_dict(), path)
     return value if isinstance(value, (bool, int, float, str)) else None
 
 

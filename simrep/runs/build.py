@@ -106,7 +106,7 @@ def build_cluster(
         client_delays_s=[seconds(workload.client_rtt_ms) / 2] * len(names),
         trace=trace,
         watch=watch,
-        changes=bool(setup.changes),
+        changes=setup.noticed,
         traits=node_traits(setup, clock, processes),
-        timeline=Timeline(clock) if setup.changes or scenario.faults else None,
+        timeline=Timeline(clock) if scenario.faults else None,
     )

@@ -19,10 +19,18 @@ from simrep.server.process import PacedHost, Process, ProcessClock
 __all__ = ["build_processes", "faults_of_host", "host_kind", "node_traits"]
 
 
+_PACES = {"slow", "pause", "disk-stall"}
+"""Words of faults that change how fast a machine, a server or a disk is."""
+
+
 def faults_of_host(scenario: Scenario, host: str) -> list[FaultTable]:
-    """What happens to a machine, or to a node on it alone."""
+    """What slows or stops a machine, or a node on it alone."""
     there = _nodes_on(scenario, host)
-    return [fault for fault in scenario.faults if fault.host == host or fault.node in there]
+    return [
+        fault
+        for fault in scenario.faults
+        if fault.what in _PACES and (fault.host == host or fault.node in there)
+    ]
 
 
 def host_kind(scenario: Scenario, machine: MachineTable, host: str) -> Callable[..., Host]:
@@ -75,9 +83,10 @@ def _nodes_on(scenario: Scenario, host: str) -> list[str]:
 
 
 def _faults_of_node(scenario: Scenario, node: int, host: str) -> list[FaultTable]:
-    """What happens to a node, or to all of its machine."""
+    """What slows or stops a node, or all of its machine."""
     name = scenario.node_names[node]
-    return [fault for fault in scenario.faults if fault.node == name or fault.host == host]
+    faults = faults_of_host(scenario, host)
+    return [fault for fault in faults if fault.host == host or fault.node == name]
 
 
 def _cpu_pace(machine: MachineTable, faults: Iterable[FaultTable]) -> Pace:

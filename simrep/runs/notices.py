@@ -54,17 +54,15 @@ def _never_happened(setup: Setup, records: Sequence[RunRecord]) -> Iterator[str]
         if all(isnan(record.scheduled[number].begin_s) for record in records):
             yield f"workload.scheduled.{number} ({table.name}) begins at {table.at_s:g} s"
     ended_s = max(record.measurement.ended_s for record in records)
-    for number, fault in enumerate(setup.scenario.faults):
+    for fault in setup.scenario.faults:
         if fault.at_s > ended_s:
-            yield f"fault.{number} ({fault.what}) begins at {fault.at_s:g} s"
+            place = fault.host or fault.node or ", ".join(fault.nodes or ())
+            begins = "begins" if fault.lasts else "happens"
+            yield f"{fault.path} ({fault.what} of {place}) {begins} at {fault.at_s:g} s"
     for course in setup.workload.courses:
         for at_s, name in [*course.phases, *((one.at_s, one.name) for one in course.bursts)]:
             if at_s > ended_s:
                 yield f"{name!r} of workload.variation begins at {at_s:g} s"
-    for number, change in enumerate(setup.scenario.cluster.changes):
-        if change.at_s > ended_s:
-            what = f"{change.what} of {change.node}"
-            yield f"cluster.change.{number} ({what}) happens at {change.at_s:g} s"
 
 
 def rests_on(path: str) -> str:

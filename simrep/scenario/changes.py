@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from simrep.errors import ScenarioError
+from simrep.errors import ScenarioError, nearest
 from simrep.scenario.problems import Step, dotted
 
-__all__ = ["leaves", "put", "short_names"]
+__all__ = ["leaves", "put", "short_names", "value_at"]
 
 _STEP = re.compile(r'"([^"]*)"|\'([^\']*)\'|([^."\']+)')
 
@@ -33,6 +33,23 @@ def put(content: dict[str, Any], complete: Mapping[str, Any], path: str, value: 
     copied, since a later path may lead into it. A path that leads nowhere is refused.
     """
     _put(content, complete, _steps(path), deepcopy(value))
+
+
+def value_at(content: Mapping[str, Any], path: str) -> Any:
+    """The value at a path; None if there is none.
+
+    >>> value_at({"fault": [{"name": "crash", "at_s": 5}]}, "fault.crash.at_s")
+    5
+    """
+    value: Any = content
+    try:
+        steps = _steps(path)
+        for position, step in enumerate(steps):
+            here = steps[: position + 1]
+            value = _get(value, _placed(value, step, here), here)
+    except ScenarioError:
+        return None
+    return None if value == {} else value
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
@@ -72,8 +89,10 @@ def _steps(path: str) -> list[Step]:
 
 
 def _put(content: Any, complete: Any, steps: list[Step], value: Any) -> None:
-    for position, step in enumerate(steps[:-1]):
+    for position in range(len(steps) - 1):
         here = steps[: position + 1]
+        entries = content if isinstance(content, list) else complete
+        step = steps[position] = _placed(entries, steps[position], here)
         inner = _get(complete, step, here)
         if isinstance(steps[position + 1], int) and not isinstance(inner, list):
             name = dotted(here)
@@ -90,20 +109,34 @@ def _put(content: Any, complete: Any, steps: list[Step], value: Any) -> None:
         complete = inner
     last = steps[-1]
     if isinstance(content, list):
+        last = _placed(content, last, steps)
         _get(content, last, steps)
         content[int(last)] = value
     else:
         content[str(last)] = value
 
 
+def _placed(entries: Any, name: Step, path: list[Step]) -> Step:
+    """The step; in a list the position of the table that has this name."""
+    if not isinstance(entries, list) or isinstance(name, int):
+        return name
+    names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
+    if names.count(name) == 1:
+        return names.index(name)
+    if name in names:
+        problem = f"{names.count(name)} entries are named {name!r}"
+        raise ScenarioError(dotted(path), problem, f"say its position, 0 to {len(entries) - 1}")
+    known = [str(known) for known in names if known is not None]
+    if known:
+        problem = f"no entry is named {name!r}"
+        raise ScenarioError(dotted(path), problem, f"{nearest(name, known)}; or say its position")
+    hint = f"0 to {len(entries) - 1}" if entries else "the list is empty"
+    raise ScenarioError(dotted(path), "is a position in a list, counted from 0", hint)
+
+
 def _get(table: Any, step: Step, path: list[Step]) -> Any:
     if isinstance(table, list):
-        if not isinstance(step, int):
-            raise ScenarioError(
-                dotted(path),
-                "is a position in a list, counted from 0",
-                f"0 to {len(table) - 1}" if table else "the list is empty",
-            )
+        assert isinstance(step, int)
         if step >= len(table):
             raise ScenarioError(dotted(path), f"there are only {len(table)} entries")
         return table[step]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from simrep.errors import ScenarioError
 from simrep.scenario import prior
+from simrep.scenario.old_faults import ChangeTable
 from simrep.scenario.table import (
     Cores,
     Factor,
@@ -15,7 +17,6 @@ from simrep.scenario.table import (
     Multiple,
     Name,
     Period,
-    Seconds,
     Table,
     Variation,
     Whole,
@@ -25,14 +26,17 @@ from simrep.scenario.table import (
 __all__ = [
     "DEFAULT_MACHINE",
     "MOST_NODES",
-    "ChangeTable",
+    "SHARED_HOST",
     "ClusterTable",
     "HostTable",
     "MachineTable",
     "NodeTable",
+    "hosts_of",
 ]
 
 MOST_NODES = 64
+SHARED_HOST = "host"
+"""Name of the machine that all nodes share with ``cluster.shared_host``."""
 
 
 def _node_names(value: Any) -> Any:
@@ -143,17 +147,9 @@ class NodeTable(MachineTable):
     )
 
 
-class ChangeTable(Table):
-    """A ``[[cluster.change]]``: a server that comes or goes."""
-
-    at_s: Seconds = Field(description="when, in simulated seconds")
-    node: Name = Field(description="its node")
-    what: Literal["crash", "leave", "join"] = Field(
-        description="crash: it dies; leave: it shuts down in order; join: it comes back"
-    )
-    transfer_s: Seconds = Field(
-        0.0, description="of join: how long it takes to transfer the state to it"
-    )
+def hosts_of(nodes: Sequence[NodeTable], *, shared: bool) -> tuple[str, ...]:
+    """The machine of each node by its name."""
+    return tuple(SHARED_HOST if shared else node.host or node.name for node in nodes)
 
 
 class ClusterTable(Table):
@@ -179,7 +175,7 @@ class ClusterTable(Table):
         default_factory=MachineTable, description="traits of every machine, above the pack's"
     )
     changes: tuple[ChangeTable, ...] = Field(
-        (), alias="change", description="servers that come and go"
+        (), alias="change", description="servers that come and go, as earlier releases say it"
     )
     options: dict[str, Any] = Field(
         default_factory=dict, description="options in the product's own spelling"

@@ -9,6 +9,8 @@ from typing import Any
 
 from simrep.measure.units import number
 from simrep.scenario.cluster import NodeTable
+from simrep.scenario.faults import FaultTable
+from simrep.scenario.old_faults import ChangeTable, OutageTable, listed_faults
 from simrep.scenario.schema import DEFAULT_NODES, Scenario
 
 __all__ = ["Event", "events", "within"]
@@ -21,7 +23,7 @@ class Event:
     Attributes
     ----------
     path : str
-        Where the scenario says it: ``fault.0``.
+        Where the scenario says it: ``fault.0``, or ``fault.NAME`` of one that has a name.
     what : str
         It in words: ``n2 paused``.
     how : str
@@ -67,8 +69,7 @@ class Event:
 def events(scenario: Scenario | Mapping[str, Any]) -> tuple[Event, ...]:
     """What a scenario lets happen at a given time, in the order of time.
 
-    Faults, outages of the network, servers that come and go, scheduled transactions, bursts of the
-    load.
+    Faults, scheduled transactions, bursts of the load.
 
     Parameters
     ----------
@@ -76,23 +77,8 @@ def events(scenario: Scenario | Mapping[str, Any]) -> tuple[Event, ...]:
         Also as a result holds it: complete and checked.
     """
     content = scenario.to_dict() if isinstance(scenario, Scenario) else scenario
-    cluster, workload = content.get("cluster", {}), content.get("workload", {})
-    listed = []
-    for position, fault in enumerate(content.get("fault", ())):
-        node, host = fault.get("node"), fault.get("host")
-        said = _FAULTS[fault["what"]].format(place=node or host)
-        nodes = (node,) if node else _nodes_on(content, host)
-        how = _factors(fault)
-        until_s = fault.get("until_s", inf)
-        listed.append(Event(f"fault.{position}", said, nodes, fault["at_s"], until_s, how))
-    for position, outage in enumerate(content.get("network", {}).get("outage", ())):
-        said = f"{outage['node']} {_CUT[outage.get('direction', 'both')]}"
-        times = outage["from_s"], outage["to_s"]
-        listed.append(Event(f"network.outage.{position}", said, (outage["node"],), *times))
-    for position, change in enumerate(cluster.get("change", ())):
-        said = f"{change['node']} {_CHANGES[change['what']]}"
-        path = f"cluster.change.{position}"
-        listed.append(Event(path, said, (change["node"],), change["at_s"]))
+    workload = content.get("workload", {})
+    listed = [_fault(content, fault) for fault in _faults(content)]
     for position, single in enumerate(workload.get("scheduled", ())):
         path = f"workload.scheduled.{position}"
         nodes = (single["node"],) if single.get("node") else ()
@@ -123,7 +109,31 @@ def _bursts(path: str, table: Mapping[str, Any], end_s: float) -> Iterator[Event
                 yield Event(place, burst.get("name", "burst"), nodes, at_s, until_s, how)
 
 
-def _nodes_on(content: Mapping[str, Any], host: str) -> tuple[str, ...]:
+def _faults(content: Mapping[str, Any]) -> tuple[FaultTable, ...]:
+    """All that goes wrong; see ``Scenario.faults``."""
+    changes = content.get("cluster", {}).get("change", ())
+    outages = content.get("network", {}).get("outage", ())
+    return listed_faults(
+        [FaultTable.model_validate(one) for one in content.get("fault", ())],
+        [ChangeTable.model_validate(one) for one in changes],
+        [OutageTable.model_validate(one) for one in outages],
+    )
+
+
+def _fault(content: Mapping[str, Any], fault: FaultTable) -> Event:
+    """A fault as an event."""
+    nodes = fault.nodes or ((fault.node,) if fault.node else _nodes_on(content, fault.host))
+    said = _FAULTS[fault.what].format(place=fault.host or ", ".join(nodes))
+    if fault.what == "cut":
+        words, link = _CUT[fault.direction or "both"]
+        said = f"{said} {words}"
+        if fault.others is not None:
+            said = f"{said} {link} {', '.join(fault.others)}"
+    until_s = fault.end_s if fault.lasts else nan
+    return Event(fault.path, said, nodes, fault.at_s, until_s, _how(fault))
+
+
+def _nodes_on(content: Mapping[str, Any], host: str | None) -> tuple[str, ...]:
     """Names of the nodes on a machine."""
     cluster = content["cluster"]
     tables = [NodeTable.model_validate(node) for node in content.get("node", ())]
@@ -145,14 +155,27 @@ _FAULTS = {
     "slow": "{place} slow",
     "pause": "{place} paused",
     "disk-stall": "disk of {place} stalls",
+    "kill": "{place} killed",
+    "power-loss": "{place} loses power",
+    "leave": "{place} leaves",
+    "restart": "{place} restarts",
+    "bootstrap": "{place} bootstraps",
+    "cut": "{place}",
+    "loss": "links of {place} lose segments",
+    "jitter": "links of {place} jitter",
 }
-_CUT = {"both": "cut off", "out": "not heard", "in": "hears nothing"}
-_CHANGES = {"crash": "crashes", "leave": "leaves", "join": "joins"}
+_CUT = {
+    "both": ("cut off", "from"),
+    "out": ("not heard", "by"),
+    "in": ("hears nothing", "of"),
+}
 
 
-def _factors(fault: Mapping[str, Any]) -> str:
-    """By how much something is slower: ``CPU 4x, fsync 10x``."""
-    factors = {"CPU": fault.get("cpu_factor"), "fsync": fault.get("fsync_factor")}
+def _how(fault: FaultTable) -> str:
+    """How much it changes: ``CPU 4x, fsync 10x``, ``5 %``."""
+    if fault.loss is not None:
+        return f"{number(100.0 * fault.loss)} %"
+    factors = {"CPU": fault.cpu_factor, "fsync": fault.fsync_factor}
     return ", ".join(f"{name} {number(x)}x" for name, x in factors.items() if x and x != 1.0)
 
 

@@ -4,58 +4,117 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
-from typing import Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
-from simrep.errors import ScenarioError, nearest
-from simrep.scenario.cluster import NodeTable
-from simrep.scenario.table import Factor, Interval, Name, Seconds, Table
+from simrep.errors import ScenarioError
+from simrep.scenario.jitter import JitterTable
+from simrep.scenario.table import Factor, Interval, Loss, Name, Seconds, Table
 
-__all__ = ["SHARED_HOST", "FaultTable", "FaultWord", "fault_problems", "hosts_of"]
+__all__ = ["CHANGES", "LINKS", "ChangeWord", "FaultTable", "FaultWord"]
 
-SHARED_HOST = "host"
-"""Name of the machine that all nodes share with ``cluster.shared_host``."""
-
-FaultWord = Literal["slow", "pause", "disk-stall"]
+FaultWord = Literal[
+    "slow",
+    "pause",
+    "disk-stall",
+    "kill",
+    "power-loss",
+    "leave",
+    "restart",
+    "bootstrap",
+    "cut",
+    "loss",
+    "jitter",
+]
+ChangeWord = Literal["kill", "power-loss", "leave", "restart", "bootstrap"]
+CHANGES: frozenset[str] = frozenset(get_args(ChangeWord))
+"""Words of faults that let a server come or go, each in an instant."""
+LINKS: frozenset[str] = frozenset({"cut", "loss", "jitter"})
+"""Words of faults that happen to links."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What the keys of a fault have to be, by its word."""
+    """Which keys a fault has, by its word."""
 
-    lasts: bool = False  # it needs an end; else it goes on to the end of the run without one
-    factors: bool = False  # it needs a factor at least; else it knows none
+    ends: Literal["never", "may", "must"] = "may"  # whether it has an end; else that of the run
+    keys: tuple[str, ...] = ()  # besides those of all
+    needs: tuple[str, ...] = ()  # one of these at least
+    places: tuple[str, ...] = ("node", "host")  # one of these
 
 
+_of_links = partial(_Rule, keys=("others", "direction"), places=("node", "host", "nodes"))
 _RULES: Mapping[str, _Rule] = {
-    "slow": _Rule(factors=True),
-    "pause": _Rule(lasts=True),
+    "slow": _Rule(needs=("cpu_factor", "fsync_factor")),
+    "pause": _Rule("must"),
     "disk-stall": _Rule(),
+    "kill": _Rule("never"),
+    "power-loss": _Rule("never"),
+    "leave": _Rule("never"),
+    "restart": _Rule("never", keys=("transfer_s",)),
+    "bootstrap": _Rule("never", places=("node",)),
+    "cut": _of_links(),
+    "loss": _of_links(needs=("loss",)),
+    "jitter": _of_links(needs=("jitter",)),
 }
 assert tuple(_RULES) == get_args(FaultWord)
+_PLACES = ("node", "host", "nodes")
+_OWN_KEYS = tuple(
+    dict.fromkeys(key for rule in _RULES.values() for key in (*rule.keys, *rule.needs))
+)
+
+Names = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
 class FaultTable(Table):
-    """A ``[[fault]]``: something that goes wrong at a node, or at a machine with all that is on it.
+    """A ``[[fault]]``: something that goes wrong at a node, at a machine, or on links.
 
     ``slow``: code or fsyncs take several times as long. ``pause``: a server's process is stopped
     (SIGSTOP), or a machine frozen (a virtual machine that is paused); what arrives for it waits,
     and its timers are late. ``disk-stall``: no fsync returns.
+
+    ``kill``: the process dies, and its kernel closes the connections. ``power-loss``: the machine
+    is silent from then on. ``leave``: the server shuts down in order. ``restart``: it starts again.
+    ``bootstrap``: it is told to be a primary component by itself; one that is away starts so.
+
+    ``cut``: nothing gets through. ``loss``: segments are lost. ``jitter``: delays vary. They happen
+    to all links between ``node`` (or all of a ``host``, or several ``nodes``) and ``others``. What
+    several of them do to one link adds up.
     """
 
+    name: Name | None = Field(
+        None, description="by which paths find it: `fault.NAME.at_s`; default: its position"
+    )
+    what: FaultWord = Field(
+        description="slow: code or fsyncs take longer; pause: it stands still; disk-stall: no "
+        "fsync returns; kill: the process dies; power-loss: the machine is silent; leave: it "
+        "shuts down in order; restart: it starts again; bootstrap: it is primary by itself; "
+        "cut: nothing gets through; loss: segments are lost; jitter: delays vary"
+    )
     at_s: Seconds = Field(description="begin, in simulated seconds with the warm-up")
     until_s: Interval | None = Field(
-        None, description="end; default: that of the run, but a pause needs one"
+        None,
+        description="end, not of what happens in an instant (kill, power-loss, leave, restart, "
+        "bootstrap); default: that of the run, but a pause needs one",
     )
     node: Name | None = Field(None, description="the node whose server it happens to")
     host: Name | None = Field(
         None, description="the machine it happens to, instead of a single node"
     )
-    what: FaultWord = Field(
-        description="slow: code or fsyncs take longer; pause: it stands still; disk-stall: no "
-        "fsync returns"
+    nodes: Names | None = Field(
+        None, description="of cut, loss and jitter: several nodes on one side"
+    )
+    others: Names | None = Field(
+        None,
+        description="of cut, loss and jitter: the nodes on the other side; default: all others",
+    )
+    direction: Literal["both", "out", "in"] | None = Field(
+        None,
+        description="of cut, loss and jitter: whether it happens to everything, to what the node "
+        "(or its side) sends, or to what is sent to it; default: both",
     )
     cpu_factor: Factor | None = Field(
         None, description="of slow: how many times as long code takes; default: 1"
@@ -63,110 +122,133 @@ class FaultTable(Table):
     fsync_factor: Factor | None = Field(
         None, description="of slow: how many times as long an fsync takes; default: 1"
     )
+    loss: Loss | None = Field(None, description="of loss: probability that a segment is lost")
+    jitter: JitterTable | None = Field(
+        None, description="of jitter: what is added to every one-way delay"
+    )
+    transfer_s: Seconds | None = Field(
+        None,
+        description="of restart: how long it takes to transfer the state to it; default: what "
+        "the model makes of it",
+    )
+
+    _path: str = PrivateAttr(default="fault")
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
         rule = _RULES[self.what]
-        if (self.node is None) == (self.host is None):
-            given = "neither" if self.node is None else "both"
-            raise ScenarioError("node", f"a fault is of a node or of a host, given {given}")
-        if self.until_s is not None and not self.until_s > self.at_s:
+        self._check_place(rule)
+        self._check_end(rule)
+        if self.name is not None and self.name.isdigit():
+            raise ScenarioError(
+                "name", f"would be a position in the list, given {self.name!r}", "let it be a word"
+            )
+        for key in _OWN_KEYS:
+            if getattr(self, key) is not None and key not in (*rule.keys, *rule.needs):
+                words = [repr(word) for word, of in _RULES.items() if key in (*of.keys, *of.needs)]
+                raise ScenarioError(
+                    key,
+                    f"is not for {self.what!r}, given {_written(getattr(self, key))}",
+                    f"remove it, or say {' or '.join(words)}",
+                )
+        if rule.needs and all(getattr(self, key) in (None, 0.0, 1.0) for key in rule.needs):
+            raise ScenarioError(
+                rule.needs[0], "this fault changes nothing", f"give {' or '.join(rule.needs)}"
+            )
+        return self
+
+    def _check_place(self, rule: _Rule) -> None:
+        given = [key for key in _PLACES if getattr(self, key) is not None]
+        for key in given:
+            if key not in rule.places:
+                raise ScenarioError(
+                    key, f"is not for {self.what!r}", f"say {' or '.join(rule.places)}"
+                )
+        if len(given) != 1:
+            *most, last = rule.places
+            places = f"{', of a '.join(most)} or of a {last}" if most else last
+            places = places.replace("of a nodes", "of nodes")
+            said = {0: "neither", 2: "both"}.get(len(given), "all of them")
+            raise ScenarioError("node", f"a fault is of a {places}, given {said}")
+        side = self.nodes or ()
+        for key, names in (("nodes", side), ("others", self.others or ())):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ScenarioError(key, f"node {twice[0]!r} is there twice")
+
+    def _check_end(self, rule: _Rule) -> None:
+        if self.until_s is None:
+            if rule.ends == "must":
+                raise ScenarioError("until_s", f"is required: a {self.what} has to end")
+            return
+        if rule.ends == "never":
+            raise ScenarioError(
+                "until_s",
+                f"is not for {self.what!r}, which happens in an instant, given {self.until_s:g}",
+                "a server comes back by a fault of its own: what = 'restart'",
+            )
+        if not self.until_s > self.at_s:
             raise ScenarioError(
                 "until_s", f"must be after at_s = {self.at_s:g}, given {self.until_s:g}"
             )
-        if rule.lasts and self.until_s is None:
-            raise ScenarioError("until_s", f"is required: a {self.what} has to end")
-        factors = {"cpu_factor": self.cpu_factor, "fsync_factor": self.fsync_factor}
-        given_factors = {name: value for name, value in factors.items() if value is not None}
-        for name, value in given_factors.items():
-            if not rule.factors:
-                raise ScenarioError(
-                    name, f"is not for {self.what!r}, given {value:g}", "remove it, or say 'slow'"
-                )
-        if rule.factors and all(value == 1.0 for value in given_factors.values()):
-            raise ScenarioError(
-                "cpu_factor", "this fault changes nothing", "give cpu_factor or fsync_factor"
-            )
-        return self
+
+    @property
+    def path(self) -> str:
+        """Where the scenario says it: ``fault.0``, ``fault.NAME``, ``network.outage.0``."""
+        return self._path
+
+    def told_at(self, path: str) -> Self:
+        """The same, said at a path."""
+        copy = self.model_copy()
+        copy._path = path
+        return copy
+
+    @property
+    def own(self) -> bool:
+        """Whether a ``[[fault]]`` says it, and no table of earlier releases."""
+        return self._path.startswith("fault")
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it goes on for a while, or happens in an instant."""
+        return self.what not in CHANGES
 
     @property
     def end_s(self) -> float:
         """When it ends, in simulated seconds; infinite if it goes on to the end of the run."""
+        if not self.lasts:
+            return self.at_s
         return inf if self.until_s is None else self.until_s
 
+    def struck(self, names: Sequence[str], hosts: Sequence[str]) -> tuple[int, ...]:
+        """Positions of the nodes that it happens to; of links, those on its side.
 
-def hosts_of(nodes: Sequence[NodeTable], *, shared: bool) -> tuple[str, ...]:
-    """The machine of each node by its name."""
-    return tuple(SHARED_HOST if shared else node.host or node.name for node in nodes)
+        Parameters
+        ----------
+        names, hosts : sequence of str
+            Nodes and their machines, by position.
+        """
+        chosen = (self.node,) if self.nodes is None else self.nodes
+        return tuple(
+            position
+            for position, (name, host) in enumerate(zip(names, hosts, strict=True))
+            if name in chosen or (self.host is not None and host == self.host)
+        )
 
-
-def fault_problems(
-    faults: Sequence[FaultTable], nodes: Sequence[NodeTable], *, shared: bool, run_end_s: float
-) -> Iterator[ScenarioError]:
-    """What is right in each fault, but not together, or not in this cluster and this run.
-
-    Parameters
-    ----------
-    faults : sequence of FaultTable
-    nodes : sequence of NodeTable
-        By position.
-    shared : bool
-        Whether all nodes share one machine.
-    run_end_s : float
-        When the run ends in simulated seconds; infinite if that is not known.
-    """
-    names = [node.name for node in nodes]
-    hosts = dict.fromkeys(hosts_of(nodes, shared=shared))
-    places: list[frozenset[str]] = []
-    for position, fault in enumerate(faults):
-        path = f"fault.{position}"
-        struck = _struck(fault, nodes, shared=shared)
-        places.append(struck)
-        if fault.node is not None and not struck:
-            yield ScenarioError(
-                f"{path}.node", f"no node {fault.node!r}", nearest(fault.node, names)
-            )
-        if fault.host is not None and not struck:
-            hint = nearest(fault.host, hosts)
-            yield ScenarioError(f"{path}.host", f"no host {fault.host!r}", hint)
-        if fault.at_s >= run_end_s:
-            yield ScenarioError(
-                f"{path}.at_s",
-                f"is after the end of the run at {run_end_s:g} s, given {fault.at_s:g}",
-                "run.warmup_s + run.duration_s is its end",
-            )
-        elif fault.until_s is not None and fault.until_s > run_end_s:
-            yield ScenarioError(
-                f"{path}.until_s",
-                f"is after the end of the run at {run_end_s:g} s, given {fault.until_s:g}",
-                "run.warmup_s + run.duration_s is its end",
-            )
-        for earlier, other in enumerate(faults[:position]):
-            both = struck & places[earlier]
-            if both and _clash(fault, other):
-                yield ScenarioError(
-                    path,
-                    f"{fault.what} of {min(both)!r} at {fault.at_s:g} s, during that of "
-                    f"fault.{earlier}",
-                    "let one end before the other begins",
-                )
+    def links(self, names: Sequence[str], hosts: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Ordered pairs of nodes whose link it happens to, by position; see ``struck``."""
+        if self.what not in LINKS:
+            return
+        side = self.struck(names, hosts)
+        for position, name in enumerate(names):
+            if position in side or (self.others is not None and name not in self.others):
+                continue
+            for inside in side:
+                if self.direction != "in":
+                    yield inside, position
+                if self.direction != "out":
+                    yield position, inside
 
 
-def _struck(fault: FaultTable, nodes: Sequence[NodeTable], *, shared: bool) -> frozenset[str]:
-    """Names of the nodes that it happens to."""
-    hosts = hosts_of(nodes, shared=shared)
-    return frozenset(
-        node.name
-        for node, host in zip(nodes, hosts, strict=True)
-        if node.name == fault.node or (fault.host is not None and host == fault.host)
-    )
-
-
-def _clash(one: FaultTable, other: FaultTable) -> bool:
-    """Whether both would have the same thing happen at the same time."""
-    if one.what != other.what or min(one.end_s, other.end_s) <= max(one.at_s, other.at_s):
-        return False
-    return one.what != "slow" or any(
-        getattr(one, name) is not None and getattr(other, name) is not None
-        for name in ("cpu_factor", "fsync_factor")
-    )
+def _written(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else repr(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from operator import attrgetter
 from typing import Literal, Self
@@ -17,6 +17,10 @@ from simrep.network.network import Path
 from simrep.network.regions import PRESETS
 from simrep.network.trouble import Trouble
 from simrep.scenario.cluster import NodeTable
+from simrep.scenario.fault_checks import power_losses
+from simrep.scenario.faults import FaultTable
+from simrep.scenario.jitter import JitterTable
+from simrep.scenario.old_faults import OutageTable
 from simrep.scenario.table import (
     Bandwidth,
     Loss,
@@ -24,70 +28,18 @@ from simrep.scenario.table import (
     Milliseconds,
     Name,
     Period,
-    Seconds,
     SegmentBytes,
-    Shift,
     Table,
     WindowBytes,
     WindowSegments,
     seconds,
 )
 
-__all__ = ["Egress", "JitterTable", "NetworkTable", "OutageTable", "PathTable", "TcpTable", "paths"]
+__all__ = ["Egress", "NetworkTable", "PathTable", "TcpTable", "paths"]
 
 Preset = Literal["aws-2017", "ibm-2024"]
 
-_NANOSECOND = 1e-6  # in milliseconds
-_UNSEEN = f"a nanosecond, {_NANOSECOND:g}, is the least"
 _MOST_LOSS = 0.9  # of a path and all interfaces on it together
-
-
-class JitterTable(Table):
-    """What varies on top of a constant delay."""
-
-    kind: link.JitterKind = Field(
-        description="shape of the distribution; `tc netem` draws uniform unless it is told "
-        "`distribution normal`"
-    )
-    mean_ms: Shift = Field(0.0, description="mean; usually 0 for normal and uniform")
-    sd_ms: Milliseconds = Field(
-        0.0,
-        description="standard deviation, of uniform the half width: the J of "
-        "`tc netem delay D J`; not used by exponential",
-    )
-    samples_ms: tuple[Milliseconds, ...] = Field(
-        (), description="measured extra delays to draw from, for empirical"
-    )
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        kind = self.kind
-        if kind == "empirical" and not self.samples_ms:
-            raise ScenarioError("samples_ms", "empirical jitter needs at least one sample")
-        if kind != "empirical" and self.samples_ms:
-            raise ScenarioError("samples_ms", f"{kind} jitter draws from no samples")
-        if kind in {"lognormal", "gamma", "exponential"} and self.mean_ms < _NANOSECOND:
-            raise ScenarioError(
-                "mean_ms",
-                f"{kind} jitter needs a mean above 0, given {self.mean_ms:g}",
-                _UNSEEN,
-            )
-        if kind in {"normal", "uniform", "lognormal", "gamma"} and self.sd_ms < _NANOSECOND:
-            raise ScenarioError(
-                "sd_ms",
-                f"{kind} jitter needs one above 0, given {self.sd_ms:g}",
-                _UNSEEN,
-            )
-        return self
-
-    def jitter(self) -> link.Jitter:
-        """The same in seconds."""
-        return link.Jitter(
-            kind=self.kind,
-            mean_s=seconds(self.mean_ms),
-            sd_s=seconds(self.sd_ms),
-            samples_s=tuple(seconds(sample) for sample in self.samples_ms),
-        )
 
 
 class TcpTable(Table):
@@ -151,33 +103,6 @@ class Egress(Table):
     loss: Loss = Field(0.0, description="probability that a segment is lost there")
 
 
-class OutageTable(Table):
-    """A ``[[network.outage]]``: nothing gets through to or from a node for a while.
-
-    TCP keeps the connections and repeats what was lost, so that it arrives later; servers do not
-    notice, and clients on the machine of the node are not concerned.
-    """
-
-    node: Name = Field(description="the node that is cut off from the others")
-    direction: Literal["both", "out", "in"] = Field(
-        "both", description="what is lost: everything, what the node sends, or what is sent to it"
-    )
-    from_s: Seconds = Field(description="begin, in simulated time with the warm-up")
-    to_s: Seconds = Field(description="end")
-
-    @model_validator(mode="after")
-    def _sensible(self) -> Self:
-        if not self.to_s > self.from_s:
-            raise ScenarioError(
-                "to_s", f"must be after from_s = {self.from_s:g}, given {self.to_s:g}"
-            )
-        return self
-
-    def trouble(self) -> Trouble:
-        """The same for the engine."""
-        return Trouble(self.from_s, self.to_s, cut=True)
-
-
 class NetworkTable(Table):
     """The network between the nodes."""
 
@@ -197,7 +122,9 @@ class NetworkTable(Table):
     paths: tuple[PathTable, ...] = Field((), alias="path", description="what differs where")
     egress: tuple[Egress, ...] = Field((), description="delays of single nodes; they add up")
     outages: tuple[OutageTable, ...] = Field(
-        (), alias="outage", description="nodes that are cut off for a while"
+        (),
+        alias="outage",
+        description="nodes that are cut off for a while, as earlier releases say it",
     )
     relay_us: Microseconds | None = Field(
         None,
@@ -232,22 +159,55 @@ class _Direction:
 
 
 def paths(
-    network: NetworkTable, nodes: Sequence[NodeTable], rtt_ms: float, *, relayed: bool = False
+    network: NetworkTable,
+    nodes: Sequence[NodeTable],
+    rtt_ms: float,
+    *,
+    hosts: Sequence[str] = (),
+    faults: Sequence[FaultTable] = (),
+    relayed: bool = False,
 ) -> dict[tuple[int, int], Path]:
     """The path of every ordered pair of nodes, addressed by position.
 
     ``rtt_ms`` is the round trip of any two nodes when the scenario gives none. With ``relayed``, a
     relay in user space hands on what an egress or a path entry delays. A pair of which neither a
-    preset nor an entry says anything is refused.
+    preset nor an entry says anything is refused. ``hosts`` are the machines of the nodes, for what
+    ``faults`` do to links.
     """
+    troubles = _troubles(faults, [node.name for node in nodes], hosts)
     if network.rtt_ms is not None:
         rtt_ms = network.rtt_ms
     return {
-        (i, j): _path(network, source, target, rtt_ms, relayed=relayed)
+        (i, j): replace(
+            _path(network, source, target, rtt_ms, relayed=relayed),
+            troubles=tuple(sorted(troubles.get((i, j), ()), key=attrgetter("from_s", "to_s"))),
+        )
         for i, source in enumerate(nodes)
         for j, target in enumerate(nodes)
         if i != j
     }
+
+
+def _troubles(
+    faults: Sequence[FaultTable], names: Sequence[str], hosts: Sequence[str]
+) -> dict[tuple[int, int], list[Trouble]]:
+    """What faults do to links, by the ordered pair of nodes."""
+    found: dict[tuple[int, int], list[Trouble]] = {}
+    for fault in faults:
+        trouble = Trouble(
+            fault.at_s,
+            fault.end_s,
+            cut=fault.what == "cut",
+            loss=fault.loss or 0.0,
+            jitter=() if fault.jitter is None else (fault.jitter.jitter(),),
+        )
+        for pair in fault.links(names, hosts):
+            found.setdefault(pair, []).append(trouble)
+    for node, spells in power_losses(faults, names, hosts).items():
+        for other in range(len(names)):
+            for pair in ((node, other), (other, node)) if other != node else ():
+                found.setdefault(pair, []).extend(Trouble(*spell, cut=True) for spell in spells)
+    return found
 
 
 def _path(
@@ -280,7 +240,7 @@ def _path(
             "network.egress",
             f"of what {source.name!r} sends to {target.name!r} a share of {loss:g} is lost in "
             f"all, must be at most {_MOST_LOSS:g}",
-            "TCP gives up a connection that loses more, which is an outage: network.outage",
+            "TCP gives up a connection that loses more, which is a [[fault]]: cut",
         )
     bandwidth = direction.bandwidth_mbit
     return Path(
@@ -289,12 +249,6 @@ def _path(
         loss=loss,
         tcp=network.tcp.tcp(),
         relayed=relayed and base_s > seconds(rtt_ms / 2),
-        troubles=tuple(
-            entry.trouble()
-            for entry in sorted(network.outages, key=attrgetter("from_s", "to_s"))
-            if (entry.node == source.name and entry.direction != "in")
-            or (entry.node == target.name and entry.direction != "out")
-        ),
     )
 
 

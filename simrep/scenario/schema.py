@@ -15,14 +15,16 @@ from simrep.errors import ScenarioError, nearest
 from simrep.scenario.changes import leaves, put
 from simrep.scenario.cluster import (
     MOST_NODES,
-    ChangeTable,
     ClusterTable,
     HostTable,
     MachineTable,
     NodeTable,
+    hosts_of,
 )
-from simrep.scenario.faults import FaultTable, fault_problems, hosts_of
+from simrep.scenario.fault_checks import fault_problems
+from simrep.scenario.faults import FaultTable
 from simrep.scenario.network import NetworkTable, paths
+from simrep.scenario.old_faults import listed_faults
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
 from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table, Title
 from simrep.scenario.workload import WorkloadTable, expand
@@ -80,7 +82,7 @@ class Scenario(Table):
         default_factory=NetworkTable, description="latency, jitter, bandwidth, loss"
     )
     workload: WorkloadTable = Field(default_factory=WorkloadTable, description="the load")
-    faults: tuple[FaultTable, ...] = Field(
+    fault_tables: tuple[FaultTable, ...] = Field(
         (), alias="fault", description="what goes wrong, when and where"
     )
     run: RunTable = Field(default_factory=RunTable, description="length and repetitions")
@@ -123,6 +125,18 @@ class Scenario(Table):
         return hosts_of(self.node_tables(), shared=self.cluster.shared_host)
 
     @property
+    def faults(self) -> tuple[FaultTable, ...]:
+        """All that goes wrong, also what ``cluster.change`` and ``network.outage`` say."""
+        return listed_faults(self.fault_tables, self.cluster.changes, self.network.outages)
+
+    def without_faults(self) -> Self:
+        """The same, in which nothing goes wrong."""
+        cluster = self.cluster.model_copy(update={"changes": ()})
+        network = self.network.model_copy(update={"outages": ()})
+        quiet = {"fault_tables": (), "cluster": cluster, "network": network}
+        return self.model_copy(update=quiet)
+
+    @property
     def timed(self) -> tuple[str, ...]:
         """Its tables of what happens at a given time: such a run has no steady state."""
         tables = {
@@ -130,7 +144,7 @@ class Scenario(Table):
             "workload.scheduled": self.workload.scheduled,
             "cluster.change": self.cluster.changes,
             "network.outage": self.network.outages,
-            "fault": self.faults,
+            "fault": self.fault_tables,
         }
         return tuple(path for path, entries in tables.items() if entries)
 
@@ -266,13 +280,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     for position, node in enumerate(scenario.nodes):
         yield from _unknown(("node", position, "name"), "node", node.name, names)
     yield from _placement(scenario)
-    yield from _comings_and_goings(scenario)
-    yield from fault_problems(
-        scenario.faults,
-        scenario.node_tables(),
-        shared=scenario.cluster.shared_host,
-        run_end_s=scenario.end_s,
-    )
+    yield from fault_problems(scenario.faults, names, scenario.host_names, scenario.end_s)
     yield from _addresses(scenario)
     for position, name in enumerate(scenario.workload.nodes or ()):
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
@@ -344,38 +352,6 @@ def _warmup(scenario: Scenario) -> Iterator[ScenarioError]:
         )
 
 
-def _comings_and_goings(scenario: Scenario) -> Iterator[ScenarioError]:
-    """Who leaves must be there, and who joins must be away."""
-    names = scenario.node_names
-    away: set[str] = set()
-    changes = list(enumerate(scenario.cluster.changes))
-    for position, change in sorted(changes, key=lambda pair: pair[1].at_s):
-        steps = ("cluster", "change", position)
-        if change.node not in names:
-            yield from _unknown((*steps, "node"), "node", change.node, names)
-        elif (change.node in away) != (change.what == "join"):
-            state = "away" if change.node in away else "there"
-            yield ScenarioError(
-                dotted((*steps, "what")),
-                f"node {change.node!r} is {state} already at {change.at_s:g} s",
-            )
-        elif change.what == "join":
-            away.discard(change.node)
-        else:
-            away.add(change.node)
-    for position, fault in enumerate(scenario.faults):
-        before = [one for one in scenario.cluster.changes if one.node == fault.node]
-        last = max((one for one in before if one.at_s <= fault.at_s), key=_at_s, default=None)
-        if last is not None and last.what != "join":
-            yield ScenarioError(
-                f"fault.{position}.at_s", f"node {fault.node!r} is away at {fault.at_s:g} s"
-            )
-
-
-def _at_s(change: ChangeTable) -> float:
-    return change.at_s
-
-
 def _placement(scenario: Scenario) -> Iterator[ScenarioError]:
     """Nodes and the hosts that they name."""
     hosts = [host.name for host in scenario.hosts]
@@ -432,7 +408,6 @@ def _addresses(scenario: Scenario) -> Iterator[ScenarioError]:
                 found = True
                 yield problem
     yield from _strangers(("network", "egress"), scenario.network.egress, names)
-    yield from _strangers(("network", "outage"), scenario.network.outages, names)
     if found or any(True for node in scenario.nodes if node.name not in names):
         return
     try:

@@ -193,7 +193,7 @@ Exponent = Annotated[  # of a Zipf distribution
 Loss = Annotated[
     float,
     _within(0, 0.5),
-    Reason("TCP gives up a connection that loses more, which is an outage: network.outage"),
+    Reason("TCP gives up a connection that loses more, which is a [[fault]]: cut"),
 ]
 
 # -- counts ----------------------------------------------------------------------------------------

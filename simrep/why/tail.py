@@ -310,7 +310,7 @@ def _floor(replay: Replay, node: int, kind: str) -> dict[str, float]:
     )
     paths = {link: replace(path, troubles=()) for link, path in setup.paths.items()}
     quiet = {"duration_s": None, "settle_s": None, "warmup": None, "warmup_s": 0.0, "log": False}
-    scenario = setup.scenario.model_copy(update={"faults": ()})
+    scenario = setup.scenario.without_faults()
     alone = with_run_settings(
         replace(setup, scenario=scenario, workload=workload, paths=paths), quiet
     )

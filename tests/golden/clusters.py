@@ -234,7 +234,7 @@ def a_crash_and_a_join_under_a_stream() -> GaleraCluster:
         costs=COSTS | {"row_us": 2000.0, "log_row_us": 30.0, "log_byte_ns": 3.0},
         changes=True,
     )
-    for at_s, what in ((0.3, "crash"), (1.5, "join")):
+    for at_s, what in ((0.3, "kill"), (1.5, "restart")):
         cluster.clock.at(at_s, cluster.model.change, Change(at_s, 0, what, 0.1))
     cluster.client([large(200, unit="rows", size=20)])
     cluster.client([large(400, client=1, node=1, unit="rows", size=30)], begin_s=1.1)

@@ -55,7 +55,7 @@ class Case:
         change = Change(self.at_s, 0, self.what)
         cluster.clock.at(change.at_s, cluster.model.change, change)
         if self.back_s is not None:
-            back = Change(self.at_s + self.back_s, 0, "join", 0.05)
+            back = Change(self.at_s + self.back_s, 0, "restart", 0.05)
             cluster.clock.at(back.at_s, cluster.model.change, back)
         cluster.clock.run(END_S)
         return cluster
@@ -93,7 +93,7 @@ cases = st.builds(
     size=st.sampled_from([1, 7, 300, 1500]),
     prepares=st.sampled_from([False, False, True]),
     rivals=st.lists(rivals, max_size=4).map(tuple),
-    what=st.sampled_from(["crash", "leave"]),
+    what=st.sampled_from(["kill", "leave"]),
     at_s=st.floats(0.0, 0.3),
     back_s=st.sampled_from([None, 0.05, 0.4]),
 )
@@ -111,8 +111,8 @@ def parts(cluster: GaleraCluster) -> dict[Stream, dict[int, list[tuple[int, int]
 
 @settings(max_examples=400)
 @given(cases)
-@example(Case(0.0005, "rows", 7, False, (), "crash", 0.0225, None))
-@example(Case(0.0005, "rows", 7, False, ((1, 0.0, (3, 30, 59)),), "crash", 0.05, 0.4))
+@example(Case(0.0005, "rows", 7, False, (), "kill", 0.0225, None))
+@example(Case(0.0005, "rows", 7, False, ((1, 0.0, (3, 30, 59)),), "kill", 0.05, 0.4))
 def test_whenever_the_origin_goes_every_promise_is_kept(case: Case) -> None:
     cluster = case.run()
     its_stream_ends_the_same_everywhere(cluster)
@@ -220,7 +220,7 @@ class Comings:
             free_s[node] = at_s + away_s + 0.01
             for change in (
                 Change(at_s, node, how),  # type: ignore[arg-type]
-                Change(at_s + away_s, node, "join", 0.02),
+                Change(at_s + away_s, node, "restart", 0.02),
             ):
                 cluster.clock.at(change.at_s, cluster.model.change, change)
         cluster.clock.run(ENOUGH_S)
@@ -247,7 +247,7 @@ comings = st.builds(
             st.integers(0, 2),
             st.floats(0.0, 0.6),
             st.floats(0.001, 0.9),
-            st.sampled_from(["crash", "leave"]),
+            st.sampled_from(["kill", "leave"]),
         ),
         max_size=5,
     ).map(tuple),

@@ -102,7 +102,7 @@ def test_a_bound_of_a_field_is_not_undone_by_that_of_its_kind() -> None:
         ({"cluster": {"options": {"gcs.fc_limit": 2**40}}}, "gcs.fc_limit", "at most 2147483647"),
         ({"workload": {"rate_tps": 9, "connections": 2**40}}, "workload.connections", "100,000"),
         ({"workload": {"class": [{"rows": 10**12}]}}, "workload.class.0.rows", "1000000000"),
-        ({"network": {"loss": 0.999999}}, "network.loss", "network.outage"),
+        ({"network": {"loss": 0.999999}}, "network.loss", "[[fault]]: cut"),
         ({"run": {"seed": -1}}, "run.seed", "at least 0"),
         ({"run": {"interval_s": 1e-5}}, "run.interval_s", "fill the memory"),
         ({"cluster": {"machine": {"slice_ms": 1e-9}}}, "machine.slice_ms", "at least 0.001"),

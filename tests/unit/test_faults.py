@@ -54,7 +54,7 @@ def refused(content, *words):
         (SLOW | {"cpu_factor": None}, ("fault.0.cpu_factor", "changes nothing")),
         (SLOW | {"cpu_factor": 1.0}, ("fault.0.cpu_factor", "changes nothing")),
         (STALL | {"fsync_factor": 2.0}, ("fault.0.fsync_factor", "not for 'disk-stall'")),
-        (PAUSE | {"what": "pauze"}, ("fault.0.what", "'slow', 'pause' or 'disk-stall'", "pauze")),
+        (PAUSE | {"what": "pauze"}, ("fault.0.what", "pauze", "mean 'pause'")),
         (PAUSE | {"whom": "n1"}, ("fault.0.whom", "unknown key")),
     ],
 )

@@ -58,7 +58,7 @@ def event_s(built: GaleraCluster, node: int, what: str) -> list[float]:
 
 @pytest.mark.parametrize("gone", [0, 2])
 def test_after_a_crash_the_others_stall_until_they_suspect_it(gone: int) -> None:
-    built = cluster(Change(5.0, gone, "crash"))
+    built = cluster(Change(5.0, gone, "kill"))
     built.client(all_the_time(0, 1), pause_s=0.001)
     built.clock.run(END_S)
     length_s, began_s = longest_gap(built, 0)
@@ -76,7 +76,7 @@ def test_who_leaves_in_order_is_not_waited_for() -> None:
     assert all(one.committed for one in built.attempts)
 
 
-@pytest.mark.parametrize("what", ["crash", "leave"])
+@pytest.mark.parametrize("what", ["kill", "leave"])
 def test_clients_of_a_dead_server_try_again_every_second(what: str) -> None:
     built = cluster(Change(5.0005, 0, what))
     built.client(all_the_time(0, 0), pause_s=0.001)
@@ -93,7 +93,7 @@ def test_clients_of_a_dead_server_try_again_every_second(what: str) -> None:
 
 
 def test_who_waits_for_a_lock_is_told_of_the_crash_too() -> None:
-    built = cluster(Change(0.5, 0, "crash"), costs={"row_read_us": 1e6})
+    built = cluster(Change(0.5, 0, "kill"), costs={"row_read_us": 1e6})
     holds = (Statement(locks=("row",)), Statement(1, 0))
     built.client([Transaction(0, 0, "long", holds, ("row",), 1, 100, autocommit=False)])
     built.client([updates(1, 0, 0, ["row"])], begin_s=0.1)
@@ -106,7 +106,7 @@ def test_who_waits_for_a_lock_is_told_of_the_crash_too() -> None:
 
 
 def test_two_of_three_that_crash_leave_no_majority() -> None:
-    built = cluster(Change(5.0, 0, "crash"), Change(5.0, 1, "crash"))
+    built = cluster(Change(5.0, 0, "kill"), Change(5.0, 1, "kill"))
     built.client(all_the_time(0, 2), pause_s=0.001)
     # More than fit into the window, so that they wait for the next view.
     for client in range(1, 9):
@@ -124,7 +124,7 @@ def test_two_of_three_that_crash_leave_no_majority() -> None:
     assert all(one.ended_s < view_s + CHANGE_S for one in built.committed)
 
 
-@pytest.mark.parametrize(("what", "goes_on"), [("crash", False), ("leave", True)])
+@pytest.mark.parametrize(("what", "goes_on"), [("kill", False), ("leave", True)])
 def test_of_two_nodes_the_other_goes_on_only_after_an_orderly_leave(
     what: str, goes_on: bool
 ) -> None:
@@ -156,7 +156,7 @@ def streaming(
 TWO_FRAGMENTS_S = 6 * ROW_S + 2 * COMMIT_S + 0.01  # all nodes have them
 
 
-@pytest.mark.parametrize("what", ["crash", "leave"])
+@pytest.mark.parametrize("what", ["kill", "leave"])
 def test_a_stream_is_rolled_back_when_its_origin_goes(what: str) -> None:
     apply_row_us, log_row_us = 20_000.0, 70_000.0
     # The rows take longer than the others may wait for a report, but not longer than the change.
@@ -179,12 +179,12 @@ def test_a_stream_is_rolled_back_when_its_origin_goes(what: str) -> None:
         rolled_back = len(parts(built, node))
         (undone_s,) = event_s(built, node, "orphan")
         cost_s = rolled_back * (apply_row_us + log_row_us) * 1e-6
-        earliest = at_s + cost_s + (SUSPECT_S if what == "crash" else 0.0)
+        earliest = at_s + cost_s + (SUSPECT_S if what == "kill" else 0.0)
         assert earliest < undone_s <= earliest + CHANGE_S
 
 
 def test_the_rows_of_an_orphan_are_free_afterwards() -> None:
-    built = streaming(Change(TWO_FRAGMENTS_S, 0, "crash"))
+    built = streaming(Change(TWO_FRAGMENTS_S, 0, "kill"))
     built.client([large(1, first=0, node=1, client=1, size=0)], begin_s=TWO_FRAGMENTS_S)
     built.client([large(1, first=5, node=2, client=2, size=0)], begin_s=TWO_FRAGMENTS_S)
     built.clock.run(END_S)
@@ -196,7 +196,7 @@ def test_the_rows_of_an_orphan_are_free_afterwards() -> None:
 
 @pytest.mark.parametrize("gone", [1, 2])
 def test_a_stream_goes_on_when_another_node_goes(gone: int) -> None:
-    built = streaming(Change(TWO_FRAGMENTS_S, gone, "crash"))
+    built = streaming(Change(TWO_FRAGMENTS_S, gone, "kill"))
     built.clock.run(END_S)
     assert built.outcomes == [True]
     assert parts(built, 0) == parts(built, 3 - gone) == "fffC"
@@ -205,7 +205,7 @@ def test_a_stream_goes_on_when_another_node_goes(gone: int) -> None:
 
 def test_what_is_prepared_outlives_its_origin() -> None:
     prepared_s = 10 * ROW_S + 4 * COMMIT_S
-    built = streaming(Change(prepared_s + 0.5, 0, "crash"), hold_s=1.0)
+    built = streaming(Change(prepared_s + 0.5, 0, "kill"), hold_s=1.0)
     built.client([large(1, first=9, node=1, client=1, size=0)], begin_s=prepared_s + 0.3)
     built.clock.run(END_S)
     assert [built.status(node, "streams_open") for node in (1, 2)] == [1, 1]
@@ -219,7 +219,7 @@ def test_what_is_prepared_outlives_its_origin() -> None:
 
 def test_who_comes_back_has_the_state_before_it_serves_anybody() -> None:
     transfer_s = 3.0
-    built = cluster(Change(1.0, 0, "leave"), Change(5.0, 0, "join", transfer_s))
+    built = cluster(Change(1.0, 0, "leave"), Change(5.0, 0, "restart", transfer_s))
     for node in range(3):
         built.client(all_the_time(node, node), pause_s=0.05)
     built.clock.run(END_S)
@@ -240,7 +240,7 @@ def test_who_comes_back_has_the_state_before_it_serves_anybody() -> None:
 
 
 def test_who_joins_holds_up_the_others_no_longer_than_a_change_of_view() -> None:
-    built = cluster(Change(1.0, 2, "leave"), Change(5.0, 2, "join", 4.0))
+    built = cluster(Change(1.0, 2, "leave"), Change(5.0, 2, "restart", 4.0))
     built.client(all_the_time(0, 0), pause_s=0.001)
     built.clock.run(12.0)
     assert longest_gap(built, 0)[0] <= CHANGE_S + 2 * COMMIT_S
@@ -251,7 +251,7 @@ def test_open_streams_are_recovered_by_who_joins(transfer_s: float) -> None:
     apply_row_us, row_s = 10_000.0, 0.8
     built = cluster(
         Change(0.5, 2, "leave"),
-        Change(4.0, 2, "join", transfer_s),
+        Change(4.0, 2, "restart", transfer_s),
         costs={"row_us": row_s * 1e6, "apply_row_us": apply_row_us},
     )
     built.client([large(unit="rows", size=1)])
@@ -280,7 +280,7 @@ def test_recovery_costs_the_rows_and_bytes_that_are_applied_again() -> None:
         """When the node that joins takes what came meanwhile, and the fragments it was given."""
         built = cluster(
             Change(0.2, 2, "leave"),
-            Change(3.0, 2, "join", 1.0),
+            Change(3.0, 2, "restart", 1.0),
             costs={"row_us": 800e3, "apply_row_us": apply_row_us, "log_byte_ns": log_byte_ns},
         )
         built.client([large(6, unit="rows", size=1, row_bytes=1000)])
@@ -301,7 +301,7 @@ def test_recovery_costs_the_rows_and_bytes_that_are_applied_again() -> None:
 
 
 def test_who_crashes_while_it_gets_its_state_does_no_harm() -> None:
-    built = cluster(Change(1.0, 2, "crash"), Change(5.0, 2, "join", 3.0), Change(6.0, 2, "crash"))
+    built = cluster(Change(1.0, 2, "kill"), Change(5.0, 2, "restart", 3.0), Change(6.0, 2, "kill"))
     built.client(all_the_time(0, 0), pause_s=0.01)
     built.client(all_the_time(1, 2), pause_s=0.01)
     built.clock.run(END_S)
@@ -316,7 +316,7 @@ def test_who_crashes_while_it_gets_its_state_does_no_harm() -> None:
 @pytest.mark.parametrize("gone", [1, 2])
 def test_a_stop_of_a_node_that_goes_ends_with_it(gone: int) -> None:
     built = cluster(
-        Change(2.0, gone, "crash"),
+        Change(2.0, gone, "kill"),
         costs={"apply_us": 30_000.0},
         **{"gcs.fc_limit": 1, "wsrep_slave_threads": 1},
     )
@@ -341,8 +341,8 @@ def test_two_that_join_behind_a_large_writeset_both_get_the_state() -> None:
     built = cluster(
         Change(1.0, 2, "leave"),
         Change(1.0, 3, "leave"),
-        Change(3.0, 2, "join"),
-        Change(4.0, 3, "join"),  # the only applier of the donor is busy with rows
+        Change(3.0, 2, "restart"),
+        Change(4.0, 3, "restart"),  # the only applier of the donor is busy with rows
         size=4,
         costs={"apply_row_us": 2000.0},
         wsrep_slave_threads=1,
@@ -357,9 +357,9 @@ def test_two_that_join_behind_a_large_writeset_both_get_the_state() -> None:
 def test_who_has_no_state_yet_is_no_donor() -> None:
     built = cluster(
         Change(1.0, 0, "leave"),
-        Change(2.0, 0, "join", 15.0),
+        Change(2.0, 0, "restart", 15.0),
         Change(3.0, 2, "leave"),
-        Change(4.0, 2, "join", 0.5),
+        Change(4.0, 2, "restart", 0.5),
     )
     built.client(all_the_time(0, 1), pause_s=0.1)
     built.clock.run(6.0)
@@ -371,7 +371,7 @@ def test_who_has_no_state_yet_is_no_donor() -> None:
 def test_a_donor_that_goes_is_replaced() -> None:
     built = cluster(
         Change(1.0, 2, "leave"),
-        Change(3.0, 2, "join", 5.0),
+        Change(3.0, 2, "restart", 5.0),
         Change(4.0, 0, "leave"),  # before it has given
     )
     built.client(all_the_time(0, 1), pause_s=0.1)
@@ -381,7 +381,7 @@ def test_a_donor_that_goes_is_replaced() -> None:
 
 
 def test_nothing_is_repeated_on_a_server_that_has_gone() -> None:
-    built = cluster(Change(1.0, 0, "crash"), wsrep_retry_autocommit=10000)
+    built = cluster(Change(1.0, 0, "kill"), wsrep_retry_autocommit=10000)
     rows = ("hot",)
     built.client((updates(0, 0, n, rows) for n in range(2000)), begin_s=0.0)
     built.client((updates(1, 1, n, rows) for n in range(2000)), begin_s=0.0)

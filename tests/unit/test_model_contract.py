@@ -128,7 +128,8 @@ def test_a_subclass_gets_defaults(monkeypatch):
     model = find_model("silent")
     assert model is Silent
     assert model.Session is None
-    assert not model.changes
+    assert not model.faults
+    assert model.silence_limit_s(model.Options()) is None
     assert not model.has_xa(model.Options())
     assert model.writers(model.Options()) is None
     assert model.describe(object()).label == "message"
@@ -179,7 +180,7 @@ def test_a_package_that_is_not_there_is_an_error_and_no_traceback(monkeypatch):
 
 def test_hints_name_those_installed_models_that_can(monkeypatch):
     install(monkeypatch, silent=f"{HOME}:Silent", broken=f"{HOME}:NoModel")
-    assert models_that(lambda model: model.changes) == "galera"
+    assert models_that(lambda model: "kill" in model.faults) == "galera"
     assert models_that(lambda model: model.writers(model.Options())) == (
         "asynchronous, group_replication and semisync"
     )
@@ -191,8 +192,8 @@ def test_hints_name_those_installed_models_that_can(monkeypatch):
     [
         (
             {"cluster": {"change": [{"at_s": 1.0, "node": "n2", "what": "leave"}]}},
-            "cluster.change",
-            "models whose servers can: galera",
+            "cluster.change.0.what",
+            "'silent' does not play 'leave' .models that do: galera",
         ),
         (
             {"workload": {"queries": 1, "class": [{"session": {"x": 1}}]}},

@@ -4,13 +4,13 @@ from math import inf
 
 import pytest
 
+from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.network.link import Jitter, Link, Tcp
 from simrep.network.trouble import Trouble, TroubledLink
 from simrep.scenario import load
-from simrep.scenario.network import paths
 
 DELAY, TIMEOUT = 0.05, 0.3  # of a repetition: a round trip and 0.2 s
 
@@ -118,7 +118,7 @@ def test_a_scenario_says_in_which_direction_a_node_is_cut_off(direction, concern
         {"node": "n2", "direction": direction, "from_s": 1, "to_s": 2.5},
     ]
     scenario = load(BASE | {"network": {"outage": outages}})
-    found = paths(scenario.network, scenario.node_tables(), 0.1)
+    found = setup_of(scenario).paths
     assert {pair for pair, path in found.items() if path.troubles} == concerned
     cuts = (Trouble(1, 2.5, cut=True), Trouble(3, 4, cut=True))
     assert all(found[pair].troubles == cuts for pair in concerned)

@@ -97,7 +97,7 @@ def test_the_schema_has_the_names_that_files_use() -> None:
         ({"network": {"rtt_s": 0.05}}, "network.rtt_s", ["did you mean rtt_ms = 50?"]),
         ({"network": {"bandwidth_gbit": 1}}, "network.bandwidth_gbit", ["bandwidth_mbit = 1000"]),
         ({"network": {"threads": 4}}, "network.threads", ["belongs to [workload]"]),
-        ({"network": {"loss": 1.0}}, "network.loss", ["at most 0.5", "network.outage"]),
+        ({"network": {"loss": 1.0}}, "network.loss", ["at most 0.5", "[[fault]]: cut"]),
         ({"networks": {}}, "networks", ["did you mean 'network'?"]),
         ({"cluster": {"nodes": 0}}, "cluster.nodes", ["1 to 64 nodes", "given 0"]),
         ({"cluster": {"nodes": []}}, "cluster.nodes", ["given 0"]),

@@ -36,7 +36,7 @@ SLOW = {"fsync_factor": 900.0, "cpu_factor": 900.0}
         ({"network": OUTAGE}, "n2 cut off from 0.300 s to 0.400 s (network.outage.0)"),
         (
             {"cluster": CRASH, "run": {"duration_s": 6.0, "seed": 3}},
-            "n3 crashes at 0.300 s (cluster.change.0)",
+            "n3 killed at 0.300 s (cluster.change.0)",
         ),
         (
             {"workload": {"threads": 8, "nodes": ["n1"], "scheduled": [BATCH]}},
