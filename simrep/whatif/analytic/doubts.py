@@ -7,6 +7,7 @@ from math import isfinite
 
 from simrep.contract.closed_form.transaction import row_count
 from simrep.contract.setup import Setup
+from simrep.scenario.faults import CHANGES, LINKS
 from simrep.workload.classes import TransactionClass
 
 __all__ = ["contention", "doubts"]
@@ -27,7 +28,7 @@ def doubts(setup: Setup) -> Iterator[str]:
         yield "a load that varies: nothing of it is steady"
     if setup.changes:
         yield "servers come and go"
-    if setup.scenario.faults:
+    if any(fault.what not in CHANGES | LINKS for fault in setup.scenario.faults):
         yield "faults: what they do changes with time"
     if setup.node_costs:
         yield "costs of single nodes: those of all nodes are taken"
@@ -46,7 +47,7 @@ def doubts(setup: Setup) -> Iterator[str]:
 def _network(setup: Setup) -> Iterator[str]:
     paths = setup.paths.values()
     if any(path.troubles for path in paths):
-        yield "outages of the network"
+        yield "outages of the network, or other faults of links"
     if any(path.loss for path in paths):
         yield "lost segments: what is repeated arrives a timeout later"
     if any(path.latency.jitter for path in paths):
