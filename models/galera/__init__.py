@@ -70,8 +70,6 @@ from .watch import WatchedParts, describe_payload
 
 __all__ = ["Galera"]
 
-_PEER_TIMEOUT_S = 3.0  # gmcast.peer_timeout, by default
-
 
 class Galera(Model):
     """The cluster of one replication.
@@ -132,7 +130,7 @@ class Galera(Model):
 
         The last sign of progress may be as old as a keepalive period when the silence begins.
         """
-        return min(_PEER_TIMEOUT_S, options.suspect_timeout_s - options.keepalive_period_s)
+        return min(options.peer_timeout_s, options.suspect_timeout_s - options.keepalive_period_s)
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:

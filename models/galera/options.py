@@ -85,6 +85,23 @@ class GaleraOptions(BaseModel):
         allow_inf_nan=False,
         description="a node that is silent for so long is taken for dead (ISO 8601 or seconds)",
     )
+    peer_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        3.0,
+        alias="gmcast.peer_timeout",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+        description="a link on which nothing comes for so long is closed (ISO 8601 or seconds)",
+    )
+    time_wait_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        5.0,
+        alias="gmcast.time_wait",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+        description="a node that has left may not connect for so long, one that was lost half as "
+        "long (ISO 8601 or seconds)",
+    )
     fc_limit: Annotated[int, roles.FLOW_CONTROL_LIMIT] = Field(
         16,
         alias="gcs.fc_limit",

@@ -22,7 +22,6 @@ from simrep.kernel.queues import OrderedGate, WatchedGate
 from simrep.kernel.watch import NO_LAP, Holder, Line, NoLine, Watch
 from simrep.measure.units import amount, duration, size
 from simrep.network.mesh import Mesh, MessageWork
-from simrep.network.network import Network
 from simrep.server.host import Thread
 from simrep.server.locks import LockTable, WatchedLocks
 from simrep.server.stage import Stage, WatchedStage
@@ -285,7 +284,8 @@ class WatchedParts(Parts):
 
     def mesh(self, segments: Sequence[int], thread: Thread, work: MessageWork) -> Mesh:
         """See ``Parts.mesh``."""
-        return HeardMesh(self.watch, self.cluster.network, self.index, segments, thread, work)
+        how = self.cluster.network, self.index, segments, thread, work
+        return HeardMesh(self.watch, self.clock, *how)
 
     def order_line(self, station: str, mesh: Mesh) -> Line:
         """Who waits for a total order that needs all members."""
@@ -305,8 +305,8 @@ class Twin:
 class HeardMesh(Mesh):
     """A mesh that knows from which other member nothing was heard for how long."""
 
-    def __init__(self, watch: Watch, network: Network, *how: Any) -> None:
-        super().__init__(watch.clock, network, *how)
+    def __init__(self, watch: Watch, *how: Any) -> None:
+        super().__init__(*how)
         self._watch = watch
         others = [member for member in range(self.size) if member != self.me]
         self._heard_s = dict.fromkeys(others, 0.0)

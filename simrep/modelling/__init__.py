@@ -16,11 +16,12 @@ What servers are made of
     ``RedoLog`` and a ``Binlog`` group what is to be durable on a ``Disk``. ``OrderedGate`` lets
     pass in order, ``PausableMutex`` one at a time; ``CertificationIndex`` finds who is in conflict.
 Messages
-    A ``Mesh`` takes them from all nodes to all others, a ``TotalOrder`` delivers them to all in one
-    order.
+    A ``Mesh`` takes them from all nodes to all others over the ``Network``, a ``TotalOrder``
+    delivers them to all in one order.
 What is recorded
-    ``Trace`` keeps what must be in order, ``Journal`` how a scheduled transaction fared, ``Lap``
-    names the stages that a transaction marks. A ``Station`` tells how busy it is.
+    ``Trace`` keeps what must be in order, ``Timeline`` what servers notice and decide, ``Journal``
+    how a scheduled transaction fared; ``Lap`` names the stages that a transaction marks. A
+    ``Station`` tells how busy it is.
 What explanations are told
     ``parts_of`` makes what somebody may have to wait for, watched if somebody wants an explanation;
     ``Parts`` and ``WatchedParts`` are there to be inherited from. ``MessageText`` says what a
@@ -50,11 +51,14 @@ from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
 from simrep.kernel.clock import Clock
 from simrep.kernel.queues import OrderedGate, PausableMutex
+from simrep.kernel.streams import Stream
+from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import MessageText, Trace, TraceEvent
 from simrep.kernel.watch import Holder
 from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
+from simrep.network.network import Network
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
@@ -100,6 +104,7 @@ __all__ = [
     "Model",
     "Moments",
     "Nanoseconds",
+    "Network",
     "OpenTransaction",
     "Option",
     "OrderedGate",
@@ -129,7 +134,9 @@ __all__ = [
     "Stage",
     "Statement",
     "Station",
+    "Stream",
     "Thread",
+    "Timeline",
     "TotalOrder",
     "Trace",
     "TraceEvent",

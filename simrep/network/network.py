@@ -116,28 +116,6 @@ class Network:
         else:
             self._clock.at(arrival, receive, message)
 
-    def _due(self, delivery: tuple[Receive, Any]) -> None:
-        assert self._relay is not None
-        self._relay(*delivery)
-
-    def link(self, source: int, target: int) -> Link:
-        """The link of an ordered pair, for its counters."""
-        link = self._links[source][target]
-        assert link is not None
-        return link
-
-
-class EventfulNetwork(Network):
-    """A network in which something happens to links, or to servers, whose connections end.
-
-    A connection is an ordered pair's stream of messages; what of them waits for the end of a cut
-    that has none never arrives.
-    """
-
-    def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
-        """See ``Network.send``."""
-        self._deliver(source, target, message, self.link(source, target).arrival(size_bytes, at))
-
     def send_once(self, source: int, target: int, message: Any, at: float) -> None:
         """Send a single packet that TCP does not repeat when it is lost, and that overtakes.
 
@@ -150,6 +128,7 @@ class EventfulNetwork(Network):
         self.link(source, target).renew()
 
     def _deliver(self, source: int, target: int, message: Any, arrival: float) -> None:
+        """Hand a message over when it arrives, unless it never does."""
         receive = self._receive[target]
         assert receive is not None
         if arrival == inf:
@@ -158,6 +137,27 @@ class EventfulNetwork(Network):
             self._clock.at(arrival, self._due, (receive, message))
         else:
             self._clock.at(arrival, receive, message)
+
+    def _due(self, delivery: tuple[Receive, Any]) -> None:
+        assert self._relay is not None
+        self._relay(*delivery)
+
+    def link(self, source: int, target: int) -> Link:
+        """The link of an ordered pair, for its counters."""
+        link = self._links[source][target]
+        assert link is not None
+        return link
+
+
+class EventfulNetwork(Network):
+    """A network in which something happens to links: what waits for a cut's end may never arrive.
+
+    Connections may end in it and begin anew (``renew``).
+    """
+
+    def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
+        """See ``Network.send``."""
+        self._deliver(source, target, message, self.link(source, target).arrival(size_bytes, at))
 
 
 class WatchedNetwork(Network):

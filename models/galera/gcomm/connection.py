@@ -1,0 +1,151 @@
+"""A TCP connection between two members, as one of them sees it, and what opens and closes it.
+
+After the handshake of TCP comes that of ``gcomm/src/gmcast_proto.cpp``: who has accepted sends a
+handshake, who has connected a response, and gets an ok. So who connects sends after three round
+trips, who accepts half a round trip before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = [
+    "Ack",
+    "Connection",
+    "ConnectionId",
+    "Evicted",
+    "Fin",
+    "Handshake",
+    "Keepalive",
+    "LinkMessage",
+    "Ok",
+    "Response",
+    "Rst",
+    "State",
+    "Syn",
+    "SynAck",
+    "Topology",
+]
+
+ConnectionId = tuple[int, int, int]
+"""Who has connected, who has accepted, and which of those of the first it is."""
+
+
+class State(Enum):
+    """How far a connection is."""
+
+    CONNECTING = 0  # has sent SYN, and waits for a handshake
+    HANDSHAKE_SENT = 1  # has accepted
+    RESPONSE_SENT = 2
+    OPEN = 3
+
+
+class Connection:
+    """One end of a connection.
+
+    Parameters
+    ----------
+    number : ConnectionId
+    peer : int
+        The other end.
+    state : State
+    now_s : float
+        From when on it is silent, in seconds.
+
+    Attributes
+    ----------
+    connected : bool
+        Whether the handshake of TCP is over, so that the other end can be told of its end.
+    age : tuple of (float, int) or None
+        By what both ends tell which of two connections is the newer one; None before they know.
+    links : frozenset of int
+        To whom the peer has links, as it says.
+    heard_s, sent_s : float
+        When something came last, and when a message of the group was last sent.
+    """
+
+    __slots__ = ("age", "connected", "heard_s", "links", "number", "peer", "sent_s", "state")
+
+    def __init__(self, number: ConnectionId, peer: int, state: State, now_s: float) -> None:
+        self.number = number
+        self.peer = peer
+        self.state = state
+        self.connected = state is not State.CONNECTING
+        self.age: tuple[float, int] | None = None
+        self.links: frozenset[int] = frozenset()
+        self.heard_s = self.sent_s = now_s
+
+
+class LinkMessage:
+    """What links send of their own; ``size_bytes`` is that on the wire."""
+
+    __slots__ = ()
+    size_bytes = 60  # headers of IP and TCP
+
+
+class Syn(LinkMessage):
+    """Asks for a connection."""
+
+
+class SynAck(LinkMessage):
+    """The kernel of the other machine answers; a program has yet to accept."""
+
+
+class Ack(LinkMessage):
+    """Ends the handshake of TCP."""
+
+
+class Fin(LinkMessage):
+    """The other end has closed: comes behind everything that it had sent."""
+
+
+class Rst(LinkMessage):
+    """There is no such connection here, or nobody who would accept one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake(LinkMessage):
+    """Who has accepted begins."""
+
+    age: tuple[float, int]
+    life: int  # how often the sender was started anew
+    size_bytes = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Response(LinkMessage):
+    """Who has connected answers."""
+
+    life: int
+    size_bytes = 180
+
+
+class Ok(LinkMessage):
+    """The connection is open; also the answer to a keepalive."""
+
+    size_bytes = 120
+
+
+class Keepalive(LinkMessage):
+    """Asks for a sign of life."""
+
+    size_bytes = 120
+
+
+class Evicted(LinkMessage):
+    """The group has banned you."""
+
+    size_bytes = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Topology(LinkMessage):
+    """To whom the sender has links now."""
+
+    links: frozenset[int]
+
+    @property
+    def size_bytes(self) -> int:  # type: ignore[override]
+        """A UUID and two addresses for each."""
+        return 100 + 150 * len(self.links)
