@@ -161,8 +161,11 @@ def incidents(
     names : sequence of str
         Of the nodes, by position.
     """
-    content = scenario.to_dict()
-    faults = [_Fault.of(event, content) for event in faults_of(content)]
+    tables = {table.path: table for table in scenario.faults}
+    faults = [
+        _Fault(event, tables[event.path].what, tables[event.path].name or event.path)
+        for event in faults_of(scenario)
+    ]
     lines = [_Line.of_noted(one, names) for one in noted]
     return {fault.name: _Inquiry(fault, faults, lines).incident() for fault in faults}
 
@@ -174,13 +177,6 @@ class _Fault:
     event: Event
     word: str
     name: str
-
-    @classmethod
-    def of(cls, event: Event, content: Mapping[str, Any]) -> _Fault:
-        table: Any = content
-        for step in event.path.split("."):
-            table = table[int(step)] if isinstance(table, list) else table[step]
-        return cls(event, table.get("what", "cut"), table.get("name") or event.path)
 
     @property
     def nodes(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -12,7 +12,7 @@ from simrep.scenario.faults import FaultTable, FaultWord
 from simrep.scenario.problems import dotted
 from simrep.scenario.table import Name, Seconds, Table
 
-__all__ = ["ChangeTable", "OutageTable", "listed_faults"]
+__all__ = ["ChangeTable", "OutageTable", "listed_faults", "outdated"]
 
 _WORDS: dict[str, FaultWord] = {"crash": "kill", "leave": "leave", "join": "restart"}
 
@@ -88,3 +88,17 @@ def listed_faults(
         *(change.fault(f"cluster.change.{position}") for position, change in enumerate(changes)),
         *(outage.fault(f"network.outage.{position}") for position, outage in enumerate(outages)),
     )
+
+
+def outdated(changes: Sequence[ChangeTable], outages: Sequence[OutageTable]) -> Iterator[str]:
+    """What to write instead of tables of earlier releases that a scenario has."""
+    if changes:
+        yield (
+            "[[cluster.change]] is read as before, and [[fault]] takes its place: what = "
+            '"kill" (crash), "leave" or "restart" (join)'
+        )
+    if outages:
+        yield (
+            '[[network.outage]] is read as before, and [[fault]] takes its place: what = "cut", '
+            "from at_s to until_s; of a model that plays no cut, servers do not notice an outage"
+        )

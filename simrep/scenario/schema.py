@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from html import escape
@@ -24,7 +25,7 @@ from simrep.scenario.cluster import (
 from simrep.scenario.fault_checks import fault_problems
 from simrep.scenario.faults import FaultTable
 from simrep.scenario.network import NetworkTable, paths
-from simrep.scenario.old_faults import listed_faults
+from simrep.scenario.old_faults import listed_faults, outdated
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
 from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table, Title
 from simrep.scenario.workload import WorkloadTable, expand
@@ -453,6 +454,11 @@ def load(scenario: str | Path | Mapping[str, Any] | Scenario) -> Scenario:
     ScenarioError
         With everything that is wrong with it.
 
+    Warns
+    -----
+    FutureWarning
+        If it has tables that another one has taken the place of.
+
     Examples
     --------
     >>> load({"cluster": {"model": "galera"}, "workload": {"queries": 100}}).node_names
@@ -460,13 +466,18 @@ def load(scenario: str | Path | Mapping[str, Any] | Scenario) -> Scenario:
     """
     if isinstance(scenario, Scenario):
         return scenario
+    where, folder = "scenario", None
     if isinstance(scenario, Mapping):
-        return Scenario.checked(dict(scenario), "scenario")
-    if isinstance(scenario, str) and "\n" in scenario:
-        return Scenario.checked(parse_toml(scenario, "scenario"), "scenario")
-    where = str(scenario)
-    content = parse_toml(read_text(scenario, where), where)
-    return Scenario.checked(content, where, Path(scenario).parent)
+        content = dict(scenario)
+    elif isinstance(scenario, str) and "\n" in scenario:
+        content = parse_toml(scenario, where)
+    else:
+        where, folder = str(scenario), Path(scenario).parent
+        content = parse_toml(read_text(scenario, where), where)
+    loaded = Scenario.checked(content, where, folder)
+    for notice in outdated(loaded.cluster.changes, loaded.network.outages):
+        warnings.warn(notice, FutureWarning, stacklevel=2)
+    return loaded
 
 
 def with_value(scenario: Scenario, path: str, value: Any) -> Scenario:
