@@ -9,6 +9,7 @@ from simrep.modelling import Clock, Host, Lap, MessageWork, Parts, PausableMutex
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
 
 from .options import GaleraCosts, GaleraOptions
+from .state_exchange import StateExchange
 from .writeset import Control, Kind, LocalTransaction, Writeset
 
 __all__ = ["GroupMember", "Sender"]
@@ -59,6 +60,9 @@ class GroupMember:
         )
         self.mesh = parts.mesh(cluster.segments, Thread(host), work)
         self.evs = Evs(clock, self.mesh, cluster.size, self.options, keepalive_at_s)
+        self.group: Evs | StateExchange = self.evs  # as its server sees it
+        if cluster.changes:
+            self.group = StateExchange(self.evs, self.options.mtu_bytes)
 
 
 class Sender:
@@ -76,14 +80,14 @@ class Sender:
     def _send_monitor(self) -> PausableMutex:
         return PausableMutex(self._clock, self._hand_over)
 
-    def connect(self, evs: Evs) -> None:
+    def connect(self, group: Evs | StateExchange) -> None:
         """Where messages are handed to."""
-        self._evs: Evs | _Nowhere = evs
-        evs.on_send(self._left)
+        self._group: Evs | StateExchange | _Nowhere = group
+        group.on_send(self._left)
 
     def disconnect(self) -> None:
         """What is sent from now on gets nowhere."""
-        self._evs = _Nowhere()
+        self._group = _Nowhere()
 
     def replicate(self, writeset: Writeset) -> None:
         """Send a writeset to the group when it is its turn; its transaction may be withdrawn."""
@@ -101,7 +105,7 @@ class Sender:
 
     def control(self, message: Control) -> None:
         """Send a message of the group layer; it is retried until the output queue takes it."""
-        if not self._evs.send(message, message.size_bytes):
+        if not self._group.send(message, message.size_bytes):
             self._clock.at(self._clock._now + _RETRY_S, self.control, message)
 
     def fail(self, local: LocalTransaction) -> None:
@@ -142,11 +146,11 @@ class Sender:
         writeset, left = work
         mtu = self._mtu
         while left > mtu:
-            if not self._evs.send(_FRAGMENT, mtu):
+            if not self._group.send(_FRAGMENT, mtu):
                 self._clock.at(self._clock._now + _RETRY_S, self._send_rest, (writeset, left))
                 return
             left -= mtu
-        if self._evs.send(writeset, left):
+        if self._group.send(writeset, left):
             self.monitor.leave()
         else:
             self._clock.at(self._clock._now + _RETRY_S, self._send_rest, (writeset, left))
@@ -158,7 +162,7 @@ class Sender:
                 payload.local.mark(_WINDOW)
 
     def _report(self, message: Control) -> None:
-        if self._evs.send(message, message.size_bytes):
+        if self._group.send(message, message.size_bytes):
             self.monitor.leave()
         else:
             self._clock.at(self._clock._now + _RETRY_S, self._report, message)

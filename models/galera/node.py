@@ -63,11 +63,11 @@ class GaleraNode:
 
         self._receiver = Thread(host)
         self.mesh = member.mesh
-        self.evs = member.evs
-        self.evs.on_deliver(self._deliver)
-        self.evs.on_view(self._deliver_view)
+        self.group = member.group
+        self.group.on_deliver(self._deliver)
+        self.group.on_view(self._deliver_view)
         self.sender = sender = parts.make(Sender, clock, host, self.switch_s, member.options)
-        sender.connect(self.evs)
+        sender.connect(self.group)
         self.flow_control = parts.make(
             FlowControl, options, cluster.size, sender.monitor, sender.control
         )
@@ -145,6 +145,14 @@ class GaleraNode:
         """Send the rollback of a streaming transaction; nobody waits for it."""
         writeset.last_seen = self._commit_monitor.next - 1
         self.sender.rollback(writeset)
+
+    def send_again(self, writeset: Writeset) -> None:
+        """Send a writeset of this node that the group has dropped, if somebody still wants it."""
+        writeset.sent_s = -1.0
+        if not writeset.awaited:
+            self.rollback(writeset)
+        elif not writeset.local.done.triggered:
+            self.replicate(writeset)
 
     @property
     def redo_stage(self) -> Stage[Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Container, Generator, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -22,15 +22,17 @@ from simrep.models.galera.gcomm.view import View
 from .group import GroupMember
 from .node import TOO_LARGE, GaleraNode
 from .options import GaleraCosts, GaleraOptions
+from .state_exchange import StateExchange
 from .streaming import StreamingReplication
 from .writeset import LocalTransaction, Part, Writeset
 
 __all__ = ["ERRORS", "GaleraServer"]
 
 CONNECTION_LOST = "2013 lost connection to the server"
+NOT_CONNECTED = "1180 not connected to the primary component"
 NOT_PREPARED = "1047 the node has not yet prepared for application use"
 _TOO_MANY_ROWS = "1180 wsrep_max_ws_rows exceeded"
-ERRORS = (NOT_PREPARED, TOO_LARGE, CONNECTION_LOST, *Sessions.errors_told)
+ERRORS = (NOT_PREPARED, TOO_LARGE, NOT_CONNECTED, CONNECTION_LOST, *Sessions.errors_told)
 """Why transactions fail."""
 
 _LOAD_DATA_ROWS = 10_000  # of a transaction, where ``LOAD DATA`` commits on the way
@@ -57,6 +59,11 @@ class GaleraServer:
         self._streams = StreamingReplication(node, options, costs, numbers)
         # Only where servers come and go must they know whom they serve.
         self._open: dict[LocalTransaction, None] | None = {} if parts.cluster.changes else None
+        self._ordered: Container[Event] = ()  # what transactions wait for that have their place
+        if isinstance(member.group, StateExchange):
+            self._ordered = member.group.ordered
+            member.group.on_restart(node.send_again)
+        self._timeline = parts.cluster.timeline
         self._sessions = parts.sessions(
             node.locks,
             costs.of_sessions(),
@@ -188,23 +195,30 @@ class GaleraServer:
     def see(self, view: View) -> None:
         """A view: outside the primary component nothing can commit."""
         self._primary = view.primary
+        if self._timeline is not None and self.node.alive:
+            what = "primary" if view.primary else "non-primary"
+            self._timeline.note(self.node.index, what, view.members)
         if not view.primary:
-            self.refused += self._fail_all(NOT_PREPARED)
+            self.refused += self._fail_all(NOT_PREPARED, NOT_CONNECTED)
 
     def die(self) -> None:
         """The process is gone, and all connections with it."""
         self.node.die()
-        self._fail_all(CONNECTION_LOST)
+        self._fail_all(CONNECTION_LOST, CONNECTION_LOST)
 
-    def _fail_all(self, error: str) -> int:
-        """Fail what is open and not yet in order; how many that are."""
+    def _fail_all(self, error: str, of_commit: str) -> int:
+        """Fail what is open and not yet in order; how many that are.
+
+        A transaction that waits in its commit may be ordered elsewhere.
+        """
         failed = 0
         for local in list(self._open or ()):
-            ordered = local.protected and self.node.alive
+            ordered = self.node.alive and (local.protected or local.done in self._ordered)
             if ordered and (local.stream is None or local.stream.final):  # it will commit
                 continue
             failed += 1
-            local.error = error
+            commits = local.lock_granted is None and bool(local.done.callbacks)
+            local.error = of_commit if commits else error
             local.withdraw = None
             local.aborted = True
             local.retry = False

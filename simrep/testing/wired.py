@@ -13,6 +13,7 @@ from simrep.contract.cluster import Cluster
 from simrep.contract.model import Model
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.kernel.timeline import Noted, Timeline
 from simrep.kernel.trace import Trace
 from simrep.network.link import Jitter, Latency, Tcp
 from simrep.network.network import Network, Path
@@ -214,6 +215,7 @@ class WiredCluster:
             },
         )
         self.names = names
+        self.timeline = Timeline(self.clock) if changes else None
         self.model = model(
             Cluster(
                 clock=self.clock,
@@ -226,6 +228,7 @@ class WiredCluster:
                 client_delays_s=[0.0] * size,
                 trace=self.trace if traced else None,
                 changes=changes,
+                timeline=self.timeline,
             ),
             model.Options(**options or {}),
             model.Costs(**free(model.Costs) | dict(costs or {})),
@@ -234,6 +237,11 @@ class WiredCluster:
         self.ran: dict[Transaction, dict[int, int]] = {}
         self.submitted = 0
         self._clients: list[Event] = []
+
+    @property
+    def noted(self) -> list[Noted]:
+        """What servers noticed and decided; nothing if ``changes`` is not set."""
+        return [] if self.timeline is None else self.timeline.noted
 
     @property
     def quiet(self) -> bool:

@@ -336,6 +336,10 @@ class Evs:
         if self._has_keepalives:
             self._keep_alive()
 
+    def answer(self, call: Callable[[], object]) -> None:
+        """Call when this member has come up, so that what is above it answers: now."""
+        call()
+
     def announce(self, payload: Any, size_bytes: int) -> None:
         """Send a message of the group itself: it does not wait for the window."""
         self._send_user((payload,), size_bytes, -1)
