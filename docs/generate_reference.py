@@ -280,6 +280,7 @@ def _models() -> Iterator[str]:
         yield f"{card['summary']}\n"
         yield f"Versions: {', '.join(f'`{v}`' for v in card['versions'])}\n"
         yield from _packs(card["packs"])
+        yield f"Faults: {', '.join(f'`{word}`' for word in card['faults']) or 'none'}\n"
         yield f"### Assumptions of {name}\n"
         yield from _assumptions(model)
         yield f"### Options of {name}\n"

@@ -98,8 +98,9 @@ def _description(one: dict[str, Any]) -> Group:
     heading.stylize("bold", 0, len(one["name"]))
     versions = words("Versions: " + (", ".join(one["versions"]) or "none"))
     packs = words("Packs: " + (", ".join(one["packs"]) or "none"))
+    faults = words("Faults: " + (", ".join(one["faults"]) or "none"))
     return Group(
-        *(heading, versions, packs),
+        *(heading, versions, packs, faults),
         *_part("Options, as in [cluster.options]", options),
         *_part("Costs, as in [cluster.costs], when no pack gives others", costs),
     )

@@ -53,6 +53,7 @@ def model_card(model: type[Model]) -> dict[str, Any]:
         "summary": _summary(model),
         "versions": list(known),
         "packs": packs,
+        "faults": sorted(model.faults),
         "options": _options(model.Options, by_version),
         "costs": _costs(model.Costs),
     }
