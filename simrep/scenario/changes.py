@@ -129,7 +129,7 @@ def _placed(entries: Any, name: Step, path: list[Step]) -> Step:
     known = [str(known) for known in names if known is not None]
     if known:
         problem = f"no entry is named {name!r}"
-        raise ScenarioError(dotted(path), problem, f"{nearest(name, known)}; or say its position")
+        raise ScenarioError(dotted(path), problem, nearest(name, known))
     hint = f"0 to {len(entries) - 1}" if entries else "the list is empty"
     raise ScenarioError(dotted(path), "is a position in a list, counted from 0", hint)
 

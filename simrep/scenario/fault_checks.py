@@ -67,9 +67,12 @@ def fault_problems(
         When the run ends in simulated seconds; infinite if that is not known.
     """
     places: list[_Struck] = []
+    strangers = False
     for position, fault in enumerate(faults):
         struck = fault.struck(names, hosts)
-        yield from _strangers(fault, names, hosts)
+        for problem in _strangers(fault, names, hosts):
+            strangers = True
+            yield problem
         if fault.own:
             yield from _outside(fault, run_end_s)
         for earlier, other in enumerate(faults[:position]):
@@ -86,7 +89,8 @@ def fault_problems(
                     f"fault.{position}.name", f"fault {fault.name!r} is there twice"
                 )
         places.append(struck)
-    yield from _wrong_order(faults, names, hosts)
+    if not strangers:
+        yield from _wrong_order(faults, names, hosts)
 
 
 def _strangers(

@@ -11,6 +11,7 @@ __all__ = ["MODELS", "drawn"]
 
 FIRST = 1000  # those before are kept with their results in tests/golden
 TOKENS = ("slow", "pause", "disk-stall")
+WORDS = ("kill", "power-loss", "leave", "cut", "loss", "jitter")
 
 
 def drawn(model: str, number: int) -> dict[str, Any]:
@@ -19,6 +20,9 @@ def drawn(model: str, number: int) -> dict[str, Any]:
     draw = Draw(f"{model}+", number)
     draw.names = _names(content)
     _faults(draw, content)
+    more = Draw(f"{model}+links", number)
+    more.names = draw.names
+    _troubles(more, content)
     _traits(draw, content)
     _mixes(draw, content)
     _sysbench(draw, content["workload"])
@@ -41,6 +45,29 @@ def _faults(draw: Draw, content: Table) -> None:
     if fault["what"] == "slow":
         fault[draw.pick(("cpu_factor", "fsync_factor"))] = draw.real(1.5, 20, 1)
     content["fault"] = [fault]
+
+
+def _troubles(draw: Draw, content: Table) -> None:
+    """A server that goes and comes back, or links that are cut, lose segments or vary."""
+    if not draw.chance(0.2) or content["run"].get("warmup") or "change" in content["cluster"]:
+        return
+    node, at_s = draw.pick(draw.names), draw.real(0, 0.1)
+    fault: Table = {"at_s": at_s, "node": node, "what": draw.pick(WORDS)}
+    faults = content.setdefault("fault", [])
+    faults.append(fault)
+    until_s = round(at_s + draw.pick((0.01, 0.1, 4.0)), 3)
+    if fault["what"] in {"kill", "power-loss", "leave"}:
+        if draw.chance(0.7):
+            faults.append({"at_s": until_s, "node": node, "what": "restart", "name": "back"})
+        return
+    if draw.chance(0.8):
+        fault["until_s"] = until_s
+    if draw.chance(0.5):
+        fault["direction"] = draw.pick(("in", "out", "both"))
+    if fault["what"] == "loss":
+        fault["loss"] = draw.real(0.01, 0.5)
+    if fault["what"] == "jitter":
+        fault["jitter"] = {"kind": "uniform", "mean_ms": draw.real(0, 5), "sd_ms": 1.0}
 
 
 def _traits(draw: Draw, content: Table) -> None:

@@ -51,7 +51,7 @@ def _check(model: str, number: int) -> None:
 def _acknowledged_by(model: str, setup: Setup) -> int:
     """How many other nodes have answered before a commit, whatever else happens."""
     size = len(setup.placement)
-    if setup.changes:
+    if setup.noticed:
         return 0
     if model == "galera":
         return size - 1

@@ -115,11 +115,6 @@ def test_without_acknowledgements_nobody_waits():
     assert result.latency_s["max"] < ONE_WAY_S
 
 
-def test_servers_that_come_and_go_are_refused():
-    change = [{"at_s": 1.0, "node": "n2", "what": "crash"}]
-    refused(lambda: simrep.run(scenario(cluster={"change": change})), "cluster.change", "primary")
-
-
 def test_session_variables_and_xa_are_refused():
     kind = {"name": "batch", "statements": 1, "rows": 1}
     for key, value in (("session", {"wsrep_trx_fragment_size": 1}), ("xa_hold_ms", 1.0)):
@@ -333,11 +328,41 @@ def test_it_has_sliders():
         {"what": "pause", "until_s": 0.4},
         {"what": "disk-stall"},
         {"what": "slow", "cpu_factor": 2.0},
+        {"what": "kill"},
+        {"what": "power-loss"},
+        {"what": "cut", "until_s": 0.31},
+        {"what": "loss", "loss": 0.1},
     ],
 )
 def test_a_fault_that_it_does_not_say_it_plays_is_refused(fault):
     given = scenario() | {"fault": [{"node": "n2", "at_s": 0.3, **fault}]}
     refused(lambda: simrep.run(given), "fault.0.what", "'primary-backup'", repr(fault["what"]))
+
+
+def test_servers_come_and_go_as_it_says_that_it_plays(monkeypatch):
+    played = []
+    monkeypatch.setattr(MODEL, "faults", frozenset({"kill", "restart"}))
+    monkeypatch.setattr(MODEL, "change", lambda _, change: played.append(change))
+    kill = {"what": "kill", "node": "n2", "at_s": 0.3, "name": "crash"}
+    restart = {"what": "restart", "node": "n2", "at_s": 0.5, "transfer_s": 0.1}
+    simrep.run(scenario() | {"fault": [restart, kill]})
+    assert [(one.at_s, one.node, one.what) for one in played] == [
+        (0.3, 1, "kill"),
+        (0.5, 1, "restart"),
+    ]
+    leave = kill | {"what": "leave"}
+    refused(lambda: simrep.run(scenario() | {"fault": [leave]}), "fault.crash.what", "'leave'")
+    monkeypatch.delattr(MODEL, "change")
+    refused(lambda: simrep.run(scenario() | {"fault": [kill]}), "no method change()", "'kill'")
+
+
+def test_links_are_cut_for_as_long_as_it_says_that_nobody_notices(monkeypatch):
+    cut = {"what": "cut", "node": "n2", "at_s": 0.5, "until_s": 1.5}
+    monkeypatch.setattr(MODEL, "silence_limit_s", lambda _: 5.0)
+    result = simrep.run(scenario() | {"fault": [cut]})
+    assert result.latency_s["max"] == pytest.approx(0.080 + 95e-6, rel=0.01)
+    monkeypatch.setattr(MODEL, "silence_limit_s", lambda _: 0.3)
+    refused(lambda: simrep.run(scenario() | {"fault": [cut]}), "fault.0.what", "a cut of 1 s")
 
 
 def test_costs_of_single_nodes_are_refused_and_traits_of_machines_hold():
