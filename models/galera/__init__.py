@@ -161,7 +161,7 @@ class Galera(Model):
         """The node behind every server, by position."""
         return [server.node for server in self._servers]
 
-    def connect(self, node: int) -> Generator[Event, Any, None]:
+    def connect(self, node: int) -> Generator[Event, Any, str | None]:
         """Open a connection: handshake, authentication, a thread on the server."""
         return self._servers[node].connect()
 

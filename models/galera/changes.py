@@ -38,6 +38,7 @@ class Changes:
         start: Callable[[int], GaleraServer],
     ) -> None:
         self._clock = cluster.clock
+        self._fates = cluster.fates
         self._servers = servers  # one that comes back takes the place of the old one
         self._start = start
         self._transfer_s = [0.0] * cluster.size
@@ -58,7 +59,7 @@ class Changes:
             self._listen(server)
             self._membership.join(change.node)
         else:
-            server.die()
+            server.die(silent=change.what == "power-loss")
             if change.what == "kill":
                 self._membership.crash(change.node)
             else:
@@ -66,10 +67,12 @@ class Changes:
 
     def _listen(self, server: GaleraServer) -> None:
         server.node.views.told = server.see
-        server.node.views.donated = self._donate
+        server.node.views.donated = partial(self._donate, server.node.index)
 
-    def _donate(self, state: NodeState, joined: tuple[int, ...]) -> None:
+    def _donate(self, donor: int, state: NodeState, joined: tuple[int, ...]) -> None:
         for index in joined:
+            if self._fates is not None:
+                self._fates.adopted(index, donor)
             at = self._clock.now + self._transfer_s[index]
             self._clock.at(at, partial(self._arrive, state), self._servers[index])
 

@@ -29,6 +29,7 @@ from .writeset import LocalTransaction, Part, Writeset
 __all__ = ["ERRORS", "GaleraServer"]
 
 CONNECTION_LOST = "2013 lost connection to the server"
+CONNECTION_REFUSED = "2003 connection refused"
 NOT_CONNECTED = "1180 not connected to the primary component"
 NOT_PREPARED = "1047 the node has not yet prepared for application use"
 _TOO_MANY_ROWS = "1180 wsrep_max_ws_rows exceeded"
@@ -36,7 +37,6 @@ ERRORS = (NOT_PREPARED, TOO_LARGE, NOT_CONNECTED, CONNECTION_LOST, *Sessions.err
 """Why transactions fail."""
 
 _LOAD_DATA_ROWS = 10_000  # of a transaction, where ``LOAD DATA`` commits on the way
-_RECONNECT_S = 1.0  # a client whose server is away tries again so often
 
 
 class GaleraServer:
@@ -53,6 +53,7 @@ class GaleraServer:
         self.node = node = parts.make(GaleraNode, parts, options, costs, member)
         self.refused = 0  # attempts while no part of the cluster it is in may commit
         self.synced = True  # it has the state of the cluster
+        self.silent = False  # its machine is gone, too: nobody answers for it
         self._primary = True
         self._clock = parts.clock
         self._options = options
@@ -77,9 +78,14 @@ class GaleraServer:
             retries=options.retry_autocommit,
         )
 
-    def connect(self) -> Generator[Event, Any, None]:
-        """Open a connection: handshake, authentication, a thread on the server."""
-        return self._sessions.connect()
+    def connect(self) -> Generator[Event, Any, str | None]:
+        """Open a connection: handshake, authentication, a thread on the server.
+
+        The kernel of a machine whose server is gone refuses it.
+        """
+        if self.node.alive:
+            return self._sessions.connect()
+        return self._unanswered() if self.silent else self._sessions.refused(CONNECTION_REFUSED)
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; autocommit statements are retried as the server does."""
@@ -183,14 +189,25 @@ class GaleraServer:
         committed = yield from self._sessions.transact(transaction)
         for local in [one for one in all_open if one.transaction is transaction]:
             del all_open[local]
+        if self.silent:
+            yield from self._unanswered()
         return committed
 
     def _turn_away(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        """Nobody answers, or an error: the client tries again after a while."""
-        yield self._clock.timeout(_RECONNECT_S)
-        transaction.error = NOT_PREPARED if self.node.alive else CONNECTION_LOST
+        """An error is answered at once; by the kernel, if the server is gone."""
+        if self.silent:
+            yield from self._unanswered()
+        transaction.unserved = True
         self.refused += self.node.alive and not self._primary
+        if self.node.alive:
+            yield from self._sessions.turn_away(transaction, NOT_PREPARED)
+        else:
+            transaction.error = yield from self._sessions.refused(CONNECTION_LOST)
         return False
+
+    def _unanswered(self) -> Generator[Event, Any, None]:
+        """Nobody answers, ever."""
+        yield Event(self._clock)
 
     def see(self, view: View) -> None:
         """A view: outside the primary component nothing can commit."""
@@ -201,8 +218,12 @@ class GaleraServer:
         if not view.primary:
             self.refused += self._fail_all(NOT_PREPARED, NOT_CONNECTED)
 
-    def die(self) -> None:
-        """The process is gone, and all connections with it."""
+    def die(self, *, silent: bool = False) -> None:
+        """The process is gone, and all connections with it.
+
+        If it is ``silent``, its machine is gone as well, and clients do not learn of it.
+        """
+        self.silent = silent
         self.node.die()
         self._fail_all(CONNECTION_LOST, CONNECTION_LOST)
 
@@ -218,6 +239,8 @@ class GaleraServer:
                 continue
             failed += 1
             commits = local.lock_granted is None and bool(local.done.callbacks)
+            local.transaction.unserved = True
+            local.transaction.outcome_unknown = commits
             local.error = of_commit if commits else error
             local.withdraw = None
             local.aborted = True
@@ -260,6 +283,8 @@ def _split_load_data(
             part.started_s = sessions.now_s
         if not (yield from sessions.transact(part)):
             transaction.error = part.error
+            transaction.unserved = part.unserved
+            transaction.outcome_unknown = part.outcome_unknown
             return False
     return True
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from simrep.modelling import Clock, Decided, Journal, OpenTransaction, Transaction
+from simrep.modelling import Clock, Decided, OpenTransaction, Transaction, Witness
 from simrep.models.galera.gcomm.view import View
 
 __all__ = [
@@ -144,7 +144,7 @@ class Writeset:
         self.last_seen = 0  # last number committed at the origin right before replication
         self.sent_s = -1.0  # when it was handed to the group communication; negative until then
         self.awaited = True  # by its local transaction, as a rollback is not
-        self.journal: Journal | None = transaction.journal
+        self.journal: Witness | None = transaction.journal
         self.part: StreamPart | None = None  # None: it is the whole transaction
 
     @property

@@ -19,6 +19,7 @@ from simrep.network.network import Network
 from simrep.server.host import Host
 from simrep.server.process import PacedDisk
 from simrep.server.storage import Disk
+from simrep.workload.fate import Fates
 
 __all__ = ["Cluster", "NodeTraits"]
 
@@ -65,6 +66,9 @@ class Cluster:
         How nodes differ from the others, by position; nothing for most.
     timeline : Timeline or None
         Where servers note what they notice and decide; None if nothing will happen to them.
+    fates : Fates or None
+        What becomes of every transaction that writes; a model tells it (``adopted``) when a node
+        takes over the state of another. None if nothing will happen to servers.
     """
 
     clock: Clock
@@ -80,6 +84,7 @@ class Cluster:
     changes: bool = False
     traits: Mapping[int, NodeTraits] = field(default_factory=dict)
     timeline: Timeline | None = None
+    fates: Fates | None = None
 
     @property
     def size(self) -> int:

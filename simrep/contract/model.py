@@ -61,6 +61,11 @@ class Change:
     what: ChangeWord
     transfer_s: float | None = None
 
+    @property
+    def starts(self) -> bool:
+        """Whether a server starts; else one ends."""
+        return self.what in {"restart", "bootstrap"}
+
 
 class SessionTable(BaseModel):
     """Session variables that a class of transactions may set."""
@@ -183,12 +188,22 @@ class Model(ABC):
     # -- what clients do -----------------------------------------------------------------------
 
     @abstractmethod
-    def connect(self, node: int) -> Generator[Event, Any, None]:
-        """Open a client connection to ``node``."""
+    def connect(self, node: int) -> Generator[Event, Any, str | None]:
+        """Open a client connection to ``node``; None if it is open.
+
+        Where servers come and go it may be refused: then the error is what is returned, with its
+        number first, such as ``"2003 connection refused"``. A server that does not answer at all
+        waits for an event that never comes; the client gives up by itself.
+        """
 
     @abstractmethod
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        """Run a transaction to its end; returns whether it committed."""
+        """Run a transaction to its end; returns whether it committed.
+
+        If it did not, ``transaction.error`` tells why. ``transaction.unserved`` says that its node
+        serves nobody now, so that the client pauses before it goes on;
+        ``transaction.outcome_unknown`` that it may be committed all the same.
+        """
 
     def change(self, change: Change) -> None:
         """Let a server come or go now; only called for words that ``faults`` has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from math import inf
@@ -160,16 +160,21 @@ def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple([_sum(column) for column in zip(*rows, strict=True)])
 
 
+_Count = Callable[[float, int], None]
+_Commit = Callable[[float, float], None]
+
+
 class Meter:
     """Counts the transactions that end after the warm-up, whenever they started.
 
     The warm-up counts from now, in seconds; ``interval_s`` is that of the time series. With ``log``
     every transaction is kept, so that memory grows with their number. ``names`` are those of the
-    nodes by position; ``errors`` are shown also if no client is told of them.
+    nodes by position; ``errors`` are shown also if no client is told of them. ``readers`` are the
+    classes that only read, if others write: they do not end a stall.
     """
 
     __slots__ = ("_aborted", "_adds", "_clock", "_errors", "_first_s", "_laps", "_last_s",
-                 "_latencies", "_log", "_names", "_series", "start_s")  # fmt: skip
+                 "_latencies", "_log", "_names", "_readers", "_series", "start_s")  # fmt: skip
 
     def __init__(
         self,
@@ -179,6 +184,7 @@ class Meter:
         log: bool = False,
         names: Sequence[str] = ("n1",),
         errors: Sequence[str] = (),
+        readers: Container[str] = (),
     ) -> None:
         if not 0.0 <= warmup_s < inf:
             raise ValueError(f"warmup_s must be at least 0, given {warmup_s}")
@@ -187,8 +193,10 @@ class Meter:
         self._series = CommitSeries(self.start_s, interval_s)
         self._names = names
         self._errors = errors
+        self._readers = readers
         self._latencies: dict[str, Latencies] = {}
-        self._adds: dict[str, Callable[[float, int], None]] = {}
+        # By class: who counts a latency and its node, and who a commit and its start.
+        self._adds: dict[str, tuple[_Count, _Commit]] = {}
         self._aborted: Counter[tuple[str, int, str]] = Counter()  # by class, node and error
         self._laps: dict[str, list[Sequence[float]]] = {}
         self._first_s = inf
@@ -208,11 +216,11 @@ class Meter:
         if started_s < self._first_s:
             self._first_s = started_s
         self._last_s = now
-        self._series.committed(now, started_s)
         try:
-            count = self._adds[kind]
+            count, commit = self._adds[kind]
         except KeyError:
-            count = self._new_class(kind)
+            count, commit = self._new_class(kind)
+        commit(now, started_s)
         count(now - started_s, node)
         if self._log is not None:
             self._log.append(started_s, now, client, kind, node)
@@ -232,10 +240,18 @@ class Meter:
         if started_s < self._first_s:
             self._first_s = started_s
         self._last_s = now
-        self._series.aborted(now, started_s)
+        if kind in self._readers:
+            self._series.read_aborted(now)
+        else:
+            self._series.aborted(now, started_s)
         self._aborted[kind, node, error] += 1
         if self._log is not None:
             self._log.append(started_s, now, client, kind, node, error)
+
+    def waited(self, since_s: float) -> None:
+        """A client with something to do has paused since then, or tried to connect."""
+        if self._clock._now >= self.start_s:
+            self._series.waited(self._clock._now, since_s)
 
     def laps(self, kind: str, seconds: Sequence[float]) -> None:
         """A transaction of this class is committed now: how long it was in every stage."""
@@ -249,10 +265,12 @@ class Meter:
         if len(rows) == _ROWS:
             rows[:] = [_columns(rows)]
 
-    def _new_class(self, kind: str) -> Callable[[float, int], None]:
+    def _new_class(self, kind: str) -> tuple[_Count, _Commit]:
         latencies = self._latencies[kind] = Latencies()
-        count = self._adds[kind] = latencies.add  # bound once, called per transaction
-        return count
+        series = self._series
+        commit = series.read if kind in self._readers else series.committed
+        told = self._adds[kind] = latencies.add, commit  # bound once, called per transaction
+        return told
 
     def measurement(
         self, until_s: float | None = None, in_flight_since_s: float | None = None

@@ -15,6 +15,8 @@ __all__ = ["CommitSeries", "Series", "Stall"]
 class Stall:
     """The longest time without a commit although work was in flight.
 
+    Where some transactions write, those that only read neither end it nor are such work.
+
     Attributes
     ----------
     seconds : float
@@ -102,6 +104,7 @@ class CommitSeries:
     transactions that have ended: one that was in flight while others failed and paused shows that
     when it ends itself. So the figure is exact for clients without think time, whose aborted
     attempts are repeated at once, and a lower bound otherwise. Measuring starts at ``start_s``.
+    Of a mix in which some transactions write, those that only read are counted and no more.
     """
 
     __slots__ = (
@@ -140,11 +143,25 @@ class CommitSeries:
             self._stall_from_s = self._silent_from_s
         self._silent_from_s = self._known_to_s = self._committed_s = now
 
+    def read(self, now: float, _started_s: float) -> None:
+        """A transaction that only reads commits now, in a mix in which others write."""
+        if now >= self._edge_s:
+            self._open_intervals(now)
+        self._commits[-1] += 1
+
     def aborted(self, now: float, started_s: float) -> None:
         """A transaction that started at ``started_s`` gives up now: work, but no commit."""
+        self.read_aborted(now)
+        self.waited(now, started_s)
+
+    def read_aborted(self, now: float) -> None:
+        """One that only reads gives up now, in a mix in which others write."""
         if now >= self._edge_s:
             self._open_intervals(now)
         self._aborts[-1] += 1
+
+    def waited(self, now: float, started_s: float) -> None:
+        """Somebody with work has waited from ``started_s`` until now."""
         if started_s > self._known_to_s:
             self._idle_until(started_s)
         elif self._silent_from_s > self._committed_s:

@@ -19,9 +19,9 @@ Messages
     A ``Mesh`` takes them from all nodes to all others over the ``Network``, a ``TotalOrder``
     delivers them to all in one order.
 What is recorded
-    ``Trace`` keeps what must be in order, ``Timeline`` what servers notice and decide, ``Journal``
-    how a scheduled transaction fared; ``Lap`` names the stages that a transaction marks. A
-    ``Station`` tells how busy it is.
+    ``Trace`` keeps what must be in order, ``Timeline`` what servers notice and decide, a
+    ``Witness`` (``transaction.journal``) what becomes of a transaction; ``Lap`` names the stages
+    that it marks. A ``Station`` tells how busy it is.
 What explanations are told
     ``parts_of`` makes what somebody may have to wait for, watched if somebody wants an explanation;
     ``Parts`` and ``WatchedParts`` are there to be inherited from. ``MessageText`` says what a
@@ -72,7 +72,7 @@ from simrep.whatif.plan.catalogue import repeated, scheduled
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import SessionCosts, Sessions
-from simrep.workload.transaction import Journal, LongTransaction, Statement, Transaction
+from simrep.workload.transaction import LongTransaction, Statement, Transaction, Witness
 
 __all__ = [
     "Binlog",
@@ -91,7 +91,6 @@ __all__ = [
     "FileEntry",
     "Holder",
     "Host",
-    "Journal",
     "Lap",
     "Leader",
     "LockTable",
@@ -142,6 +141,7 @@ __all__ = [
     "TraceEvent",
     "Transaction",
     "WatchedParts",
+    "Witness",
     "find_model",
     "nearest",
     "parts_of",

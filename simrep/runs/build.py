@@ -12,6 +12,7 @@ from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
+from simrep.measure.attempts import AttemptLog
 from simrep.network.network import (
     EventfulNetwork,
     Network,
@@ -23,8 +24,11 @@ from simrep.runs.faults import build_processes, host_kind, node_traits
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.host import Host, Thread
+from simrep.workload.clients import Clients, Recorder, Server
+from simrep.workload.failover import FailoverClients, groups_of
+from simrep.workload.fate import Fates
 
-__all__ = ["build_cluster", "build_host"]
+__all__ = ["build_clients", "build_cluster", "build_host"]
 
 _NEVER_CONTENDED = 1 << 16  # cores
 
@@ -90,6 +94,7 @@ def build_cluster(
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
     eventful = bool(setup.changes) or any(path.troubles for path in setup.paths.values())
+    followed = bool(scenario.faults) or setup.workload.has_policy
     make_network: Callable[..., Network] = EventfulNetwork if eventful else Network
     if watch is not None and watch.details:
         watched = WatchedEventfulNetwork if eventful else WatchedNetwork
@@ -109,4 +114,16 @@ def build_cluster(
         changes=setup.noticed,
         traits=node_traits(setup, clock, processes),
         timeline=Timeline(clock) if scenario.faults else None,
+        fates=Fates(len(names)) if followed else None,
+    )
+
+
+def build_clients(setup: Setup, cluster: Cluster, server: Server, recorder: Recorder) -> Clients:
+    """The clients of one replication: those that meet errors, where there is anything to meet."""
+    clock, streams, workload = cluster.clock, cluster.streams, setup.workload
+    if cluster.fates is None:
+        return Clients(clock, streams, workload, server, recorder, cluster.size)
+    log = AttemptLog(clock, groups_of(workload), cluster.names)
+    return FailoverClients(
+        clock, streams, workload, server, recorder, cluster.size, log=log, fates=cluster.fates
     )

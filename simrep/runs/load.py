@@ -198,6 +198,10 @@ class PeriodMeter:
             self._aborted[self._position(now)] += 1
         self._meter.aborted(started_s, kind, client, node, error)
 
+    def waited(self, since_s: float) -> None:
+        """A client with something to do has paused since then, or tried to connect."""
+        self._meter.waited(since_s)
+
     def _position(self, now: float) -> int:
         return min(bisect_right(self._edges, now), len(self._names)) - 1
 

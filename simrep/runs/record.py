@@ -11,11 +11,13 @@ import numpy as np
 
 from simrep.contract.model import Degradation
 from simrep.kernel.timeline import Noted
+from simrep.measure.attempts import Attempts
 from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
 from simrep.runs.incidents import Faults
 from simrep.runs.load import LoadRecord
+from simrep.workload.fate import FateCount
 from simrep.workload.transaction import Journal
 
 __all__ = ["Counters", "RunRecord", "ScheduledRecord"]
@@ -169,6 +171,11 @@ class RunRecord:
         What servers noticed and decided, in the order of time.
     faults : Faults
         What came of the faults of the scenario.
+    attempts : Attempts or None
+        What clients tried, with every error; only of a run with faults, or whose clients have a
+        policy.
+    fates : FateCount or None
+        What became of transactions that write, likewise; None also if the model does not tell.
     """
 
     seed: int
@@ -181,6 +188,8 @@ class RunRecord:
     degradation: tuple[Degradation, ...] = ()
     noted: tuple[Noted, ...] = ()
     faults: Faults = field(default_factory=Faults)
+    attempts: Attempts | None = None
+    fates: FateCount | None = None
 
 
 def _mean_rate(series: Series, from_s: float, to_s: float) -> float:

@@ -18,7 +18,7 @@ from simrep.kernel.watch import Waited, Watch
 from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
-from simrep.runs.build import build_cluster
+from simrep.runs.build import build_clients, build_cluster
 from simrep.runs.degradation import DegradationWatch
 from simrep.runs.incidents import Faults, incidents
 from simrep.runs.load import PeriodMeter
@@ -116,6 +116,7 @@ def simulate(
         settings.log,
         setup.scenario.node_names,
         setup.model.errors,
+        setup.workload.readers,
     )
     clock.laps = meter.laps
     blocked = Watch(clock, watch_s) if watch_s is not None else None
@@ -135,11 +136,13 @@ def simulate(
         assert settings.duration_s is not None, "a load that varies is measured for a given time"
         end_s = meter.start_s + settings.duration_s
         periods = PeriodMeter(clock, meter, setup.workload, meter.start_s, end_s)
-    clients = Clients(clock, streams, setup.workload, model, periods or meter, cluster.size)
+    clients = build_clients(setup, cluster, model, periods or meter)
     degradation = DegradationWatch(clock, model.degradation, meter.start_s)
     for change in setup.changes:
         clock.at(change.at_s, model.change, change)
         clock.at(change.at_s, clients.node_changes, change.node)
+        if cluster.fates is not None:
+            clock.at(change.at_s, cluster.fates.node_changes, (change.node, change.starts))
 
     until_s = None
     piece_of(partial(_share, clock, clients, setup))
@@ -157,6 +160,7 @@ def simulate(
     if story is not None:
         story.end(model, meter.start_s)
 
+    attempts = clients.attempts()
     measurement = meter.measurement(until_s, clients.in_flight_since_s)
     noted: tuple[Noted, ...] = ()
     faults = Faults()
@@ -176,6 +180,8 @@ def simulate(
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
         noted=noted,
         faults=faults,
+        attempts=attempts,
+        fates=None if cluster.fates is None else cluster.fates.count(),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         load=None if periods is None else periods.record(measurement.series),

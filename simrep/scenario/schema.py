@@ -286,6 +286,13 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     for position, name in enumerate(scenario.workload.nodes or ()):
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
     yield from _strangers(("workload", "group"), scenario.workload.groups, names)
+    for path, policy in scenario.workload.policies:
+        for position, name in enumerate(policy.nodes or ()):
+            yield from _unknown((path, "nodes", position), "node", name, names)
+        if policy.on_error == "next" and len(names) == 1:
+            yield ScenarioError(
+                f"{path}.on_error", "there is no next node: the cluster has one", 'set "stay"'
+            )
     yield from _strangers(("workload", "scheduled"), scenario.workload.scheduled, names)
     run = scenario.run
     yield from _warmup(scenario)

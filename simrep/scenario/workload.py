@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.classes import ClassTable, ScheduledTable
+from simrep.scenario.clients import ClientsTable
 from simrep.scenario.presets import Preset, preset
 from simrep.scenario.sysbench import KEY_WORDS, SysbenchTable
 from simrep.scenario.table import (
@@ -34,6 +36,7 @@ class GroupTable(Table):
     """A ``[[workload.group]]``: clients of one node, which submit the same."""
 
     node: Name = Field(description="node that they are connected to")
+    name: Name | None = Field(None, description="of the group in results; default: group.0 etc.")
     classes: tuple[Name, ...] | None = Field(
         None,
         alias="class",
@@ -45,6 +48,15 @@ class GroupTable(Table):
     connections: Clients | None = Field(
         None, description="of an open loop: so many transactions at a time; default: any number"
     )
+    think_time_ms: Milliseconds | None = Field(
+        None, description="pause of a client before a transaction; default: that of the workload"
+    )
+    think_time: Literal["constant", "exponential"] | None = Field(
+        None, description="distribution of that pause; default: that of the workload"
+    )
+    clients: ClientsTable | None = Field(
+        None, description="what they do about errors; other keys are those of the workload"
+    )
     variation: VariationTable | None = Field(None, description="how its load changes over time")
 
     @model_validator(mode="after")
@@ -54,6 +66,9 @@ class GroupTable(Table):
             raise ScenarioError("", "give threads (closed loop) or rate_tps (open loop)")
         if self.connections is not None and self.kind != "rate_tps":
             raise ScenarioError("connections", "belong to an open loop (rate_tps)", "give threads")
+        for name in ("think_time_ms", "think_time"):
+            if self.kind == "rate_tps" and getattr(self, name) is not None:
+                raise ScenarioError(name, "has no meaning for an open loop (rate_tps)", "remove it")
         if self.variation is not None:
             self.variation.check(self._base, str(self.kind))
         return self
@@ -71,6 +86,11 @@ class GroupTable(Table):
         """A closed loop for the engine."""
         course = None if self.variation is None else self.variation.course(self._base)
         return Loop((node,) * _clients(self.threads, course), self.classes, course)
+
+    def think(self, otherwise: Think) -> Think:
+        """The pauses of its clients; as those of all others, where it says nothing of them."""
+        mean_s = otherwise.mean_s if self.think_time_ms is None else seconds(self.think_time_ms)
+        return Think(self.think_time or otherwise.kind, mean_s)
 
     def arrivals(self, node: int) -> Arrivals:
         """An open loop for the engine."""
@@ -150,6 +170,9 @@ class WorkloadTable(Table):
         description="clients group by group, instead of threads and nodes; a node may have several",
     )
     variation: VariationTable | None = Field(None, description="how the load changes over time")
+    policy: ClientsTable | None = Field(
+        None, alias="clients", description="what clients do about errors"
+    )
     client: Literal["node", "own"] = Field(
         "node", description="where clients run: on the machine of their node or on their own"
     )
@@ -178,6 +201,12 @@ class WorkloadTable(Table):
             for name in ("threads", "nodes", "rate_tps", "variation"):
                 if getattr(self, name) is not None:
                     raise ScenarioError(name, "is given by the groups")
+            groups = [group.name for group in self.groups if group.name is not None]
+            for place, group in enumerate(self.groups):
+                if group.name is not None and groups.count(group.name) > 1:
+                    raise ScenarioError(
+                        f"group.{place}.name", f"there are two groups {group.name!r}", "rename one"
+                    )
             if len({group.kind for group in self.groups}) > 1:
                 raise ScenarioError("group", "threads and rate_tps cannot be mixed")
         elif self.variation is not None:
@@ -300,6 +329,15 @@ class WorkloadTable(Table):
         course = None if self.variation is None else self.variation.course(self._base)
         return _clients(self.threads, course) or 1
 
+    @property
+    def policies(self) -> Iterator[tuple[str, ClientsTable]]:
+        """What it says of errors, for all clients and for groups, and where."""
+        if self.policy is not None:
+            yield "workload.clients", self.policy
+        for number, group in enumerate(self.groups):
+            if group.clients is not None:
+                yield f"workload.group.{number}.clients", group.clients
+
     def workload(self, names: Sequence[str]) -> Workload:
         """The same for the engine; ``names`` are those of the nodes by position."""
         position = {name: index for index, name in enumerate(names)}
@@ -309,9 +347,22 @@ class WorkloadTable(Table):
         if self.queries is not None:
             per_client = self.queries // self.clients
         loops, arrivals = [], []
+        think = Think(self.think_time, seconds(self.think_time_ms))
+        policy = None if self.policy is None else self.policy.policy(position)
         if self.groups:
-            loops = [g.loop(position[g.node]) for g in self.groups if g.kind == "threads"]
-            arrivals = [g.arrivals(position[g.node]) for g in self.groups if g.kind == "rate_tps"]
+            thinks = [group.think(think) for group in self.groups]
+            own = len({*thinks}) > 1
+            think = think if own else thinks[0]
+            for number, group in enumerate(self.groups):
+                table = self.policy if group.clients is None else group.clients.above(self.policy)
+                rules = None if table is None else table.policy(position)
+                name, node = group.name or f"group.{number}", position[group.node]
+                own_think = thinks[number] if own else None
+                if group.kind == "threads":
+                    loop = group.loop(node)
+                    loops.append(replace(loop, group=name, policy=rules, think=own_think))
+                else:
+                    arrivals.append(replace(group.arrivals(node), group=name, policy=rules))
         else:
             course = None
             if self.variation is not None:
@@ -320,16 +371,17 @@ class WorkloadTable(Table):
             if self.open_loop:
                 rate = (self.rate_tps or 0.0) / len(targets) if course is None else course.peak
                 arrivals = [
-                    Arrivals(target, rate, self.connections, course=course) for target in targets
+                    Arrivals(target, rate, self.connections, course=course, policy=policy)
+                    for target in targets
                 ]
             else:
                 nodes = tuple(targets[client % len(targets)] for client in range(self.clients))
-                loops = [Loop(nodes, course=course)]
+                loops = [Loop(nodes, course=course, policy=policy)]
         return Workload(
             classes=tuple(one.transaction_class() for one in self.classes),
             loops=tuple(loops),
             per_client=per_client,
-            think=Think(self.think_time, seconds(self.think_time_ms)),
+            think=think,
             arrivals=tuple(arrivals),
             retry=self.retry,
             scheduled=tuple(

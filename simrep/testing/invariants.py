@@ -126,7 +126,9 @@ def check_little(setup: Setup, measurement: Measurement) -> None:
     if workload.arrivals:
         return
     # Clients that come and go may be away, and who thinks at random may think for any time.
-    exact = workload.think.kind == "constant" and not any(loop.course for loop in workload.loops)
+    exact = workload.think.kind == "constant" and not any(
+        loop.course or loop.think or loop.policy for loop in workload.loops
+    )
     answered = log.committed if workload.retry else log.committed | True
     for client in sorted(set(log.client[answered].tolist())):
         own = answered & (log.client == client)
@@ -134,7 +136,7 @@ def check_little(setup: Setup, measurement: Measurement) -> None:
         passed_s = started_s[-1] + latency_s[-1] - started_s[0]
         pauses_s, pauses = passed_s - latency_s.sum(), len(started_s) - 1
         rounding_s = _ROUNDING * (1.0 + passed_s)
-        least_s = pauses * workload.think.mean_s if workload.think.kind == "constant" else 0.0
+        least_s = pauses * workload.think.mean_s if exact else 0.0
         assert pauses_s >= least_s - rounding_s, (
             f"client {client} had {pauses} pauses of {pauses_s:g} s in sum, at least {least_s:g} s"
         )

@@ -257,7 +257,8 @@ class WiredCluster:
     ) -> None:
         """Add a client that submits transactions one after the other, from ``begin_s`` on.
 
-        It pauses for ``pause_s`` seconds after each of them.
+        It pauses for ``pause_s`` seconds after each of them, and for a second more if its node
+        serves nobody.
         """
 
         def run() -> Generator[Event, Any, None]:
@@ -269,6 +270,8 @@ class WiredCluster:
                 committed = yield from self.model.transact(transaction)
                 end = self.clock.now, committed, began_at, len(self.trace.events)
                 self.attempts.append(Attempt(transaction, began_s, *end))
+                if transaction.unserved:
+                    yield self.clock.timeout(1.0)
                 yield self.clock.timeout(pause_s() if callable(pause_s) else pause_s)
 
         self._clients.append(self.clock.process(run()))

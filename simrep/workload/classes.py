@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.kernel.streams import Draw, Streams
-from simrep.workload.transaction import LongTransaction, Statement, Transaction
+from simrep.workload.transaction import LongTransaction, Statement, TrackedTransaction, Transaction
 
 __all__ = ["Distribution", "Keys", "Make", "Mix", "TransactionClass"]
 
@@ -244,7 +244,7 @@ class Mix:
 
     Each client takes streams of its own, ``client/<client>/class`` and
     ``client/<client>/rows/<class>``. ``singles`` are classes outside the mix, which may meet the
-    others in a table.
+    others in a table. Clients may give up transactions that are ``tracked``.
     """
 
     def __init__(
@@ -252,8 +252,11 @@ class Mix:
         classes: Sequence[TransactionClass],
         streams: Streams,
         singles: Sequence[TransactionClass] = (),
+        *,
+        tracked: bool = False,
     ) -> None:
         self._classes = tuple(classes)
+        self._transaction = TrackedTransaction if tracked else Transaction
         self._streams = streams
         self._fresh = count(-1, -1)
         self._fresh_ranges = _FRESH_RANGES
@@ -300,19 +303,19 @@ class Mix:
         rows = one.statements * one.rows
         size = rows * one.row_bytes
         text = one.text_bytes
-        fresh = self._fresh
+        fresh, transaction = self._fresh, self._transaction
         if rows == 1 and one.primary_key:
-            return lambda now: Transaction(
+            return lambda now: transaction(
                 number, node, name, statements, (next(fresh),), 1, size,
                 text_bytes=text, autocommit=autocommit, started_s=now,
             )  # fmt: skip
         if rows and one.primary_key:
-            return lambda now: Transaction(
+            return lambda now: transaction(
                 number, node, name, statements, tuple([next(fresh) for _ in range(rows)]), rows,
                 size, text_bytes=text, autocommit=autocommit, started_s=now,
             )  # fmt: skip
         keys = _content(one)
-        return lambda now: Transaction(
+        return lambda now: transaction(
             number, node, name, statements, keys, rows, size,
             text_bytes=text, autocommit=autocommit, started_s=now,
         )  # fmt: skip
@@ -325,11 +328,12 @@ class Mix:
         rows = one.statements * per_statement
         size = rows * one.row_bytes
         text = one.text_bytes
+        transaction = self._transaction
         row = self._streams.stream(f"client/{client}/rows/{name}", one.keys.draw(first))
 
         def single(now: float) -> Transaction:
             keys = (row(),)
-            return Transaction(
+            return transaction(
                 number, node, name, (*reads, Statement(0, 1, keys)), keys, 1, size,
                 text_bytes=text, autocommit=autocommit, started_s=now,
             )  # fmt: skip
@@ -339,7 +343,7 @@ class Mix:
                 _neighbours(int(row()), per_statement, first, table_rows)
                 for _ in range(one.statements)
             ]
-            return Transaction(
+            return transaction(
                 number, node, name,
                 reads + tuple([Statement(0, per_statement, some) for some in locks]),
                 tuple(dict.fromkeys([key for some in locks for key in some])), rows, size,

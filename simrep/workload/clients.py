@@ -14,9 +14,21 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.workload.classes import Make, Mix, TransactionClass
 from simrep.workload.course import Course
+from simrep.workload.policy import Policy
 from simrep.workload.transaction import Journal, Transaction
 
-__all__ = ["Arrivals", "Clients", "Loop", "Recorder", "Scheduled", "Server", "Think", "Workload"]
+__all__ = [
+    "NOT_TOLD",
+    "Arrivals",
+    "Clients",
+    "Crew",
+    "Loop",
+    "Recorder",
+    "Scheduled",
+    "Server",
+    "Think",
+    "Workload",
+]
 
 NOT_TOLD = "not told"
 """The error of a transaction whose model does not say why it failed."""
@@ -25,8 +37,8 @@ NOT_TOLD = "not told"
 class Server(Protocol):
     """What clients talk to: a replication model."""
 
-    def connect(self, node: int) -> Generator[Event, Any, None]:
-        """Open a connection to ``node``."""
+    def connect(self, node: int) -> Generator[Event, Any, str | None]:
+        """Open a connection to ``node``; the error if it is refused."""
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction to its end; returns whether it committed."""
@@ -43,6 +55,9 @@ class Recorder(Protocol):
 
     def aborted(self, started_s: float, kind: str, client: int, node: int, error: str) -> None:
         """An attempt at a transaction fails now; the error is what its client is told."""
+
+    def waited(self, since_s: float) -> None:
+        """A client with something to do has paused since then, or tried to connect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +91,10 @@ class Arrivals:
         Names of the classes that arrive; None: the whole mix.
     course : Course or None
         The rate over time, of which ``rate_tps`` is the highest; None: it stays.
+    group : str
+        Name of the group of clients.
+    policy : Policy or None
+        What its clients do about errors; None: as by default.
     """
 
     node: int
@@ -83,6 +102,8 @@ class Arrivals:
     connections: int | None = None
     classes: tuple[str, ...] | None = None
     course: Course | None = None
+    group: str = "clients"
+    policy: Policy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +119,20 @@ class Loop:
     course : Course or None
         How many of them are there over time, the first ones first; None: always all. A client
         that is to leave ends its transaction first and then disconnects; one that comes connects.
+    group : str
+        Name of the group of clients.
+    policy : Policy or None
+        What they do about errors; None: as by default.
+    think : Think or None
+        Before every transaction of theirs; None: as all clients do.
     """
 
     nodes: tuple[int, ...]
     classes: tuple[str, ...] | None = None
     course: Course | None = None
+    group: str = "clients"
+    policy: Policy | None = None
+    think: Think | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +193,23 @@ class Workload:
         sources: list[Loop | Arrivals] = [*self.loops, *self.arrivals]
         return tuple(source.course for source in sources if source.course is not None)
 
+    @property
+    def writes(self) -> bool:
+        """Whether any class of the mix writes."""
+        return any(one.statements > 0 for one in self.classes)
+
+    @property
+    def readers(self) -> frozenset[str]:
+        """Names of the classes that only read, where others write."""
+        reading = (one.name for one in self.classes if not one.statements)
+        return frozenset(reading) if self.writes else frozenset()
+
+    @property
+    def has_policy(self) -> bool:
+        """Whether it is said what some clients do about errors."""
+        sources: list[Loop | Arrivals] = [*self.loops, *self.arrivals]
+        return any(source.policy is not None for source in sources)
+
     def submitted(self) -> Iterator[tuple[TransactionClass, int]]:
         """Which classes clients submit to which nodes."""
         places = {(node, loop.classes) for loop in self.loops for node in loop.nodes}
@@ -175,7 +222,7 @@ class Workload:
             yield single.transaction_class, single.node
 
 
-class _Crew:
+class Crew:
     """Clients of which some are wanted, the first ones first; the others wait."""
 
     def __init__(self, clock: Clock) -> None:
@@ -207,6 +254,8 @@ class Clients:
     recorder : Recorder
     nodes : int
         On how many nodes a transaction is committed in the end.
+    tracked : bool
+        Whether transactions may be given up, and their fates are followed.
 
     Attributes
     ----------
@@ -225,6 +274,8 @@ class Clients:
         server: Server,
         recorder: Recorder,
         nodes: int = 1,
+        *,
+        tracked: bool = False,
     ) -> None:
         self._clock = clock
         self._streams = streams
@@ -232,9 +283,10 @@ class Clients:
         self._server = server
         self._recorder = recorder
         singles = [one.transaction_class for one in workload.scheduled]
-        self._mix = Mix(workload.classes, streams, singles)
+        self._mix = Mix(workload.classes, streams, singles, tracked=tracked)
+        self._writes = workload.writes
         self._numbers = count()
-        self._in_flight: dict[int, float] = {}  # by client, in the order of their start
+        self._in_flight: dict[int, Transaction] = {}  # by client
         self.submitted = 0
         self.committed = 0
         self.aborted = 0
@@ -267,6 +319,10 @@ class Clients:
         for journal in self.journals:
             journal.excuse(node)
 
+    def attempts(self) -> Any:
+        """The run has ended: the log of all attempts; None if there is none."""
+        return None
+
     @property
     def in_flight(self) -> int:
         """Attempts that have not ended."""
@@ -274,8 +330,10 @@ class Clients:
 
     @property
     def in_flight_since_s(self) -> float | None:
-        """Start of the oldest of them in seconds."""
-        return min(self._in_flight.values(), default=None)
+        """Start of the oldest of them in seconds; of a mix that writes, of those that do."""
+        waiting = self._in_flight.values()
+        starts = [one.started_s for one in waiting if one.rows or not self._writes]
+        return min(starts, default=None)
 
     def _clients_of(self, loop: Loop) -> list[Generator[Event, Any, None]]:
         if loop.course is not None:
@@ -285,7 +343,7 @@ class Clients:
     def _loop(self, client: int, node: int, loop: Loop) -> Generator[Event, Any, None]:
         """One client of a closed loop: connect, then one transaction after the other."""
         clock = self._clock
-        think = self._think(client)
+        think = self._think(client, loop)
         make = self._mix.client(str(client), client, node, loop.classes)
         number = self._workload.per_client
         self._recorder.opened()
@@ -298,7 +356,7 @@ class Clients:
     def _come_and_go(self, loop: Loop, course: Course) -> Generator[Event, Any, None]:
         """Have so many clients of a closed loop as their course says."""
         clock = self._clock
-        crew = _Crew(clock)
+        crew = Crew(clock)
         numbers = [next(self._numbers) for _ in loop.nodes]
         begun = 0
         for at_s, wanted in course.counts():
@@ -311,11 +369,11 @@ class Clients:
             begun = max(begun, wanted)
 
     def _guest(
-        self, client: int, node: int, loop: Loop, crew: _Crew, place: int
+        self, client: int, node: int, loop: Loop, crew: Crew, place: int
     ) -> Generator[Event, Any, None]:
         """One client of a crew: it is there while it is wanted."""
         clock = self._clock
-        think = self._think(client)
+        think = self._think(client, loop)
         make = self._mix.client(str(client), client, node, loop.classes)
         while True:
             self._recorder.opened()
@@ -358,7 +416,7 @@ class Clients:
         line: deque[Transaction] = deque()
         idle: deque[Event] = deque()
         for _ in range(connections):
-            clock.process(self._connection(arrivals.node, line, idle))
+            clock.process(self._connection(arrivals, line, idle))
         for gap in gaps:
             yield clock.timeout(gap)
             line.append(make(clock._now))
@@ -366,13 +424,13 @@ class Clients:
                 clock.fire(idle.popleft())
 
     def _connection(
-        self, node: int, line: deque[Transaction], idle: deque[Event]
+        self, arrivals: Arrivals, line: deque[Transaction], idle: deque[Event]
     ) -> Generator[Event, Any, None]:
         """A connection of an open stream: one transaction of the line after the other."""
         clock = self._clock
         client = next(self._numbers)
         self._recorder.opened()
-        yield from self._server.connect(node)
+        yield from self._server.connect(arrivals.node)
         while True:
             if not line:
                 arrived = Event(clock)
@@ -398,7 +456,7 @@ class Clients:
         """One transaction to its end; latency counts from its first attempt."""
         client, started_s, kind = transaction.client, transaction.started_s, transaction.kind
         node = transaction.node
-        self._in_flight[client] = started_s
+        self._in_flight[client] = transaction
         while True:
             self.submitted += 1
             done = yield from self._server.transact(transaction)
@@ -415,8 +473,8 @@ class Clients:
                 break
         del self._in_flight[client]
 
-    def _think(self, client: int) -> Callable[[], float] | None:
-        think = self._workload.think
+    def _think(self, client: int, loop: Loop) -> Callable[[], float] | None:
+        think = loop.think or self._workload.think
         if think.mean_s <= 0.0:
             return None
         if think.kind == "constant":

@@ -24,6 +24,8 @@ from simrep.workload.transaction import Statement, Transaction
 
 __all__ = ["SessionCosts", "Sessions"]
 
+_GIVEN_UP = "2013 its client has closed the connection"
+
 # Of every mark on the way of a transaction: a global name is cheaper than an attribute.
 _CLIENT, _EXECUTE = Lap.CLIENT, Lap.EXECUTE
 
@@ -200,6 +202,27 @@ class Sessions(Generic[T]):
             yield self._clock.until(self._clock.now + 4 * self._delay_s)
         yield self._host.work(self._connect_s)
 
+    def refused(self, error: str) -> Generator[Event, Any, str]:
+        """A kernel answers in the place of the server, which is gone: a round trip, and an error.
+
+        A client on the machine itself takes the time of a statement on it to learn of it.
+        """
+        if self._delay_s:
+            yield self._clock.until(self._clock.now + 2 * self._delay_s)
+        else:
+            yield self._clock.timeout(self._statement.seconds)
+        return error
+
+    def turn_away(self, transaction: Transaction, error: str) -> Generator[Event, Any, None]:
+        """Answer the first statement of a transaction with an error, and do nothing else."""
+        if self._delay_s:
+            yield self._clock.until(self._clock.now + self._delay_s)
+        yield self._host.work(self._statement.cost())
+        if self._delay_s:
+            yield self._clock.until(self._clock.now + self._delay_s)
+        transaction.error = error
+        self.errors[error] = self.errors.get(error, 0) + 1
+
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction to its end, as its client sees it; returns whether it committed."""
         autocommit = transaction.autocommit
@@ -227,7 +250,10 @@ class Sessions(Generic[T]):
                     transaction.journal.executed()
                 if self._requests_cost and not autocommit:  # COMMIT is a statement of its own
                     yield from self._request(owner)
-                if transaction.rows:
+                if transaction.abandoned and not autocommit:  # nobody sends a COMMIT
+                    owner.error = _GIVEN_UP
+                    committed = False
+                elif transaction.rows:
                     committed = yield from self._commit(transaction, owner)
                     if owner.marked_s != self._clock._now:  # the rest, if the model has not said
                         owner.mark(Lap.COMMIT)
@@ -240,7 +266,11 @@ class Sessions(Generic[T]):
                         owner.mark(_CLIENT)
                     if whole is not None and not transaction.last_part:
                         whole.stages = owner.seconds
-                    elif self._laps is not None and transaction.journal is None:
+                    elif (
+                        self._laps is not None
+                        and ((told := transaction.journal) is None or told.counted)
+                        and not (whole or transaction).abandoned
+                    ):
                         self._laps(transaction.kind, owner.seconds)
                     return True
             if owner.aborted:
@@ -296,6 +326,9 @@ class Sessions(Generic[T]):
             if autocommit and self._before_begin is not None:
                 yield from self._before_begin(transaction)
                 owner.mark(Lap.CONSISTENCY)
+            if transaction.abandoned and not autocommit:  # nobody sends a further statement
+                owner.error = _GIVEN_UP
+                return written + (owner.written or 0)
             if owner.lost():  # while its client thought or the answer travelled
                 return written + (owner.written or 0)
             if always_long or statement.scan is not None or statement.rows_written > _STEP_ROWS:

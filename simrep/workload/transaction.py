@@ -6,16 +6,52 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, ClassVar
 
 from simpy.events import Event
 
 from simrep.kernel.clock import Clock
 
-__all__ = ["Journal", "LongTransaction", "Statement", "Transaction"]
+__all__ = [
+    "Journal",
+    "LongTransaction",
+    "Statement",
+    "TrackedTransaction",
+    "Transaction",
+    "Witness",
+]
 
 
-class Journal:
+class Witness:
+    """Somebody who is told what happens to a transaction; this one keeps nothing of it.
+
+    Attributes
+    ----------
+    fragments : int
+        Parts in which it was replicated before its commit.
+    """
+
+    fragments = 0
+    counted: ClassVar[bool] = False
+    """Whether its transaction is one of the mix, which figures of a run count."""
+
+    def split(self, parts: int) -> None:
+        """It is committed in so many parts, each of them on all nodes."""
+
+    def alone(self) -> None:
+        """No other node will have it."""
+
+    def executed(self) -> None:
+        """Its statements are executed."""
+
+    def replicate(self) -> None:
+        """A part of it is handed to the group or the replicas."""
+
+    def committed(self, node: int) -> None:
+        """A node has committed it (its last part, if it was split)."""
+
+
+class Journal(Witness):
     """Times of a transaction in simulated seconds; NaN until it has happened.
 
     Parameters
@@ -178,16 +214,21 @@ class Transaction:
     error : str
         Why its last attempt failed, as its client was told: a number first where the product has
         one. Empty if nobody has said so.
+    unserved : bool
+        It failed since its node cannot serve anybody now: its client pauses before it goes on.
+    outcome_unknown : bool
+        It may be committed although its client was told of an error.
     ranges : tuple of range
         Certification keys of neighbouring rows, too many to list in ``keys``.
     """
 
     __slots__ = (
-        "autocommit", "client", "error", "keys", "kind", "node", "queued_s", "rows",
-        "shared_keys", "size_bytes", "started_s", "statements", "text_bytes",
+        "autocommit", "client", "error", "keys", "kind", "node", "outcome_unknown", "queued_s",
+        "rows", "shared_keys", "size_bytes", "started_s", "statements", "text_bytes", "unserved",
     )  # fmt: skip
 
-    # What only a LongTransaction has otherwise: class attributes cost nothing to the others.
+    # What only few transactions have otherwise: class attributes cost nothing to the others.
+    abandoned = False
     special = False
     ranges: tuple[range, ...] = ()
     load_data = False
@@ -195,7 +236,7 @@ class Transaction:
     xa_hold_s: float | None = None
     session: Any = None
     same_content = False
-    journal: Journal | None = None
+    journal: Witness | None = None
     whole: LongTransaction | None = None
     last_part = True
 
@@ -227,6 +268,7 @@ class Transaction:
         self.started_s = started_s
         self.queued_s = 0.0
         self.error = ""
+        self.unserved = self.outcome_unknown = False
 
     @property
     def key_count(self) -> int:
@@ -234,7 +276,22 @@ class Transaction:
         return len(self.keys) + len(self.shared_keys) + sum(map(len, self.ranges))
 
 
-class LongTransaction(Transaction):
+class TrackedTransaction(Transaction):
+    """A transaction whose client may give it up, and whose fate is followed.
+
+    Attributes
+    ----------
+    abandoned : bool
+        Its client has given up waiting and closed the connection: the server ends the statement
+        that it executes, and takes no further one.
+    journal : Witness or None
+        Who is told what happens to it.
+    """
+
+    # No slots: what most transactions do not have is kept apart.
+
+
+class LongTransaction(TrackedTransaction):
     """A transaction with what few transactions have.
 
     Attributes
@@ -251,8 +308,6 @@ class LongTransaction(Transaction):
         Session variables of its client, of a type that the model knows; None for the defaults.
     same_content : bool
         Its new rows have no primary key and are identical: every part of it has all ``keys``.
-    journal : Journal or None
-        Where it notes what happens to it.
     whole : Transaction or None
         What it is a part of, if its server has split what its client sent.
     last_part : bool

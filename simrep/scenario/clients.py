@@ -1,0 +1,75 @@
+"""The ``[workload.clients]`` table: what clients do about errors and servers that do not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from simrep.errors import ScenarioError
+from simrep.scenario.table import Interval, Name, Table
+from simrep.workload.policy import Policy
+
+__all__ = ["ClientsTable"]
+
+
+class ClientsTable(Table):
+    """What clients do when a server does not answer, or answers with an error."""
+
+    on_error: Literal["stay", "next"] = Field(
+        "stay",
+        description="after an error: stay with the node (pinned), or connect to the next node of "
+        "the list (failing over)",
+    )
+    nodes: tuple[Name, ...] | None = Field(
+        None,
+        min_length=2,
+        description='of on_error = "next": that list; default: all nodes in their order',
+    )
+    read_timeout_s: Interval | None = Field(
+        None,
+        description="after so long without the end of a transaction its client closes the "
+        "connection; default: it waits for ever",
+    )
+    connect_timeout_s: Interval = Field(
+        10.0, description="after so long an attempt to connect has failed"
+    )
+    retry_pause_s: Interval = Field(
+        1.0,
+        description="pause after an error of a node that serves nobody, and between attempts to "
+        "connect; instead of the think time",
+    )
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        if self.nodes is None:
+            return self
+        if self.on_error != "next":
+            raise ScenarioError(
+                "nodes",
+                f"is the list of clients that go to the next node, on_error is {self.on_error!r}",
+                'set on_error = "next", or remove it',
+            )
+        for place, name in enumerate(self.nodes):
+            if name in self.nodes[:place]:
+                raise ScenarioError(f"nodes.{place}", f"node {name!r} is there twice")
+        return self
+
+    def above(self, other: ClientsTable | None) -> ClientsTable:
+        """The keys of both tables; where both say something, those of this one."""
+        if other is None:
+            return self
+        own = {name: getattr(self, name) for name in self.model_fields_set}
+        return other.model_copy(update=own)
+
+    def policy(self, position: Mapping[str, int]) -> Policy:
+        """The same for the engine; ``position`` is that of each node by its name."""
+        return Policy(
+            on_error=self.on_error,
+            nodes=tuple(position[name] for name in self.nodes or ()),
+            read_timeout_s=inf if self.read_timeout_s is None else self.read_timeout_s,
+            connect_timeout_s=self.connect_timeout_s,
+            retry_pause_s=self.retry_pause_s,
+        )

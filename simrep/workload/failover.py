@@ -1,0 +1,356 @@
+"""Clients that meet errors: they wait, give up, connect again, and turn to other nodes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from copy import copy
+from itertools import repeat
+from math import inf
+from typing import Any, Protocol
+
+from simpy.events import Event, Process
+from simpy.exceptions import Interrupt
+
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.workload.clients import (
+    NOT_TOLD,
+    Arrivals,
+    Clients,
+    Crew,
+    Loop,
+    Recorder,
+    Server,
+    Workload,
+)
+from simrep.workload.fate import Fate, Fates
+from simrep.workload.policy import CONNECTION_ERRORS, Policy
+from simrep.workload.transaction import TrackedTransaction, Transaction
+
+__all__ = ["Attempted", "FailoverClients", "groups_of"]
+
+NO_CONNECTION = "2003 no answer while connecting"
+NO_ANSWER = "2013 no answer until the read timeout"
+WAITING = "waiting"
+
+
+class Attempted(Protocol):
+    """Who is told of every attempt: a log of them."""
+
+    def ended(
+        self,
+        began_s: float,
+        group: int,
+        node: int,
+        *,
+        writes: bool,
+        error: str = "",
+        connecting: bool = False,
+    ) -> None:
+        """An attempt that began then ends now."""
+
+    def attempts(self) -> Any:
+        """All until now."""
+
+
+def groups_of(workload: Workload) -> tuple[str, ...]:
+    """Names of the groups of clients."""
+    loops = [loop.group for loop in workload.loops]
+    return tuple(dict.fromkeys([*loops, *(one.group for one in workload.arrivals)]))
+
+
+class _Caller:
+    """A client, or all connections of a stream without a limit: where it turns to.
+
+    Attributes
+    ----------
+    node : int
+        Where it is connected, or tries to be.
+    connected : bool
+    paused : bool
+        The last attempt ended with a pause, instead of which it does not think.
+    since_s : float or None
+        Since when it tries to get something done, and has paused; None: it has not.
+    """
+
+    def __init__(self, source: Loop | Arrivals, node: int, group: int, *, writes: bool) -> None:
+        self.policy = source.policy or Policy()
+        self.node = node
+        self.group = group
+        self.writes = writes  # what it connects for
+        self.connected = self.paused = False
+        self.since_s: float | None = None
+        self.connecting: dict[Process, float] = {}  # since when
+
+
+class FailoverClients(Clients):
+    """Clients of a run in which servers may fail, or whose clients have a policy.
+
+    A client that waits for a connection, or pauses after an error, has work for the cluster: that
+    time counts where a stall is looked for. A transaction whose client has given up counts as
+    aborted at that time, whatever its server makes of it.
+
+    Simplified: a read timeout is that of a whole transaction, not of each of its statements;
+    an unlimited number of connections of an open loop turns to another node all at once; clients
+    outlive the machine that they share with a node.
+
+    Parameters
+    ----------
+    clock, streams, workload, server, recorder, nodes
+        As of ``Clients``.
+    log : Attempted
+    fates : Fates
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        streams: Streams,
+        workload: Workload,
+        server: Server,
+        recorder: Recorder,
+        nodes: int,
+        *,
+        log: Attempted,
+        fates: Fates,
+    ) -> None:
+        super().__init__(clock, streams, workload, server, recorder, nodes, tracked=True)
+        self._nodes = nodes
+        self._log = log
+        self._fates = fates
+        self._groups = {name: number for number, name in enumerate(groups_of(workload))}
+        self._callers: list[_Caller] = []
+        self._open: dict[int, tuple[float, _Caller]] = {}  # since when, by client
+
+    def attempts(self) -> Any:
+        """The run has ended: the log of all attempts, also of those without an answer."""
+        for client, (began_s, caller) in self._open.items():
+            transaction = self._in_flight[client]
+            writes = transaction.rows > 0
+            self._log.ended(began_s, caller.group, transaction.node, writes=writes, error=WAITING)
+        for caller in self._callers:
+            for began_s in caller.connecting.values():
+                self._failed_to_connect(caller, began_s, caller.node, WAITING)
+        return self._log.attempts()
+
+    @property
+    def in_flight_since_s(self) -> float | None:
+        """Start of the oldest of them, or of the wait of a client that pauses or connects."""
+        starts = [super().in_flight_since_s, *(caller.since_s for caller in self._callers)]
+        return min((start for start in starts if start is not None), default=None)
+
+    # -- who they are --------------------------------------------------------------------------
+
+    def _loop(self, client: int, node: int, loop: Loop) -> Generator[Event, Any, None]:
+        """One client of a closed loop: connect, then one transaction after the other."""
+        caller = self._caller(loop, node)
+        think = self._think(client, loop)
+        make = self._mix.client(str(client), client, node, loop.classes)
+        number = self._workload.per_client
+        self._recorder.opened()
+        yield from self._connect(caller)
+        for _ in repeat(None) if number is None else repeat(None, number):
+            if think is not None and not caller.paused:
+                yield self._clock.timeout(think())
+            yield from self._connect(caller)
+            yield from self._run(make(self._clock._now), caller)
+
+    def _guest(
+        self, client: int, node: int, loop: Loop, crew: Crew, place: int
+    ) -> Generator[Event, Any, None]:
+        """One client of a crew: it is there while it is wanted."""
+        caller = self._caller(loop, node)
+        think = self._think(client, loop)
+        make = self._mix.client(str(client), client, node, loop.classes)
+        while True:
+            self._recorder.opened()
+            yield from self._connect(caller)
+            while crew.wanted > place:
+                if think is not None and not caller.paused:
+                    yield self._clock.timeout(think())
+                    if crew.wanted <= place:
+                        break
+                yield from self._connect(caller)
+                yield from self._run(make(self._clock._now), caller)
+            caller.connected = caller.paused = False
+            caller.since_s = None
+            yield crew.call(place)
+
+    def _arrive(self, arrivals: Arrivals, position: int) -> Generator[Event, Any, None]:
+        """An open stream, over connections that are open already until an error ends them."""
+        clock = self._clock
+        caller = self._caller(arrivals, arrivals.node)
+        caller.connected = True
+        make, gaps = self._stream(arrivals, position)
+        for gap in gaps:
+            yield clock.timeout(gap)
+            transaction = make(clock._now)
+            transaction.client = next(self._numbers)
+            clock.process(self._arrival(transaction, caller))
+
+    def _arrival(self, transaction: Transaction, caller: _Caller) -> Generator[Event, Any, None]:
+        yield from self._connect(caller)
+        yield from self._run(transaction, caller)
+
+    def _connection(
+        self, arrivals: Arrivals, line: deque[Transaction], idle: deque[Event]
+    ) -> Generator[Event, Any, None]:
+        """A connection of an open stream: one transaction of the line after the other."""
+        clock = self._clock
+        client = next(self._numbers)
+        caller = self._caller(arrivals, arrivals.node)
+        self._recorder.opened()
+        while True:
+            yield from self._connect(caller)
+            while not line:
+                arrived = Event(clock)
+                idle.append(arrived)
+                yield arrived
+            transaction = line.popleft()
+            transaction.client = client
+            transaction.queued_s = clock._now - transaction.started_s
+            yield from self._run(transaction, caller)
+
+    def _caller(self, source: Loop | Arrivals, node: int) -> _Caller:
+        writes = any(
+            one.statements > 0
+            for one in self._workload.classes
+            if source.classes is None or one.name in source.classes
+        )
+        caller = _Caller(source, node, self._groups[source.group], writes=writes)
+        self._callers.append(caller)
+        return caller
+
+    # -- what they do --------------------------------------------------------------------------
+
+    def _run(self, transaction: Transaction, caller: _Caller) -> Generator[Event, Any, None]:
+        """One transaction to its end; latency counts from its first attempt."""
+        assert isinstance(transaction, TrackedTransaction)
+        clock = self._clock
+        client, started_s, kind = transaction.client, transaction.started_s, transaction.kind
+        writes = transaction.rows > 0
+        fate: Fate | None = None
+        while True:
+            node = transaction.node = caller.node
+            began_s = clock._now
+            self._in_flight[client] = transaction
+            self._open[client] = began_s, caller
+            self.submitted += 1
+            if writes:
+                fate = self._fates.begin(transaction, fate)
+            done = yield from self._attempt(transaction, caller.policy.read_timeout_s)
+            if clock._now == started_s:  # so that the clock sees it when time stands still
+                yield clock.timeout(0.0)
+            del self._in_flight[client], self._open[client]
+            error = "" if done else transaction.error or NOT_TOLD
+            self._log.ended(began_s, caller.group, node, writes=writes, error=error)
+            if fate is not None:
+                fate.ended("answered" if done else _ending(transaction, fate, error))
+            self._waited(caller)
+            if done:
+                caller.paused = False
+                self.committed += 1
+                self._recorder.committed(started_s, kind, client, node)
+                return
+            self.aborted += 1
+            self._recorder.aborted(started_s, kind, client, node, error)
+            yield from self._recover(caller, node, error, unserved=transaction.unserved)
+            if not self._workload.retry:
+                return
+            transaction = _again(transaction)
+            yield from self._connect(caller)
+
+    def _attempt(
+        self, transaction: TrackedTransaction, limit_s: float
+    ) -> Generator[Event, Any, bool]:
+        """Whether it committed; a server goes on alone when its client gives up."""
+        if limit_s == inf:
+            return (yield from self._server.transact(transaction))
+        running = self._clock.process(self._server.transact(transaction))
+        yield running | self._clock.timeout(limit_s)
+        if running.triggered:
+            return bool(running.value)
+        transaction.abandoned = True
+        transaction.error = NO_ANSWER
+        return False
+
+    def _recover(
+        self, caller: _Caller, node: int, error: str, *, unserved: bool
+    ) -> Generator[Event, Any, None]:
+        """What follows an error: a pause, and another node or connection where it takes one."""
+        lost = _is_lost(error)
+        if caller.policy.on_error == "next":
+            if caller.node == node:
+                caller.node = caller.policy.after(node, self._nodes)
+                caller.connected = False
+        elif lost:
+            caller.connected = False
+        caller.paused = lost or unserved
+        if caller.paused:
+            if caller.since_s is None:
+                caller.since_s = self._clock.now
+            yield self._clock.timeout(caller.policy.retry_pause_s)
+
+    def _connect(self, caller: _Caller) -> Generator[Event, Any, None]:
+        """Connect until there is a connection."""
+        clock = self._clock
+        while not caller.connected:
+            began_s, node = clock.now, caller.node
+            error = yield from self._open_connection(caller, node)
+            if error:
+                self._failed_to_connect(caller, began_s, node, error)
+                yield from self._recover(caller, node, error, unserved=True)
+            else:
+                caller.connected = caller.node == node
+
+    def _open_connection(self, caller: _Caller, node: int) -> Generator[Event, Any, str]:
+        """Connect once; the error, empty if there is a connection."""
+        clock = self._clock
+        process = clock.active_process
+        assert process is not None
+        began_s = caller.connecting[process] = clock.now
+
+        def give_up(_: object) -> None:
+            if caller.connecting.get(process) == began_s:
+                process.interrupt()
+
+        clock.at(began_s + caller.policy.connect_timeout_s, give_up)
+        try:
+            error = yield from self._server.connect(node)
+        except Interrupt:
+            return NO_CONNECTION
+        finally:
+            del caller.connecting[process]
+        return error or ""
+
+    def _failed_to_connect(self, caller: _Caller, began_s: float, node: int, error: str) -> None:
+        self._log.ended(
+            began_s, caller.group, node, writes=caller.writes, error=error, connecting=True
+        )
+
+    def _waited(self, caller: _Caller) -> None:
+        """A client that has paused has its answer."""
+        if caller.since_s is not None:
+            if caller.writes or not self._writes:
+                self._recorder.waited(caller.since_s)
+            caller.since_s = None
+
+
+def _ending(transaction: Transaction, fate: Fate, error: str) -> str:
+    """What the client of an attempt that has failed knows of it."""
+    asked = transaction.autocommit or fate.committing  # for a commit
+    unknown = transaction.outcome_unknown or (asked and _is_lost(error))
+    return "unknown" if unknown else "failed"
+
+
+def _is_lost(error: str) -> bool:
+    return error.partition(" ")[0] in CONNECTION_ERRORS
+
+
+def _again(transaction: TrackedTransaction) -> TrackedTransaction:
+    """The same once more; what the server still does with the first is no business of it."""
+    again = copy(transaction)
+    again.error = ""
+    again.unserved = again.outcome_unknown = again.abandoned = False
+    return again

@@ -1,0 +1,183 @@
+"""What became of every transaction that writes, in a run in which servers come and go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from simrep.workload.transaction import TrackedTransaction, Witness
+
+__all__ = ["Fate", "FateCount", "Fates"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FateCount:
+    """How transactions that write ended, and how many of them the nodes have at the end of the run.
+
+    A transaction is there if a node has committed it that is up when the run ends, or that has
+    given its state to such a node. One that was answered less than the time before which it takes
+    other nodes to apply it may count as lost.
+
+    Attributes
+    ----------
+    answered : int
+        Their clients were told that they are committed.
+    lost : int
+        Of these, on no node.
+    failed : int
+        Attempts whose clients were told that they are not committed.
+    failed_present : int
+        Of these, on a node all the same.
+    unknown : int
+        Attempts whose clients do not know, as the connection was lost during the commit.
+    unknown_present : int
+        Of these, on a node.
+    duplicated : int
+        Transactions that are on a node more than once, as they were submitted again.
+    waiting : int
+        Attempts that have no answer at the end of the run.
+    """
+
+    answered: int
+    lost: int
+    failed: int
+    failed_present: int
+    unknown: int
+    unknown_present: int
+    duplicated: int
+    waiting: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class Fate(Witness):
+    """What becomes of one attempt at a transaction.
+
+    Attributes
+    ----------
+    committing : bool
+        Its statements are executed: what follows is its commit.
+    """
+
+    counted = True
+
+    def __init__(self, fates: Fates) -> None:
+        self.fates = fates
+        self.nodes = 0  # a bit for each node that has it
+        self.wanted = fates.all_nodes
+        self.committing = False
+        self.ending = ""  # "answered", "failed", "unknown"; empty until then
+        self.chain: list[Fate] | None = None  # attempts at the same transaction
+        self._parts = 1
+        self._left: dict[int, int] = {}
+
+    def split(self, parts: int) -> None:
+        """It is committed in so many parts, each of them on all nodes."""
+        self._parts = parts
+
+    def alone(self) -> None:
+        """No other node will have it."""
+        self.fates.told = True
+        self.wanted = 0
+
+    def executed(self) -> None:
+        """Its statements are executed."""
+        self.committing = True
+
+    def committed(self, node: int) -> None:
+        """A node has committed it (its last part, if it was split)."""
+        self.fates.told = True
+        if self._parts > 1:
+            self._left[node] = left = self._left.get(node, self._parts) - 1
+            if left > 0:
+                return
+        self.nodes |= 1 << node
+        self.settle()
+
+    def ended(self, ending: str) -> None:
+        """Its client is told that it is committed or failed, or does not know."""
+        self.ending = ending
+        self.settle()
+
+    def settle(self) -> None:
+        """See whether there is nothing more to learn of it."""
+        everywhere = not self.wanted & ~self.nodes
+        if everywhere and self.ending == "answered" and self.chain is None:
+            self.fates.settled(self)
+
+
+class Fates:
+    """The fates of all transactions that write.
+
+    What is answered and on all nodes is only counted; all others are kept to the end of the run.
+
+    Parameters
+    ----------
+    nodes : int
+        How many nodes there are.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self.all_nodes = self._up = (1 << nodes) - 1
+        self.told = False  # the model tells which node has committed a transaction
+        self._settled = 0
+        self._kept: dict[Fate, None] = {}
+        self._chains: list[list[Fate]] = []
+
+    def begin(self, transaction: TrackedTransaction, before: Fate | None = None) -> Fate:
+        """A client submits a transaction; ``before`` is the attempt that it repeats."""
+        fate = Fate(self)
+        self._kept[fate] = None
+        transaction.journal = fate
+        if before is not None and (before.chain or before.ending == "unknown"):
+            if before.chain is None:
+                before.chain = [before]
+                self._chains.append(before.chain)
+            fate.chain = before.chain
+            fate.chain.append(fate)
+        return fate
+
+    def settled(self, fate: Fate) -> None:
+        """A transaction is answered and on all nodes."""
+        if fate in self._kept:
+            del self._kept[fate]
+            self._settled += 1
+
+    def adopted(self, node: int, donor: int) -> None:
+        """A node has taken over the state of another one: it has what that has, and no more."""
+        for fate in list(self._kept):
+            fate.nodes &= ~(1 << node)
+            if fate.nodes >> donor & 1:
+                fate.nodes |= 1 << node
+                fate.settle()
+
+    def node_changes(self, change: tuple[int, bool]) -> None:
+        """The server of a node ends, or starts: what it has on its disk is kept."""
+        node, up = change
+        self._up = self._up | 1 << node if up else self._up & ~(1 << node)
+
+    def count(self) -> FateCount | None:
+        """What became of them; None if the model does not tell what its nodes commit."""
+        if not self.told:
+            return None
+        times = {"answered": self._settled, "failed": 0, "unknown": 0, "": 0}
+        present = dict.fromkeys(times, 0)
+        present["answered"] = self._settled
+        for fate in self._kept:
+            times[fate.ending] += 1
+            present[fate.ending] += self._present(fate)
+        return FateCount(
+            answered=times["answered"],
+            lost=times["answered"] - present["answered"],
+            failed=times["failed"],
+            failed_present=present["failed"],
+            unknown=times["unknown"],
+            unknown_present=present["unknown"],
+            duplicated=sum(sum(map(self._present, chain)) > 1 for chain in self._chains),
+            waiting=times[""],
+        )
+
+    def _present(self, fate: Fate) -> bool:
+        return bool(fate.nodes & self._up)

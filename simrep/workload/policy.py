@@ -1,0 +1,49 @@
+"""What clients do when a server does not answer, or answers with an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+__all__ = ["CONNECTION_ERRORS", "Policy"]
+
+CONNECTION_ERRORS = frozenset({"1053", "1927", "2002", "2003", "2006", "2013", "3032"})
+"""Numbers of the errors after which a client of MySQL or MariaDB has no connection any more.
+
+A server that shuts down, a connection that is killed, no connection to a socket or an address, a
+server that has gone away, a connection that is lost during a query, the offline mode.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What clients do when a server does not answer, or answers with an error.
+
+    Attributes
+    ----------
+    on_error : {"stay", "next"}
+        After an error a client stays with its node, or connects to the next one of ``nodes``.
+    nodes : tuple of int
+        In this order, from the last to the first again; empty: all nodes by position.
+    read_timeout_s : float
+        After so long without the end of a transaction its client closes the connection; infinite:
+        it waits for ever.
+    connect_timeout_s : float
+        After so long without a connection it gives up the attempt.
+    retry_pause_s : float
+        Its pause after an error that tells that its node serves nobody.
+    """
+
+    on_error: Literal["stay", "next"] = "stay"
+    nodes: tuple[int, ...] = ()
+    read_timeout_s: float = inf
+    connect_timeout_s: float = 10.0
+    retry_pause_s: float = 1.0
+
+    def after(self, node: int, nodes: int) -> int:
+        """The node to turn to after an error of ``node``, of so many."""
+        if self.on_error == "stay":
+            return node
+        order = self.nodes or tuple(range(nodes))
+        return order[(order.index(node) + 1) % len(order)] if node in order else order[0]
