@@ -181,12 +181,13 @@ def _wrong_order(
         if fault.what != "pause":
             continue
         for change, movers in changes:
-            starts = change.what in {"restart", "bootstrap"} and fault.at_s <= change.at_s
-            for node in set(movers) & set(struck) if starts and change.at_s < fault.end_s else ():
+            meanwhile = fault.at_s <= change.at_s < fault.end_s
+            acts = change.what in {"leave", "restart", "bootstrap"}
+            for node in sorted(set(movers) & set(struck)) if meanwhile and acts else ():
                 yield ScenarioError(
                     f"{change.path}.at_s",
                     f"node {names[node]!r} stands still at {change.at_s:g} s, by {fault.path}",
-                    "a server that starts is a new process: let the pause end before",
+                    f"for {change.what!r} the pause has to end before",
                 )
 
 

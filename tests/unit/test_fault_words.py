@@ -80,6 +80,7 @@ def test_all_nodes_on_one_side_leave_no_link():
         ([KILL, PAUSE | {"at_s": 1.5}], ("fault.1.at_s", "'n1' is away at 1.5 s")),
         ([KILL, CUT | {"at_s": 1.5}, RESTART], ("fault.1.at_s", "'n1' is away at 1.5 s")),
         ([KILL, PAUSE | {"at_s": 0.5, "until_s": 3.0}, RESTART], ("fault.2.at_s", "stands still")),
+        ([RESTART | {"what": "leave"}, PAUSE | {"until_s": 3.0}], ("fault.0.at_s", "'leave'")),
         ([KILL | {"name": "x"}, RESTART | {"name": "x"}], ("fault.1.name", "'x' is there twice")),
         ([KILL | {"name": "first"}, KILL | {"at_s": 2.0}], ("fault.1.what", "away already")),
     ],
