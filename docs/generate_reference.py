@@ -42,8 +42,8 @@ Units are part of the names. Editors complete and check scenario files with the 
 `simrep schema`. How to write one: [Describe your cluster](../howto/describe-your-cluster.md).
 
 `simrep run --set PATH=VALUE` and `simrep.with_value` address a key by its dotted path; tables in
-double brackets are lists, counted from 0: `network.egress.0.delay_ms`. An entry that has a `name` is
-found by it too: `fault.NAME.at_s`, `workload.class.NAME.rows`.
+double brackets are lists, counted from 0: `network.egress.0.delay_ms`. An entry that has a `name`
+is found by it too: `fault.NAME.at_s`, `workload.class.NAME.rows`.
 
 Every number has bounds, and the error of a number beyond them tells why they are there. A
 replication takes at most 10^9 events, about an hour of a processor. A load that is sure to take
