@@ -92,7 +92,7 @@ class ReturningNode(GaleraNode):
         self._attempt = 0  # a number for all that is done for one transfer
         self._asking = False
         self._request: StateRequest | None = None  # that a donor was found for
-        self._how = ""
+        self._donor, self._how = NOBODY, ""
         self._kept: list[Any] = []  # what was ordered after the request
         self._given = 0  # up to here, donors have certified
         self._prepared = False  # its storage engine runs
@@ -321,7 +321,7 @@ class ReturningNode(GaleraNode):
         if grant.how == "SST" and not self._anew:
             self.abort("no donor has all that it has missed, and it takes no other transfer")
             return
-        self._request, self._how = request, grant.how
+        self._request, self._donor, self._how = request, grant.donor, grant.how
         self._kept.clear()  # all before is in the state
 
     # -- to get it -----------------------------------------------------------------------------
@@ -390,6 +390,9 @@ class ReturningNode(GaleraNode):
         state = self._expected
         if self._over(attempt) or state is None:
             return
+        fates = self._cluster.fates
+        if fates is not None:
+            fates.adopted(self.index, self._donor)
         self._begin_after(state.position)
         self._adopt(state)
         self.host.run(self.writer.recover(state.streams), self._has_it, attempt)
