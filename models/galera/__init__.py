@@ -50,9 +50,11 @@ from simrep.modelling import (
     Deployment,
     MessageText,
     Model,
+    Noted,
     Question,
     Recognition,
     Setup,
+    StallPhase,
     Station,
     Transaction,
     parts_of,
@@ -178,6 +180,19 @@ class Galera(Model):
     def describe(message: Any) -> MessageText:
         """What a message is."""
         return describe_evs(message[0], describe_payload)
+
+    @staticmethod
+    def stall_phases(
+        noted: Sequence[Noted],
+        names: Sequence[str],
+        options: GaleraOptions,
+        from_s: float,
+        until_s: float,
+    ) -> Sequence[StallPhase]:
+        """See ``Model.stall_phases``: timers and messages of a view change, or of a lost link."""
+        from .stall_phases import stall_phases
+
+        return stall_phases(noted, names, options, from_s, until_s)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every node, since its server was started."""

@@ -16,7 +16,6 @@ __all__ = [
     "LocalTransaction",
     "Ordered",
     "Part",
-    "StateRequest",
     "StreamPart",
     "ViewChange",
     "Writeset",
@@ -41,7 +40,7 @@ def writeset_bytes(row_event_bytes: int, text_bytes: int, keys: int) -> int:
 class Kind:
     """What a message of the group is."""
 
-    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW, REQUEST, JOIN, SYNC = range(9)
+    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW, SYNCED = range(7)
 
 
 class Control:
@@ -59,29 +58,14 @@ class Control:
         self.seqno = seqno
 
 
-class StateRequest(Control):
-    """A node asks for the state of the cluster, of which it has all up to ``seqno``."""
-
-    __slots__ = ("anew",)
-    size_bytes = 160
-
-    def __init__(self, node: int, seqno: int, *, anew: bool) -> None:
-        super().__init__(Kind.REQUEST, node, seqno)
-        self.anew = anew  # its server has just started, and has prepared for a whole state
-
-
 class ViewChange:
-    """A view of the group, at its place in the order.
+    """A view of the group, at its place in the order."""
 
-    ``lacks``: the node that handles it has not the state of the cluster.
-    """
-
-    __slots__ = ("lacks", "view")
+    __slots__ = ("view",)
     kind = Kind.VIEW
 
-    def __init__(self, view: View, *, lacks: bool = False) -> None:
+    def __init__(self, view: View) -> None:
         self.view = view
-        self.lacks = lacks
 
 
 class LocalTransaction(OpenTransaction):

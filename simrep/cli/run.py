@@ -72,6 +72,12 @@ SecondOpinion = Annotated[
         help="Print throughput and latency by closed forms first, and the difference at the end.",
     ),
 ]
+Timeline = Annotated[
+    bool,
+    typer.Option(
+        "--timeline", help="Print at the end what happened to servers and what they noted."
+    ),
+]
 
 
 def run(
@@ -89,6 +95,7 @@ def run(
     log: Log = None,
     jobs: Jobs = 1,
     analytic: SecondOpinion = False,
+    timeline: Timeline = False,
 ) -> None:
     """Simulate a scenario and print what came of it.
 
@@ -102,6 +109,7 @@ def run(
       simrep run cluster.toml --precision 2% --of latency_s.p95
       simrep run cluster.toml --json | jq .throughput_tps
       simrep run cluster.toml --analytic
+      simrep run broken.toml --timeline --plot broken.png
     """
     check_writable("--plot", plot, plot=True)
     check_writable("--plot-nodes", plot_nodes, plot=True)
@@ -147,11 +155,15 @@ def run(
         _write_log(result, log)
     if json:
         beside = {} if opinion is None else {"analytic": opinion.to_dict(result)}
+        if timeline:
+            beside["timeline"] = result.timeline().to_dict()
         print_json({**result.to_dict(), **beside})
     else:
         show(result.summary())
         if opinion is not None and opinion.holds:
             show(opinion.tables(result))
+        if timeline:
+            show(result.timeline().tables())
     if plot is not None and whole:
         result.plot(plot)
     if plot_nodes is not None:

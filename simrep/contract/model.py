@@ -15,6 +15,7 @@ from simrep.contract.cluster import Cluster
 from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
 from simrep.errors import ScenarioError
+from simrep.kernel.timeline import Noted
 from simrep.kernel.trace import MessageText
 from simrep.measure.stations import Station
 from simrep.network.network import Path
@@ -26,7 +27,7 @@ from simrep.workload.clients import Workload
 from simrep.workload.transaction import Transaction
 
 __all__ = ["KEEPS", "Change", "Degradation", "Deployment", "Keeps", "Leader", "Model",
-           "SessionTable", "Setup"]  # fmt: skip
+           "SessionTable", "Setup", "StallPhase"]  # fmt: skip
 
 Keeps = Literal["all", "majority", "replica", "none"]
 """Which copies an answered transaction surely has.
@@ -136,6 +137,24 @@ class Degradation(NamedTuple):
     figure: str
     times: float
     why: str
+
+
+class StallPhase(NamedTuple):
+    """A part of a stall, as what servers noted explains it.
+
+    Parameters
+    ----------
+    name : str
+        What passed: ``suspect timeout``, ``join retransmission``.
+    seconds : float
+        How long it lasted.
+    why : str
+        More of it in words, with the setting that decides it; empty if there is none.
+    """
+
+    name: str
+    seconds: float
+    why: str = ""
 
 
 class Model(ABC):
@@ -287,6 +306,18 @@ class Model(ABC):
     def describe(message: Any) -> MessageText:
         """What a message on its network is, and which transactions it carries."""
         return MessageText("message")
+
+    @staticmethod
+    def stall_phases(
+        noted: Sequence[Noted], names: Sequence[str], options: Any, from_s: float, until_s: float
+    ) -> Sequence[StallPhase]:
+        """What a stall consisted of, by what servers noted; by default nobody knows.
+
+        The phases follow each other from ``from_s`` on; they may end before ``until_s``: what is
+        left is told as not explained. ``names`` are those of the nodes, by position.
+        """
+        del noted, names, options, from_s, until_s
+        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

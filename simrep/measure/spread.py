@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from math import isnan, nan
 from statistics import median
 from typing import Any, TypeVar, cast
@@ -78,6 +78,8 @@ def over_replications(records: Sequence[R]) -> R:
 
 def _joined(values: Sequence[Any]) -> Any:
     first = values[0]
+    if any(value is None for value in values):
+        return None
     if isinstance(first, Spread):
         return Spread(tuple(value for spread in values for value in spread.values))
     if isinstance(first, LatencyHistogram):
@@ -90,7 +92,7 @@ def _joined(values: Sequence[Any]) -> Any:
             key: over_replications([_or_empty(value.get(key), key, values) for value in values])
             for key in keys
         }
-    return first
+    return over_replications(values) if is_dataclass(first) else first
 
 
 def _or_empty(value: Any, key: object, values: Sequence[Mapping[Any, Any]]) -> Any:
@@ -114,6 +116,8 @@ def spread_dict(record: Any) -> dict[str, Any]:
             content[one.name] = {str(key): spread_dict(own) for key, own in value.items()}
         elif isinstance(value, tuple):
             content[one.name] = list(value)
+        elif is_dataclass(value):
+            content[one.name] = spread_dict(value)
         else:
             content[one.name] = value
     return content | ({"ranges": ranges} if ranges else {})

@@ -17,7 +17,7 @@ What servers are made of
     pass in order, ``PausableMutex`` one at a time; ``CertificationIndex`` finds who is in conflict.
 Messages
     A ``Mesh`` takes them from all nodes to all others over the ``Network``, a ``TotalOrder``
-    delivers them to all in one order. A ``BulkStream`` carries many bytes from one node to another.
+    delivers them to all in one order.
 What is recorded
     ``Trace`` keeps what must be in order, ``Timeline`` what servers notice and decide, a
     ``Witness`` (``transaction.journal``) what becomes of a transaction; ``Lap`` names the stages
@@ -25,7 +25,8 @@ What is recorded
 What explanations are told
     ``parts_of`` makes what somebody may have to wait for, watched if somebody wants an explanation;
     ``Parts`` and ``WatchedParts`` are there to be inherited from. ``MessageText`` says what a
-    message is, ``Holder`` whom a station waits for. ``simrep.modelling.watching`` has the rest.
+    message is, ``Holder`` whom a station waits for; a ``StallPhase`` is a part of a stall, found in
+    what servers ``Noted``. ``simrep.modelling.watching`` has the rest.
 
 ``simrep.modelling.closed_form`` has the words of second opinions. A model that answers questions of
 its own (``Question``) finds in ``simrep.modelling.questions`` what simulates and shows the answer,
@@ -42,6 +43,7 @@ from simrep.contract.model import (
     Model,
     SessionTable,
     Setup,
+    StallPhase,
 )
 from simrep.contract.question import Option, Question
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
@@ -52,12 +54,11 @@ from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
 from simrep.kernel.clock import Clock
 from simrep.kernel.queues import OrderedGate, PausableMutex
 from simrep.kernel.streams import Stream
-from simrep.kernel.timeline import Timeline
+from simrep.kernel.timeline import Noted, Timeline
 from simrep.kernel.trace import MessageText, Trace, TraceEvent
 from simrep.kernel.watch import Holder
 from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station
-from simrep.network.bulk import BulkStream
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network
 from simrep.scenario import prior
@@ -77,7 +78,6 @@ from simrep.workload.transaction import LongTransaction, Statement, Transaction,
 
 __all__ = [
     "Binlog",
-    "BulkStream",
     "CertificationIndex",
     "Change",
     "Clock",
@@ -106,6 +106,7 @@ __all__ = [
     "Moments",
     "Nanoseconds",
     "Network",
+    "Noted",
     "OpenTransaction",
     "Option",
     "OrderedGate",
@@ -133,6 +134,7 @@ __all__ = [
     "Speed",
     "Spin",
     "Stage",
+    "StallPhase",
     "Statement",
     "Station",
     "Stream",

@@ -12,6 +12,7 @@ from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.counts import ClassCount
 from simrep.runs.executor import in_groups
+from simrep.runs.fault_report import Faults
 from simrep.runs.prediction import uncertainty_of, with_drawn_costs
 from simrep.runs.record import ScheduledRecord
 from simrep.runs.replication import simulate
@@ -43,7 +44,8 @@ def simulate_cells(
     """Figures of every replication of every setup, setup by setup.
 
     Figures are paths in a result: ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
-    ``nodes.n2.errors.1213``, ``classes.write.latency_s.p99``, ``scheduled.large.execution_s``.
+    ``nodes.n2.errors.1213``, ``classes.write.latency_s.p99``, ``scheduled.large.execution_s``,
+    ``faults.NAME.suspected_s``.
     With ``drawn``, every replication has costs of its own, drawn from what the pack of its setup
     says of them: those of ``run`` with as many draws.
     """
@@ -124,6 +126,8 @@ def _step(path: str, content: Iterable[str]) -> tuple[str, str | None]:
 
 def _content(value: Any) -> dict[str, Any]:
     """What a path may name next."""
+    if isinstance(value, Faults):
+        return value.to_dict()
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}
     if isinstance(value, (ScheduledRecord, ClassCount)):

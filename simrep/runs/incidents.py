@@ -8,18 +8,16 @@ from math import inf, isfinite
 from typing import Any
 
 from simrep.kernel.timeline import Noted
-from simrep.measure.spread import NEVER, Spread, spread_dict
-from simrep.runs.report import Report
+from simrep.measure.spread import NEVER, Spread
 from simrep.scenario.events import Event, events
+from simrep.scenario.faults import LINKS
 from simrep.scenario.schema import Scenario
 
-__all__ = ["Absence", "Faults", "Incident", "faults_of", "incidents"]
+__all__ = ["Absence", "Incident", "StallSpread", "faults_of", "incidents"]
 
-_RETURNS = {"restart", "bootstrap", "join"}
+_RETURNS = {"restart", "bootstrap"}
 _UNNOTICED = {"slow", "disk-stall"}
 """Whoever is slow still answers: nobody is suspected for it."""
-_LINKS = {"cut", "loss", "jitter"}
-"""What happens between nodes: the nodes of either side live."""
 _ENDS = ("evicted", "aborted")
 
 
@@ -53,15 +51,37 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StallSpread:
+    """The stall that a group of clients saw because of a fault; times in seconds.
+
+    Attributes
+    ----------
+    stall_s : Spread
+        The longest time between two successive commits of its transactions that write, or to the
+        end of the run; of a group that only reads, between its reads.
+    began_s : Spread
+        When it began, after the begin of the fault; below 0 if the last commit was before that.
+    longest_wait_s : Spread
+        The longest that one of its clients waited for an answer meanwhile.
+    """
+
+    stall_s: Spread = NEVER
+    began_s: Spread = NEVER
+    longest_wait_s: Spread = NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
     """One fault, and what servers noticed of it; times are seconds after its begin.
 
     Attributes
     ----------
     path : str
-        Where the scenario says it: ``fault.0``.
+        Where the scenario says it: ``fault.0``, ``fault.NAME``.
     name : str
         Its name in the scenario; the path if it has none.
+    word : str
+        What it is in a scenario: ``kill``.
     what : str
         It in words: ``n3 killed``.
     how : str
@@ -83,10 +103,13 @@ class Incident:
         The first such node was in a primary component that may commit.
     absences : mapping of str to Absence
         By name of the node.
+    stalls : mapping of str to StallSpread
+        By name of the group of clients.
     """
 
     path: str
     name: str
+    word: str
     what: str
     how: str
     nodes: tuple[str, ...]
@@ -99,48 +122,18 @@ class Incident:
     view_s: Spread = NEVER
     primary_s: Spread = NEVER
     absences: Mapping[str, Absence] = field(default_factory=dict)
+    stalls: Mapping[str, StallSpread] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """Its name; what it is, if it has none."""
+        return self.what if self.name == self.path else self.name
 
     @property
     def noticed(self) -> bool:
         """Whether any server noted anything of it."""
         own = (self.link_closed_s, self.suspected_s, self.view_s, self.primary_s)
         return bool(self.absences) or any(spread.known for spread in own)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Faults(Report, Mapping[str, Incident]):
-    """The faults of a run by name: what came of each.
-
-    Attributes
-    ----------
-    incidents : mapping of str to Incident
-        In the order of time.
-    """
-
-    incidents: Mapping[str, Incident] = field(default_factory=dict)
-
-    def __getitem__(self, name: str) -> Incident:
-        return self.incidents[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.incidents)
-
-    def __len__(self) -> int:
-        return len(self.incidents)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All figures by name of the fault: medians over the replications, and their ranges."""
-        return {name: spread_dict(one) for name, one in self.items()}
-
-    def _rows(self) -> Sequence[Mapping[str, Any]]:
-        """A row per fault."""
-        return [
-            {name: value for name, value in one.items() if not isinstance(value, (dict, list))}
-            for one in self.to_dict().values()
-        ]
-
-    def __repr__(self) -> str:
-        return f"<Faults: {', '.join(one.what for one in self.values()) or 'none'}>"
 
 
 def faults_of(scenario: Scenario | Mapping[str, Any]) -> list[Event]:
@@ -227,6 +220,7 @@ class _Inquiry:
         return Incident(
             path=event.path,
             name=self._fault.name,
+            word=self._fault.word,
             what=event.what,
             how=event.how,
             nodes=event.nodes,
@@ -300,7 +294,7 @@ class _Inquiry:
             until_s = min(until_s, fault.event.until_s)
 
         def outside(line: _Line) -> bool:
-            return fault.word in _LINKS or line.node not in fault.nodes
+            return fault.word in LINKS or line.node not in fault.nodes
 
         stable = self._first("stable", from_s, until_s, outside)
         began_s = from_s if stable is None else stable.at_s

@@ -15,7 +15,7 @@ from simrep.measure.attempts import Attempts
 from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
 from simrep.measure.stations import StationUse
-from simrep.runs.incidents import Faults
+from simrep.runs.fault_report import Faults
 from simrep.runs.load import LoadRecord
 from simrep.workload.fate import FateCount
 from simrep.workload.transaction import Journal

@@ -20,7 +20,8 @@ from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_clients, build_cluster
 from simrep.runs.degradation import DegradationWatch
-from simrep.runs.incidents import Faults, incidents
+from simrep.runs.fault_report import Faults
+from simrep.runs.incidents import incidents
 from simrep.runs.load import PeriodMeter
 from simrep.runs.progress import piece_ended, piece_of
 from simrep.runs.record import RunRecord, ScheduledRecord
@@ -162,11 +163,14 @@ def simulate(
 
     attempts = clients.attempts()
     measurement = meter.measurement(until_s, clients.in_flight_since_s)
+    fates = None if cluster.fates is None else cluster.fates.count()
     noted: tuple[Noted, ...] = ()
     faults = Faults()
     if cluster.timeline is not None:
         noted = tuple(cluster.timeline.noted)
         faults = Faults(incidents(setup.scenario, noted, cluster.names))
+        if attempts is not None and measurement.makespan_s > 0.0:
+            faults = faults.seen(attempts, measurement.began_s, measurement.ended_s, fates)
     return Replication(
         seed=seed,
         replication=replication,
@@ -181,7 +185,7 @@ def simulate(
         noted=noted,
         faults=faults,
         attempts=attempts,
-        fates=None if cluster.fates is None else cluster.fates.count(),
+        fates=fates,
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         load=None if periods is None else periods.record(measurement.series),

@@ -22,7 +22,8 @@ from simrep.measure.stations import StationUse
 from simrep.measure.units import duration, number, plain
 from simrep.runs.contention import contention
 from simrep.runs.degradation import degradations
-from simrep.runs.incidents import Faults, faults_of
+from simrep.runs.fault_report import Faults
+from simrep.runs.incidents import faults_of
 from simrep.runs.load import LoadRecord
 from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
 from simrep.runs.prediction import Prediction
@@ -293,7 +294,7 @@ class Result(Report):
         if self.load is not None:
             content["load"] = self.load.to_dict()
         if self.faults:
-            content["faults"] = self.faults.to_dict()
+            content |= self.faults.content()
         if self.contention:
             content["contention"] = self.contention
         content["breakdown"] = self.breakdown().to_dict()
@@ -311,7 +312,8 @@ class Result(Report):
         del content["versions"], content["breakdown"], content["error_texts"]
         content.pop("prediction", None)
         content.pop("contention", None)  # words
-        content.pop("faults", None)  # what is noted of them
+        for told in ("faults", "phases", "fates"):  # other views of what is in the figures above
+            content.pop(told, None)
         for of_class in content.get("classes", {}).values():
             del of_class["breakdown"]
         content["buckets"] = [plain(run.measurement.latency.buckets()) for run in self.runs]

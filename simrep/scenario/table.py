@@ -20,7 +20,6 @@ __all__ = [
     "Clients",
     "Cores",
     "Count",
-    "DataBytes",
     "Exponent",
     "Factor",
     "Fraction",
@@ -233,11 +232,6 @@ Bytes = Annotated[
     int,
     _counted(1, 4_294_967_295),
     Reason("a LONGBLOB has 4 GiB less a byte"),
-]
-DataBytes = Annotated[
-    int,
-    _counted(0, 10**15),
-    Reason("from an empty server to a petabyte"),
 ]
 TextBytes = Annotated[
     int,

@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simrep.contract.model import StallPhase
 from simrep.errors import ScenarioError
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
@@ -28,6 +29,8 @@ __all__ = ["StallExplanation", "explain_stall"]
 _SHOWN = 20
 _LEAST_SHARE = 0.02
 """Of the stall: a cause or a gap that is shorter is not worth a sentence."""
+_LEAST_REST_S = 0.005
+"""What phases leave out below that is not worth a line of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -48,6 +51,9 @@ class StallExplanation(Report):
         What the scenario lets happen that explains causes; what did so longest first.
     unexplained_s : float
         Seconds of the stall in which nothing was blocked for long enough to be noted.
+    phases : tuple of StallPhase
+        What the stall consisted of, by what servers noted: timers and messages, one after the
+        other; empty if the model does not tell. Seconds that it leaves unexplained are the last.
     longer_than_s : float
         Shorter blockages were not noted.
     seed, replication : int
@@ -62,6 +68,7 @@ class StallExplanation(Report):
     causes: tuple[Cause, ...]
     origins: tuple[Origin, ...]
     unexplained_s: float
+    phases: tuple[StallPhase, ...] = ()
     longer_than_s: float
     seed: int
     replication: int
@@ -77,6 +84,10 @@ class StallExplanation(Report):
                 "seconds": self.stall.seconds,
                 "unexplained_s": self.unexplained_s,
             },
+            "phases": [
+                {"name": one.name, "seconds": one.seconds, "why": one.why or None}
+                for one in self.phases
+            ],
             "origins": [origin.to_dict() for origin in self.origins],
             "causes": [
                 {
@@ -119,6 +130,7 @@ class StallExplanation(Report):
         end_s = stall.began_s + stall.seconds
         span = f"from {stall.began_s:.3f} to {end_s:.3f} s"
         said = [f"Longest time without a commit: {duration(stall.seconds)}, {span}."]
+        said += self._phase_sentences()
         least_s = _LEAST_SHARE * stall.seconds
         reasons: list[tuple[float, str, list[tuple[int, int]]]] = []  # what follows, how far down
         by_position = {cause.blockage: cause for cause in self.causes}
@@ -152,6 +164,16 @@ class StallExplanation(Report):
                 "waited for longer, as the blockages below tell."
             )
         return said
+
+    def _phase_sentences(self) -> list[str]:
+        """Timers and messages that the stall consisted of, one below the other."""
+        if not self.phases:
+            return []
+        lines = [
+            f"  {one.seconds:.2f} s {one.name}{f': {one.why}' if one.why else ''}"
+            for one in self.phases
+        ]
+        return ["By what the servers noted, it consists of", *lines]
 
     def _some_only_read(self) -> bool:
         """Whether classes that only read stand beside others that write."""
@@ -236,12 +258,24 @@ def explain_stall(
     reasons, unexplained_s = causes(found, stall)
     happened = events(setup.scenario)
     long = stall.seconds >= longer_than_s  # else it is the time between any two commits
+    phases: list[StallPhase] = []
+    if long:
+        ended_s = stall.began_s + stall.seconds
+        names = setup.scenario.node_names
+        told_of = setup.model.stall_phases(
+            record.noted, names, setup.options, stall.began_s, ended_s
+        )
+        phases += told_of
+        rest_s = stall.seconds - sum(one.seconds for one in phases)
+        if phases and rest_s > _LEAST_REST_S:
+            phases.append(StallPhase("not explained", rest_s))
     return StallExplanation(
         stall=stall,
         blockages=found,
         causes=reasons,
         origins=origins(happened, found, reasons, stall) if long else (),
         unexplained_s=unexplained_s,
+        phases=tuple(phases),
         longer_than_s=longer_than_s,
         seed=replay.seed,
         replication=replication,

@@ -342,6 +342,6 @@ def test_names_of_events_do_not_overlap(eventful):
     figure = simrep.run(eventful).plot()
     with styled():
         FigureCanvasAgg(figure).draw()
-        _, axes = figure.axes
+        axes = figure.axes[0]
         boxes = [text.get_window_extent() for text in axes.texts]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))

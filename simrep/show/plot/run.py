@@ -17,6 +17,7 @@ from simrep.runs.result import Result
 from simrep.scenario.events import Event, events
 from simrep.show.plot.axes import latency_axis, marks_of, nothing_committed
 from simrep.show.plot.events import draw_events
+from simrep.show.plot.fault_run import plot_faults
 from simrep.show.plot.style import GREY, INK, PALETTE, SHADE, Sheet
 from simrep.show.views import plot
 
@@ -30,7 +31,13 @@ _PANEL = 4.3  # inches, about: what the texts around the axes leave of a half of
 
 @plot.register(Result)
 def plot_result(result: Result) -> Sheet:
-    """Draw the distribution of the latency and the throughput over time."""
+    """Draw the distribution of the latency and the throughput over time.
+
+    Of a run with faults: commits of each group of clients over time, and what befell the nodes.
+    """
+    first = result.runs[0]
+    if result.faults.phases and first.attempts is not None:
+        return plot_faults(result, first, first.attempts, _scheduled(result))
     figure = Sheet(11.0, 4.6)
     left, right = figure.subplots(1, 2)
     _latency(left, result)
@@ -124,11 +131,15 @@ def _offered(axes: Axes, load: LoadRecord, edges: NDArray[np.float64]) -> float:
 
 
 def _mark(axes: Axes, result: Result, happened: Sequence[Event], top: float) -> None:
-    """What happened, and when scheduled transactions began, were replicated and committed."""
+    """What happened, and how scheduled transactions went on."""
+    draw_events(axes, happened, _scheduled(result), width_in=_PANEL, top=top)
+
+
+def _scheduled(result: Result) -> list[tuple[str, float]]:
+    """When scheduled transactions began, were replicated and committed."""
     several = len(result.scheduled) > 1
-    marks = [
+    return [
         (f"{name}: {what}" if several else what, at)
         for name, record in result.scheduled.items()
         for what, at in marks_of(record).items()
     ]
-    draw_events(axes, happened, marks, width_in=_PANEL, top=top)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from simrep.measure.spread import Spread
-from simrep.measure.units import duration
-from simrep.runs.incidents import Faults, Incident
+from simrep.measure.units import amount, duration, number
+from simrep.runs.fault_report import FateSpread, Faults
+from simrep.runs.incidents import Incident
+from simrep.runs.phases import GroupOutcome, Phase
 from simrep.runs.timeline import TimelineReport
 from simrep.show.text.layout import table, title, words
 from simrep.show.views import tables
@@ -43,10 +45,20 @@ def fault_parts(faults: Faults) -> dict[str, Table]:
     noticed = [one for one in faults.values() if one.noticed]
     if noticed:
         parts["What servers noticed, in seconds after each fault"] = _noticed(noticed)
+    if any(one.stalls for one in faults.values()):
+        parts["Stalls that clients saw"] = _stalls(faults.values())
     if any(one.absences for one in noticed):
         parts["Nodes that were out; state and synced: seconds after the fault ended"] = _absences(
             noticed
         )
+    if faults.phases:
+        parts["Clients from fault to fault"] = _phases(faults.phases.values())
+        met = list(_errors(faults.phases.values()))
+        if met:
+            heads = ("phase", "clients", "error", "times", "first after (s)", "longest wait")
+            parts["Errors that clients met"] = _table(heads, "lllr", met)
+    if faults.fates is not None:
+        parts["Transactions that write, in the whole run"] = _fates(faults.fates)
     return parts
 
 
@@ -64,24 +76,31 @@ def _seconds(spread: Spread) -> str:
     return spread_text(spread, lambda seconds: f"{seconds:.2f}")
 
 
-def _called(incident: Incident) -> str:
-    return incident.what if incident.name == incident.path else incident.name
-
-
 def _noticed(found: Iterable[Incident]) -> Table:
     heads = ("fault", "at (s)", "link lost", "suspected", "by", "new view", "primary")
     rows = (
-        (_called(one), f"{one.at_s:g}", _seconds(one.link_closed_s), _seconds(one.suspected_s),
+        (one.called, f"{one.at_s:g}", _seconds(one.link_closed_s), _seconds(one.suspected_s),
          ", ".join(one.suspected_by) or "-", _seconds(one.view_s), _seconds(one.primary_s))
         for one in found
     )  # fmt: skip
     return _table(heads, "lrrrlr", rows)
 
 
+def _stalls(found: Iterable[Incident]) -> Table:
+    heads = ("fault", "clients", "no commit for", "began after (s)", "longest wait")
+    rows = (
+        (one.called, group, spread_text(stall.stall_s), _seconds(stall.began_s),
+         spread_text(stall.longest_wait_s))
+        for one in found
+        for group, stall in one.stalls.items()
+    )  # fmt: skip
+    return _table(heads, "llr", rows)
+
+
 def _absences(found: Iterable[Incident]) -> Table:
     heads = ("node", "fault", "non-primary", "primary again", "back by", "has the state", "synced")
     rows = (
-        (node, _called(one), _seconds(absence.non_primary_s), _seconds(absence.primary_s),
+        (node, one.called, _seconds(absence.non_primary_s), _seconds(absence.primary_s),
          ", ".join((*absence.how, *(f"from {donor}" for donor in absence.donor), *absence.ended))
          or "-",
          _seconds(absence.joined_s), _seconds(absence.synced_s))
@@ -89,3 +108,54 @@ def _absences(found: Iterable[Incident]) -> Table:
         for node, absence in one.absences.items()
     )  # fmt: skip
     return _table(heads, "llrrlr", rows)
+
+
+def _phases(phases: Iterable[Phase]) -> Table:
+    """A row per phase and group of clients."""
+    heads = ("phase", "time (s)", "clients", "commits/s", "p50", "p99", "longest")
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for phase in phases:
+            names = phase.name, f"{phase.from_s:.5g} .. {phase.to_s:.5g}"
+            several = len(phase.groups) > 1
+            for group, seen in phase.groups.items():
+                yield (*names, group, *_seen(seen))
+                names = "", ""
+            if several:
+                yield (*names, "all", *_seen(phase.clients))
+
+    return _table(heads, "lLlr", rows())
+
+
+def _seen(seen: GroupOutcome) -> tuple[str, ...]:
+    return (
+        spread_text(seen.throughput_tps, number),
+        *(duration(seen.latency.percentile(percent)) for percent in (50, 99)),
+        spread_text(seen.longest_s),
+    )
+
+
+def _errors(phases: Iterable[Phase]) -> Iterator[tuple[str, ...]]:
+    """A row per phase, group and error."""
+    for phase in phases:
+        for group, seen in phase.groups.items():
+            for error, one in seen.errors.items():
+                first, longest = _seconds(one.first_s), spread_text(one.longest_wait_s)
+                yield (phase.name, group, error, spread_text(one.times, number), first, longest)
+
+
+_FATES = {
+    "answered": "answered: committed",
+    "lost": "  of these, on no node at the end",
+    "failed": "answered: not committed",
+    "failed_present": "  of these, on a node all the same",
+    "unknown": "outcome unknown to the client",
+    "unknown_present": "  of these, on a node",
+    "duplicated": "on a node twice, as they were submitted again",
+    "waiting": "without an answer at the end",
+}
+
+
+def _fates(fates: FateSpread) -> Table:
+    rows = ((said, spread_text(getattr(fates, name), amount)) for name, said in _FATES.items())
+    return _table(("transactions", "number"), rows=rows)

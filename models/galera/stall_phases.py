@@ -1,0 +1,189 @@
+"""What a stall of a Galera cluster consists of: timers and messages, from what servers noted.
+
+References
+----------
+gcomm ``evs_proto.cpp`` (``handle_timers``, ``check_inactive``, ``handle_join``), ``gmcast.cpp``
+(``check_liveness``, ``reconnect``), ``pc_proto.cpp``; gcs ``gcs_group.cpp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from simrep.modelling import Noted, StallPhase
+
+from .options import GaleraOptions
+
+__all__ = ["stall_phases"]
+
+_ROUNDING_S = 1e-9
+
+
+def stall_phases(
+    noted: Sequence[Noted],
+    names: Sequence[str],
+    options: GaleraOptions,
+    from_s: float,
+    until_s: float,
+) -> list[StallPhase]:
+    """The phases of a stall, as far as lines of its time line tell; see ``Model.stall_phases``."""
+    lines = [one for one in noted if from_s <= one.at_s <= until_s]
+    account = _Account(lines, names, options, from_s)
+    while account.view_change():
+        pass
+    if account.phases or account.lost_link():
+        account.rest(until_s)
+    return account.phases
+
+
+class _Account:
+    """A stall from its begin on, accounted for line by line."""
+
+    def __init__(
+        self, lines: Sequence[Noted], names: Sequence[str], options: GaleraOptions, from_s: float
+    ) -> None:
+        self._lines = lines
+        self._names = names
+        self._options = options
+        # While the options of the membership are not there yet: their defaults.
+        self._tick_s: float = getattr(options, "inactive_check_period_s", 0.5)
+        self._retrans_s: float = getattr(options, "join_retrans_period_s", 1.0)
+        self._at_s = from_s  # everything before is accounted for
+        self._done = 0  # so many lines are
+        self._members: tuple[int, ...] = ()  # of the last view
+        self._last = ""  # the word of the line that was accounted for last
+        self.phases: list[StallPhase] = []
+
+    def _next(self, what: str, among: Callable[[Noted], bool] = lambda _: True) -> Noted | None:
+        for line in self._lines[self._done :]:
+            if line.what == what and among(line):
+                return line
+        return None
+
+    def _named(self, nodes: Sequence[int]) -> str:
+        return ", ".join(self._names[node] for node in nodes)
+
+    def _until(self, at_s: float, name: str, why: str = "") -> None:
+        """Account for the time up to an instant."""
+        if at_s > self._at_s + _ROUNDING_S:
+            self.phases.append(StallPhase(name, at_s - self._at_s, why))
+        self._at_s = max(self._at_s, at_s)
+
+    def _timer(self, seconds: float, until_s: float, name: str, why: str) -> None:
+        """Account for a timer, which has ended at an instant at the latest."""
+        self._until(min(self._at_s + seconds, until_s), name, why)
+
+    # -- a view that changes -------------------------------------------------------------------
+
+    def view_change(self) -> bool:
+        """Account for the next change of the view; whether there was one."""
+        suspicion = self._next("suspect")
+        view = self._next("stable", lambda line: tuple(sorted(line.of)) != self._members)
+        if view is None and suspicion is None:
+            return False
+        if suspicion is not None and (view is None or suspicion.at_s <= view.at_s):
+            self._suspicion(suspicion)
+        result = self._result()
+        if result is None:
+            return False
+        stable = self._view_of(result)
+        if stable is not None:
+            self._agreement(stable.at_s, repeats=True)
+        self._component(result)
+        self._last = result.what
+        self._members = tuple(sorted(result.of))
+        self._done = self._lines.index(result) + 1
+        return True
+
+    def _suspicion(self, line: Noted) -> None:
+        who, whom = self._names[line.node], self._named(line.of)
+        timeout_s = self._options.suspect_timeout_s
+        rest = line.at_s - self._at_s < timeout_s and self.phases
+        self._timer(
+            timeout_s, line.at_s, "rest of a suspect timeout" if rest else "suspect timeout",
+            f"{who} sees no progress of {whom} (evs.suspect_timeout)",
+        )  # fmt: skip
+        self._until(
+            line.at_s, "to the next tick",
+            f"{who} looks every {self._tick_s:g} s (evs.inactive_check_period)",
+        )  # fmt: skip
+
+    def _result(self) -> Noted | None:
+        """The first line that says whether a component may go on.
+
+        Both sides of a split say so within a few rounds of joins: then that of the primary one.
+        """
+
+        def new(line: Noted) -> bool:
+            return tuple(sorted(line.of)) != self._members
+
+        primary, other = self._next("primary", new), self._next("non-primary", new)
+        if primary is None or other is None:
+            return primary or other
+        return primary if primary.at_s <= other.at_s + 3.0 * self._retrans_s else other
+
+    def _view_of(self, result: Noted) -> Noted | None:
+        """The view that it follows from: the last one before it on its node, or on any."""
+        views = [line for line in self._lines[self._done :]
+                 if line.what == "stable" and line.at_s <= result.at_s]  # fmt: skip
+        own = [line for line in views if line.node == result.node]
+        return next(reversed(own or views), None)
+
+    def _agreement(self, at_s: float, *, repeats: bool) -> None:
+        """Members agree on a view; joins that came too early are only repeated by a timer."""
+        retrans_s = self._retrans_s
+        rounds = int((at_s - self._at_s) / retrans_s + _ROUNDING_S)
+        if repeats and rounds:
+            times = "" if rounds == 1 else f", {rounds} times"
+            self._timer(
+                rounds * retrans_s, at_s, "join retransmission",
+                f"members repeat their joins every {retrans_s:g} s{times} "
+                "(evs.join_retrans_period)",
+            )  # fmt: skip
+        self._until(at_s, "messages", "joins, install and gaps of the view (EVS)")
+
+    def _component(self, result: Noted) -> None:
+        """States and install of the component, and the exchange of states above it."""
+        keepalive_s = self._options.keepalive_period_s
+        if result.what == "primary" and result.at_s - self._at_s >= keepalive_s:
+            self._timer(
+                keepalive_s, result.at_s, "keepalive",
+                "a message came to a member that had not installed the view yet; the hole is "
+                "noticed at the next keepalive (evs.keepalive_period)",
+            )  # fmt: skip
+        self._until(
+            result.at_s, "messages",
+            "states and install of the component (PC), state exchange (GCS)",
+        )  # fmt: skip
+
+    # -- a link that is lost -------------------------------------------------------------------
+
+    def lost_link(self) -> bool:
+        """Account for links that were closed; whether there was one."""
+        closed = self._next("link-closed")
+        if closed is None:
+            return False
+        who, whom = self._names[closed.node], self._named(closed.of)
+        self._timer(
+            self._options.peer_timeout_s, closed.at_s, "peer timeout",
+            f"{who} hears nothing on its link to {whom} (gmcast.peer_timeout)",
+        )  # fmt: skip
+        self._until(closed.at_s, "to the next check", f"{who} looks at its links every 0.5 s")
+        again = self._next("link-open", lambda line: line.node == closed.node)
+        if again is not None:
+            self._until(again.at_s, "reconnection", f"{who} has a link to {whom} again")
+        self._last = "link-closed"
+        return True
+
+    def rest(self, until_s: float) -> None:
+        """Account for the time to the end of the stall, if it is clear what it is."""
+        if self._last == "primary":
+            self._until(until_s, "first commit", "what waited is ordered, certified and flushed")
+        elif self._last == "non-primary":
+            self._until(until_s, "no quorum", "no component may commit")
+        elif self._last == "link-closed":
+            self._until(
+                until_s,
+                "repair",
+                "messages are relayed by other nodes, or asked for and sent again",
+            )

@@ -1,0 +1,141 @@
+"""The faults of a run: what servers noticed of each, and what clients saw from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from simrep.measure.attempts import Attempts
+from simrep.measure.spread import Spread, spread_dict
+from simrep.runs.incidents import Incident
+from simrep.runs.phases import Phase, phases, stalls
+from simrep.runs.report import Report
+from simrep.workload.fate import FateCount
+
+__all__ = ["FateSpread", "Faults"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FateSpread:
+    """How transactions that write ended, and how many of them are on a node at the end of the run.
+
+    Attributes
+    ----------
+    answered, lost : Spread
+        Their clients were told that they are committed; of these, on no node.
+    failed, failed_present : Spread
+        Attempts whose clients were told that they are not; of these, on a node all the same.
+    unknown, unknown_present : Spread
+        Attempts whose clients do not know; of these, on a node.
+    duplicated : Spread
+        Transactions that are there more than once, as they were submitted again.
+    waiting : Spread
+        Attempts without an answer at the end of the run.
+    """
+
+    answered: Spread
+    lost: Spread
+    failed: Spread
+    failed_present: Spread
+    unknown: Spread
+    unknown_present: Spread
+    duplicated: Spread
+    waiting: Spread
+
+    @classmethod
+    def of(cls, count: FateCount) -> FateSpread:
+        """Of one replication."""
+        return cls(**{name: Spread.of(float(times)) for name, times in count.to_dict().items()})
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Faults(Report, Mapping[str, Incident]):
+    """The faults of a run by name: ``result.faults["n3 dies"].suspected_s.median``.
+
+    Attributes
+    ----------
+    incidents : mapping of str to Incident
+        In the order of time.
+    phases : mapping of str to Phase
+        The times between faults, by what began them.
+    fates : FateSpread or None
+        What became of the transactions that write; None if the model does not tell.
+    """
+
+    incidents: Mapping[str, Incident] = field(default_factory=dict)
+    phases: Mapping[str, Phase] = field(default_factory=dict)
+    fates: FateSpread | None = None
+
+    def seen(
+        self, attempts: Attempts, from_s: float, until_s: float, fates: FateCount | None = None
+    ) -> Faults:
+        """The same with what clients saw in the measured time of one replication."""
+        by_group = stalls(self.values(), attempts, until_s)
+        return Faults(
+            {name: replace(one, stalls=by_group[name]) for name, one in self.items()},
+            phases(self.values(), attempts, from_s, until_s),
+            None if fates is None else FateSpread.of(fates),
+        )
+
+    def __getitem__(self, name: str) -> Incident:
+        return self.incidents[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.incidents)
+
+    def __len__(self) -> int:
+        return len(self.incidents)
+
+    def around(self, name: str) -> dict[str, Phase]:
+        """The phases ``before`` and ``during`` a fault, and ``after`` its end, as far as measured.
+
+        A fault that happens in an instant lasts until the next one here.
+        """
+        incident = self.incidents[name]
+        found = {}
+        for phase in self.phases.values():
+            if phase.to_s <= incident.at_s:
+                found["before"] = phase
+            elif phase.from_s <= incident.at_s:
+                found["during"] = phase
+            elif phase.from_s == incident.until_s:
+                found["after"] = phase
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures by name of the fault: medians over the replications, and their ranges."""
+        return {
+            name: spread_dict(incident)
+            | {part: phase.to_dict() for part, phase in self.around(name).items()}
+            for name, incident in self.items()
+        }
+
+    def content(self) -> dict[str, Any]:
+        """What the content of a result says of them: ``faults``, ``phases``, ``fates``."""
+        content: dict[str, Any] = {"faults": self.to_dict()}
+        if self.phases:
+            content["phases"] = {name: phase.to_dict() for name, phase in self.phases.items()}
+        if self.fates is not None:
+            content["fates"] = spread_dict(self.fates)
+        return content
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row per phase and group of clients."""
+        return [
+            {
+                "phase": phase.name,
+                "from_s": phase.from_s,
+                "to_s": phase.to_s,
+                "group": group,
+                "throughput_tps": seen.throughput_tps.median,
+                **{f"latency_s.{name}": value for name, value in seen.latency.figures().items()},
+                "longest_s": seen.longest_s.median,
+                **{f"errors.{error}": one.times.median for error, one in seen.errors.items()},
+            }
+            for phase in self.phases.values()
+            for group, seen in phase.groups.items()
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Faults: {', '.join(one.what for one in self.values()) or 'none'}>"

@@ -1,0 +1,187 @@
+"""Phases of a run in which something breaks: the times between faults, and what clients saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from simrep.measure.attempts import Attempts
+from simrep.measure.histogram import LatencyHistogram
+from simrep.measure.spread import NEVER, NONE, Spread, spread_dict
+from simrep.runs.incidents import Incident, StallSpread
+
+__all__ = ["ErrorSpread", "GroupOutcome", "Phase", "phases", "stalls"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSpread:
+    """An error that clients met in a phase.
+
+    Attributes
+    ----------
+    times : Spread
+        How often.
+    first_s : Spread
+        How long after the begin of the phase the first client was told of it, in seconds.
+    longest_wait_s : Spread
+        The longest time that a client waited for it, in seconds.
+    """
+
+    times: Spread = NONE
+    first_s: Spread = NEVER
+    longest_wait_s: Spread = NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOutcome:
+    """What a group of clients saw in a phase, or all of them together.
+
+    Attributes
+    ----------
+    throughput_tps : Spread
+        Commits per second.
+    latency : LatencyHistogram
+        Of the transactions that committed in the phase, of all replications together.
+    longest_s : Spread
+        The longest that a client had waited until it had its answer, or until the phase ended, in
+        seconds; also of what failed.
+    errors : mapping of str to ErrorSpread
+        By number or words; ``waiting`` for no answer until the end of the run.
+    """
+
+    throughput_tps: Spread = NEVER
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
+    longest_s: Spread = NEVER
+    errors: Mapping[str, ErrorSpread] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """The time between two neighbouring begins or ends of faults.
+
+    Attributes
+    ----------
+    name : str
+        What began it: ``n3 killed``; ``before`` of the first.
+    from_s, to_s : float
+        In simulated seconds.
+    clients : GroupOutcome
+        All clients together.
+    groups : mapping of str to GroupOutcome
+        By name of the group of clients.
+    """
+
+    name: str
+    from_s: float
+    to_s: float
+    clients: GroupOutcome
+    groups: Mapping[str, GroupOutcome]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures by name: medians over the replications, and their ranges."""
+        return spread_dict(self)
+
+
+def phases(
+    faults: Iterable[Incident], attempts: Attempts, from_s: float, until_s: float
+) -> dict[str, Phase]:
+    """The phases of one replication by name, in the order of time.
+
+    Parameters
+    ----------
+    faults : iterable of Incident
+    attempts : Attempts
+        Of all clients.
+    from_s, until_s : float
+        The measured time.
+    """
+    found: dict[str, Phase] = {}
+    faults = list(faults)
+    cuts = {edge_s for one in faults for edge_s in (one.at_s, one.until_s)}
+    edges = [from_s, *sorted(edge_s for edge_s in cuts if from_s < edge_s < until_s), until_s]
+    groups = {group: attempts.of(group=group) for group in attempts.groups}
+    for begin_s, end_s in pairwise(edges):
+        name = _unique(_name(faults, begin_s, first=begin_s == from_s), found)
+        found[name] = Phase(
+            name=name,
+            from_s=begin_s,
+            to_s=end_s,
+            clients=_outcome(attempts, begin_s, end_s),
+            groups={name: _outcome(own, begin_s, end_s) for name, own in groups.items()},
+        )
+    return found
+
+
+def stalls(
+    faults: Iterable[Incident], attempts: Attempts, until_s: float
+) -> dict[str, dict[str, StallSpread]]:
+    """What each group of clients saw of the stall of each fault, by names of fault and group.
+
+    The stall of a fault is the longest one that overlaps the time until the next fault begins or
+    ends.
+    """
+    faults = list(faults)
+    edges = sorted({edge_s for one in faults for edge_s in (one.at_s, one.until_s)} | {until_s})
+    groups = {group: attempts.of(group=group) for group in attempts.groups}
+    found: dict[str, dict[str, StallSpread]] = {}
+    for fault in faults:
+        end_s = next((edge_s for edge_s in edges if edge_s > fault.at_s), until_s)
+        own = {name: _stall(group, fault.at_s, end_s) for name, group in groups.items()}
+        found[fault.name] = {name: stall for name, stall in own.items() if stall is not None}
+    return found
+
+
+def _stall(attempts: Attempts, from_s: float, to_s: float) -> StallSpread | None:
+    writers = attempts.of(writes=True)
+    stall = (writers if len(writers) else attempts).longest_gap(from_s, to_s)
+    if not stall.seconds > 0.0:
+        return None
+    return StallSpread(
+        stall_s=Spread.of(stall.seconds),
+        began_s=Spread.of(stall.began_s - from_s),
+        longest_wait_s=Spread.of(attempts.longest_wait_s(from_s, to_s)),
+    )
+
+
+def _outcome(attempts: Attempts, from_s: float, to_s: float) -> GroupOutcome:
+    # Who waits when the run ends has that as the end of the attempt.
+    ended = attempts.between(from_s, to_s if to_s < attempts.end_s else inf)
+    done = (ended.error == 0) & ~ended.connecting
+    latency = LatencyHistogram((ended.ended_s - ended.began_s)[done].tolist())
+    there = (attempts.ended_s > from_s) & (attempts.began_s < to_s)
+    waits = np.minimum(attempts.ended_s, to_s)[there] - attempts.began_s[there]
+    errors: dict[str, list[Any]] = {}
+    for one in ended.errors():
+        errors.setdefault(one.error, []).append(one)
+    return GroupOutcome(
+        throughput_tps=Spread.of(latency.count / (to_s - from_s)),
+        latency=latency,
+        longest_s=Spread.of(float(waits.max(initial=0.0))),
+        errors={
+            error: ErrorSpread(
+                times=Spread.of(sum(one.times for one in alike)),
+                first_s=Spread.of(min(one.first_s for one in alike) - from_s),
+                longest_wait_s=Spread.of(max(one.longest_s for one in alike)),
+            )
+            for error, alike in errors.items()
+        },
+    )
+
+
+def _name(faults: Sequence[Incident], at_s: float, *, first: bool) -> str:
+    begun = [one.called for one in faults if one.at_s == at_s]
+    if first:
+        begun = [one.called for one in faults if one.at_s <= at_s and not one.until_s <= at_s]
+    ended = [one.called for one in faults if one.until_s == at_s]
+    return " + ".join([*begun, *(f"after {one}" for one in ended)]) or "before"
+
+
+def _unique(name: str, taken: Mapping[str, object]) -> str:
+    """A name that is not there yet."""
+    names = (name if turn == 1 else f"{name} ({turn})" for turn in range(1, len(taken) + 2))
+    return next(one for one in names if one not in taken)
