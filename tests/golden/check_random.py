@@ -5,9 +5,10 @@
 Everything is compared that a result holds: the scenario with its defaults, all figures, counters,
 series, stations, the breakdown and the latency histogram; of the first ``TRACED`` of each model
 every event as well. Left out are the versions, and the prediction, which is about other runs. Keys
-that results did not have when the digests were written are left out too, so that a result may
-come to say more. Stages must sum to latencies, and nodes to the whole. ``--write`` keeps what is
-found: say in the changelog why numbers have changed.
+that results did not have when the file was begun are left out too, so that a result may come to
+say more. Stages must sum to latencies, and nodes to the whole. ``--write`` keeps what is found, by
+the same keys, so that what is as it was stays as it is: say in the changelog why numbers have
+changed.
 """
 
 from __future__ import annotations
@@ -163,10 +164,11 @@ def _write(models: list[str], jobs: int) -> None:
     if KEPT.exists():
         kept = json.loads(KEPT.read_text())
     for model in models:
-        found = _all(model, COUNT, jobs, None)
+        keys = set(kept["keys"].get(model, ()))
+        found = _all(model, COUNT, jobs, keys or None)
         kept["results"][model] = [text for text, _, _ in found]
         kept["events"][model] = _combined([one for _, one, _ in found[:TRACED]])
-        kept["keys"][model] = sorted(set().union(*(keys for _, _, keys in found)))
+        kept["keys"][model] = sorted(keys or set().union(*(keys for _, _, keys in found)))
         failed = sum(": " in text for text, _, _ in found)
         print(f"{model}: {COUNT} written, {failed} of them errors", flush=True)
     KEPT.write_text(json.dumps(kept, indent=0) + "\n")
