@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
 from simrep.modelling import CertificationIndex, Trace
 
@@ -19,8 +19,8 @@ class NodeState:
     """What a node that joins has to know: the state at a place of the order."""
 
     position: int  # everything up to this sequence number is in it
-    view: int  # at whose place it is the state
-    lacking: frozenset[int]  # nodes that have no state at this place
+    members: Collection[int]
+    since: Mapping[int, int]  # from which place of the order on each of them is there
     index: CertificationIndex
     reported: tuple[int, ...]  # up to where every node had told that it has committed
     cuts: tuple[tuple[int, int], ...]  # see ``Certifier``
@@ -42,7 +42,7 @@ class Certifier:
         self._members: Collection[int] = range(size)
         self._reported = [0] * size
         self._cuts: deque[tuple[int, int]] = deque()  # (ordered before it, purge up to)
-        self._copies: list[tuple[int, tuple[int, ...], Copied]] = []  # asked for
+        self._copies: list[tuple[NodeState, Copied]] = []  # asked for; not yet complete
         self._done = 0
         self.index = CertificationIndex()
         self.ordered = 0  # number of the last writeset that was received
@@ -101,23 +101,29 @@ class Certifier:
             self._reported[node] = self.ordered
         self._cut()
 
-    def copy(self, call: Copied) -> None:
+    def copy(self, since: Mapping[int, int], call: Copied) -> None:
         """``call(state)`` when everything that is ordered by now is certified."""
-        self._copies.append((self.ordered, tuple(self._reported), call))
+        here = NodeState(
+            position=self.ordered,
+            members=self._members,
+            since=dict(since),
+            index=self.index,
+            reported=tuple(self._reported),
+            cuts=(),
+            streams={},
+            barrier=0,
+        )
+        self._copies.append((here, call))
         self._copy_if_due()
 
     def _copy_if_due(self) -> None:
-        while self._copies and self._done >= self._copies[0][0]:
-            position, reported, call = self._copies.pop(0)
-            cuts = tuple(cut for cut in self._cuts if cut[0] <= position)
+        while self._copies and self._done >= self._copies[0][0].position:
+            here, call = self._copies.pop(0)
             call(
-                NodeState(
-                    position=position,
-                    view=0,
-                    lacking=frozenset(),
+                replace(
+                    here,
                     index=self.index.copy(),
-                    reported=reported,
-                    cuts=cuts,
+                    cuts=tuple(cut for cut in self._cuts if cut[0] <= here.position),
                     streams=self._streams.stored(),
                     barrier=self._streams.barrier,
                 )
@@ -125,7 +131,12 @@ class Certifier:
 
     def adopt(self, state: NodeState) -> None:
         """Begin from the state of another node."""
-        self.ordered = self._done = state.position
-        self.index = state.index.copy()  # the state may be for several nodes
+        self.start_after(state.position)
+        self._members = state.members
+        self.index = state.index
         self._reported = list(state.reported)
         self._cuts = deque(state.cuts)
+
+    def start_after(self, position: int) -> None:
+        """Begin from what is on the disk: everything up to a sequence number."""
+        self.ordered = self._done = position

@@ -8,25 +8,21 @@ from functools import partial
 from simrep.modelling import Change, Cluster
 from simrep.models.galera.gcomm.membership import Membership
 
-from .certifier import NodeState
 from .group import GroupMember
 from .options import GaleraOptions
+from .recovery import Remains
+from .returning_node import ReturningNode
 from .server import GaleraServer
-from .writeset import Control, Kind
 
 __all__ = ["Changes"]
 
 
 class Changes:
-    """Membership of the servers of a cluster.
+    """What happens to the servers of a cluster; and what is on the disk of those that are away.
 
-    A server that comes back gets the state of the first node that has it: as of the view in which
-    it is there, and after the time that the transfer takes; of another one, if that goes before.
-    It re-applies the fragments of open streaming transactions, then everything that was ordered
-    meanwhile; when it has caught up it serves clients.
-
-    Simplified: the donor serves its clients during the transfer, and is not chosen by segment;
-    nothing is known of an incremental transfer but its time.
+    A server that is started again finds out its position if it was killed, starts, and asks the
+    group for what it has missed (``returning_node``). With ``Change.transfer_s`` all that takes
+    this time, from when the donor is found.
     """
 
     def __init__(
@@ -38,10 +34,11 @@ class Changes:
         start: Callable[[int], GaleraServer],
     ) -> None:
         self._clock = cluster.clock
-        self._fates = cluster.fates
         self._servers = servers  # one that comes back takes the place of the old one
         self._start = start
-        self._transfer_s = [0.0] * cluster.size
+        self._remains: dict[int, Remains] = {}  # of those that are away
+        self._starting: dict[int, int] = {}  # a number for every start that is under way
+        self._starts = 0
         self._membership = Membership(
             cluster.clock, [member.evs for member in members], options.suspect_timeout_s
         )
@@ -50,37 +47,51 @@ class Changes:
 
     def change(self, change: Change) -> None:
         """Let a server crash, leave or join now."""
-        server = self._servers[change.node]
         if change.what == "restart":
-            self._transfer_s[change.node] = change.transfer_s or 0.0
-            server = self._servers[change.node] = self._start(change.node)
-            server.synced = False
-            server.node.wait_for_state()
-            self._listen(server)
-            self._membership.join(change.node)
+            self._begin(change.node, change.transfer_s)
         else:
-            server.die(silent=change.what == "power-loss")
-            if change.what == "kill":
-                self._membership.crash(change.node)
-            else:
-                self._membership.leave(change.node)
+            self._end(change.node, change.what)
+
+    def _end(self, node: int, what: str) -> None:
+        if self._starting.pop(node, None) is not None:
+            return  # its group does not know of it yet
+        server = self._servers[node]
+        self._remains[node] = self._node(node).remains(what)
+        server.die(silent=what == "power-loss")
+        if what == "leave":
+            self._membership.leave(node)
+        else:
+            self._membership.crash(node)
+
+    def _begin(self, node: int, transfer_s: float | None) -> None:
+        later_s = 0.0
+        if transfer_s is None:
+            plan = self._node(node).plan
+            later_s = plan.start_s + (0.0 if self._remains[node].clean else plan.recover_s)
+        self._starts += 1
+        self._starting[node] = self._starts
+        self._clock.at(self._clock.now + later_s, self._started, (node, transfer_s, self._starts))
+
+    def _started(self, start: tuple[int, float | None, int]) -> None:
+        node, transfer_s, number = start
+        if self._starting.get(node) != number:
+            return
+        del self._starting[node]
+        server = self._servers[node] = self._start(node)
+        server.synced = False
+        self._node(node).start_anew(self._remains.pop(node), transfer_s)
+        self._listen(server)
+        self._membership.join(node)
 
     def _listen(self, server: GaleraServer) -> None:
-        server.node.views.told = server.see
-        server.node.views.donated = partial(self._donate, server.node.index)
-
-    def _donate(self, donor: int, state: NodeState, joined: tuple[int, ...]) -> None:
-        for index in joined:
-            if self._fates is not None:
-                self._fates.adopted(index, donor)
-            at = self._clock.now + self._transfer_s[index]
-            self._clock.at(at, partial(self._arrive, state), self._servers[index])
-
-    def _arrive(self, state: NodeState, server: GaleraServer) -> None:
-        if server.node.waits_for_state:
-            server.node.adopt(state, partial(self._synced, server))
-
-    def _synced(self, server: GaleraServer) -> None:
-        server.synced = True
         node = server.node
-        node.sender.control(Control(Kind.SYNCED, node.index))
+        assert isinstance(node, ReturningNode)
+        node.peer = self._node
+        node.aborts = partial(self._end, node.index, "kill")
+        node.serves = server.serve
+        node.views.told = server.see
+
+    def _node(self, index: int) -> ReturningNode:
+        node = self._servers[index].node
+        assert isinstance(node, ReturningNode)
+        return node

@@ -10,7 +10,7 @@ from simrep.modelling import PausableMutex
 from .options import GaleraOptions
 from .writeset import Control, Kind
 
-__all__ = ["FlowControl", "receive_queue_limits"]
+__all__ = ["FlowControl", "MemberFlowControl", "receive_queue_limits"]
 
 
 def receive_queue_limits(options: GaleraOptions, size: int) -> tuple[int, int]:
@@ -107,3 +107,14 @@ class FlowControl:
             self._stops -= 1
             if self._stops == 0:
                 self._send_monitor.resume()
+
+
+class MemberFlowControl(FlowControl):
+    """Flow control of a node that may lack the state, or give it: then its queue just grows."""
+
+    exempt = False  # whether it does
+
+    def grown(self, queue: int) -> None:
+        """See ``FlowControl.grown``."""
+        if not self.exempt:
+            super().grown(queue)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from simrep.modelling import Lap, Moments, OrderedGate, Parts, Stage, Thread
-from simrep.models.galera.gcomm.view import View
 
-from .certifier import Certifier, NodeState
+from .certifier import Certifier
 from .flow_control import FlowControl
 from .group import GroupMember, Sender
 from .monitors import ApplyMonitor, LooseCommitMonitor, commit_monitor
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
 from .stream_appliers import StreamAppliers
-from .views import NodeViews
-from .writeset import Kind, Ordered, ViewChange, Writeset, is_whole
+from .writeset import Kind, Ordered, Writeset, is_whole
 
 __all__ = ["TOO_LARGE", "GaleraNode"]
 
@@ -35,6 +32,9 @@ _COMMIT_ORDER, _COMMIT = Lap.COMMIT_ORDER, Lap.COMMIT
 
 class GaleraNode:
     """What one node does with local transactions and with the ordered stream of writesets."""
+
+    certifier_kind: ClassVar[type[Certifier]] = Certifier
+    flow_control_kind: ClassVar[type[FlowControl]] = FlowControl
 
     def __init__(
         self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, member: GroupMember
@@ -65,11 +65,10 @@ class GaleraNode:
         self.mesh = member.mesh
         self.group = member.group
         self.group.on_deliver(self._deliver)
-        self.group.on_view(self._deliver_view)
         self.sender = sender = parts.make(Sender, clock, host, self.switch_s, member.options)
         sender.connect(self.group)
         self.flow_control = parts.make(
-            FlowControl, options, cluster.size, sender.monitor, sender.control
+            self.flow_control_kind, options, cluster.size, sender.monitor, sender.control
         )
 
         self.streams = StreamAppliers()
@@ -83,7 +82,9 @@ class GaleraNode:
             self._applied,
             self._rolled_back,
         )
-        self.certifier = parts.make(Certifier, index, cluster.size, self.streams, self.trace)
+        self.certifier = parts.make(
+            self.certifier_kind, index, cluster.size, self.streams, self.trace
+        )
         self._local_monitor = parts.make(OrderedGate)
         self._commit_monitor = parts.make(commit_monitor, options.commit_order)
         self._early_release = not options.commit_monitor_through_flush
@@ -94,19 +95,12 @@ class GaleraNode:
 
         self._recv_q: deque[Ordered] = parts.make(deque)
         self._appliers = self._idle_appliers = options.applier_threads
-        self._appliers_started = True
         self.apply_monitor = parts.make(
             ApplyMonitor, self._wake_dependent, partial(sender.report_committed, index)
         )
-        self.views = NodeViews(
-            index, cluster.size, self.certifier, self.apply_monitor, self.flow_control, self.writer
-        )
-        self._take: Callable[[Any], object] = self._receive
         self.alive = True
         self.started_s = clock.now
         self.died_s: float | None = None
-        self._early: list[Any] = []
-        self._ready: tuple[int, Callable[[], object]] | None = None
 
         self.received = self.received_bytes = 0
         self.local_commits = self.cert_failures = self.too_large = 0
@@ -162,10 +156,7 @@ class GaleraNode:
     # -- every node: the ordered stream -------------------------------------------------------
 
     def _deliver(self, sender: int, message: Any) -> None:
-        self._receiver.do(self._action.cost(), self._take, message)
-
-    def _deliver_view(self, view: View) -> None:
-        self._receiver.do(self._action.cost(), self._take, ViewChange(view))
+        self._receiver.do(self._action.cost(), self._receive, message)
 
     def _receive(self, message: Any) -> None:
         kind = message.kind
@@ -179,10 +170,6 @@ class GaleraNode:
                 self._enqueue(ordered)
         elif kind == Kind.LAST_COMMITTED:
             self.certifier.hear(message.node, message.seqno)
-        elif kind == Kind.VIEW:
-            self.views.change(message.view)
-        elif kind == Kind.SYNCED:
-            self.views.synced(message.node)
         elif kind != Kind.FRAGMENT:
             self.flow_control.deliver(message)
 
@@ -339,61 +326,11 @@ class GaleraNode:
         if ordered.writeset.origin == self.index:
             self.host.run(self.switch_s, self.sender.fail, ordered.writeset.local)
 
-    # -- the end and the beginning of the process ----------------------------------------------
+    # -- the end of the process ----------------------------------------------------------------
 
     def die(self) -> None:
         """The server's process is gone: what it still has under way has no effect any more."""
         self.alive = False
         self.died_s = self.clock.now
         self.trace = None
-        self.views.donated = None
         self.sender.disconnect()
-
-    def wait_for_state(self) -> None:
-        """A node that joins keeps what is ordered until it has the state before it."""
-        self._idle_appliers = 0
-        self._appliers_started = False
-        self._take = self._keep
-
-    def _keep(self, message: Any) -> None:
-        self._early.append(message)
-        if self._ready is not None:
-            self._start(self._ready)
-
-    @property
-    def waits_for_state(self) -> bool:
-        """Whether it has joined, and nothing to begin from."""
-        return self.alive and not self._appliers_started
-
-    def adopt(self, state: NodeState, started: Callable[[], object]) -> None:
-        """Begin from the state of another node: apply stored fragments, then all that has come.
-
-        ``started()`` when it has caught up with what is ordered.
-        """
-        self.views.adopt(state)
-        self.streams.barrier = state.barrier
-        seconds = self.writer.recover(state.streams)
-        self._appliers_started = True
-        self.certifier.adopt(state)
-        self._local_monitor.next = self._commit_monitor.next = state.position + 1
-        self.apply_monitor.start_after(state.position)
-        self.host.run(seconds, self._start, (state.view, started))
-
-    def _start(self, work: tuple[int, Callable[[], object]]) -> None:
-        view, started = work
-        views = (
-            i for i, m in enumerate(self._early) if m.kind == Kind.VIEW and m.view.number == view
-        )
-        first = next(views, None)
-        if first is None:  # the view is on its way
-            self._ready = work
-            return
-        self._take = self._receive
-        early, self._early, self._ready = self._early, [], None
-        for message in early[first:]:  # what came before is in the state
-            self._receive(message)
-        self._idle_appliers = self._appliers
-        for _one in range(min(self._appliers, len(self._recv_q))):
-            self._idle_appliers -= 1
-            self.host.run(self._certification.cost(), self._fetch)
-        self.flow_control.catch_up(len(self._recv_q), started)

@@ -21,15 +21,26 @@ from simrep.models.mysql.options import ClientCosts
 
 __all__ = ["GaleraCosts", "GaleraOptions", "GaleraSession"]
 
+SstMethod = Literal["rsync", "mariabackup", "xtrabackup-v2", "clone"]
 FragmentUnit = Literal["bytes", "rows", "statements"]
 
 _ISO_SECONDS = re.compile(r"PT(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
+
+
+_SIZE = re.compile(r"(\d+)([KMGTkmgt]?)")
 
 
 def _seconds(value: Any) -> Any:
     """Galera writes periods as ISO 8601 durations, e.g. PT1S or PT0.5S."""
     if isinstance(value, str) and (match := _ISO_SECONDS.fullmatch(value)) and any(match.groups()):
         return 60.0 * float(match[1] or 0) + float(match[2] or 0)
+    return value
+
+
+def _bytes(value: Any) -> Any:
+    """The provider writes sizes as 128M; K, M, G and T are powers of 1024."""
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
     return value
 
 
@@ -191,6 +202,37 @@ class GaleraOptions(BaseModel):
         alias="binlog_annotate_row_events",
         description="writesets carry the text of their statements, too (MariaDB)",
     )
+    gcache_bytes: Annotated[int, BeforeValidator(_bytes)] = Field(
+        128 << 20,
+        alias="gcache.size",
+        ge=1,
+        le=1 << 50,
+        description="writesets that a node keeps for others that miss them, in bytes (128M)",
+    )
+    gcache_recover: bool = Field(
+        True, alias="gcache.recover", description="it has them still when its server starts again"
+    )
+    sync_donor: bool = Field(
+        False,
+        alias="gcs.sync_donor",
+        description="a donor stops the cluster too when its receive queue is too long",
+    )
+    sst_method: SstMethod = Field(
+        "rsync",
+        alias="wsrep_sst_method",
+        description="script that copies all data to a node that lacks it; with rsync the donor "
+        "stands still",
+    )
+    sst_donor: str = Field(
+        "",
+        alias="wsrep_sst_donor",
+        description="names of nodes that are to be donors if they can, with commas",
+    )
+    ordered_views: bool = Field(
+        True,
+        description="version trait: a view takes a sequence number, so that a node which was away "
+        "for one lacks something in any case (Galera 4)",
+    )
     commit_monitor_through_flush: bool = Field(
         False,
         description="version trait: the commit monitor is held until the redo log is flushed "
@@ -287,4 +329,25 @@ class GaleraCosts(ClientCosts):
     )
     keepalive_spread_ms: Annotated[Milliseconds, prior.KEEPALIVE_SPREAD] = Field(
         1.0, description="how far apart the nodes' keepalives fall within a period"
+    )
+    recover_ms: Annotated[Milliseconds, prior.RECOVER] = Field(
+        1000.0, description="start of a killed server that only tells its position (wsrep-recover)"
+    )
+    start_ms: Annotated[Milliseconds, prior.START] = Field(
+        400.0, description="start of a server until it asks for its group"
+    )
+    sst_script_ms: Annotated[Milliseconds, prior.SCRIPT] = Field(
+        400.0, description="a joiner's script until it can receive"
+    )
+    sst_bypass_ms: Annotated[Milliseconds, prior.SCRIPT] = Field(
+        400.0, description="a donor's script until it has found that there is nothing to copy"
+    )
+    engine_start_ms: Annotated[Milliseconds, prior.ENGINE] = Field(
+        1900.0, description="end of a joiner's script, and start of its storage engine"
+    )
+    sst_byte_ns: Annotated[Nanoseconds, prior.COPY] = Field(
+        4.0, description="to read a byte of the data, send and write it, if the network is faster"
+    )
+    sst_prepare_ms: Annotated[Milliseconds, prior.PREPARE] = Field(
+        5000.0, description="to make a state of a copy that was made without standing still"
     )

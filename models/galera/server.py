@@ -22,6 +22,7 @@ from simrep.models.galera.gcomm.view import View
 from .group import GroupMember
 from .node import TOO_LARGE, GaleraNode
 from .options import GaleraCosts, GaleraOptions
+from .returning_node import ReturningNode
 from .state_exchange import StateExchange
 from .streaming import StreamingReplication
 from .writeset import LocalTransaction, Part, Writeset
@@ -50,7 +51,9 @@ class GaleraServer:
         costs: GaleraCosts,
         numbers: Iterator[int],
     ) -> None:
-        self.node = node = parts.make(GaleraNode, parts, options, costs, member)
+        kind = ReturningNode if parts.cluster.changes else GaleraNode
+        self.node: GaleraNode = parts.make(kind, parts, options, costs, member)
+        node = self.node
         self.refused = 0  # attempts while no part of the cluster it is in may commit
         self.synced = True  # it has the state of the cluster
         self.silent = False  # its machine is gone, too: nobody answers for it
@@ -217,6 +220,10 @@ class GaleraServer:
             self._timeline.note(self.node.index, what, view.members)
         if not view.primary:
             self.refused += self._fail_all(NOT_PREPARED, NOT_CONNECTED)
+
+    def serve(self, synced: bool) -> None:
+        """It has the state of the cluster, or lacks it."""
+        self.synced = synced
 
     def die(self, *, silent: bool = False) -> None:
         """The process is gone, and all connections with it.

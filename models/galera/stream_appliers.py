@@ -90,6 +90,10 @@ class StreamAppliers:
         """The fragments of open streams, as ``mysql.wsrep_streaming_log`` has them."""
         return {stream: tuple(parts) for stream, parts in self._parts.items()}
 
+    def expect(self, stream: tuple[int, int], parts: Sequence[Ordered]) -> None:
+        """Parts of a stream were certified elsewhere; those that lack here are applied later."""
+        self._parts[stream] = list(parts)
+
     def recover(self, stream: tuple[int, int], fragments: Sequence[Ordered]) -> StreamApplier:
         """Open the applier of a stream from its stored fragments."""
         applier = self._open[stream] = StreamApplier(stream, fragments[0].seqno)

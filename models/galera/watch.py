@@ -28,10 +28,12 @@ from simrep.modelling.watching import (
 )
 
 from .certifier import Certifier
-from .flow_control import FlowControl
+from .flow_control import FlowControl, MemberFlowControl
+from .gcache import KeepingCertifier
 from .group import GroupMember, Sender
 from .monitors import IN_ORDER, ApplyMonitor, commit_monitor
 from .node import GaleraNode
+from .returning_node import ReturningNode
 from .row_writer import RowWriter
 from .stream_appliers import StreamApplier
 from .writeset import Control, Kind, LocalTransaction, Ordered, Writeset
@@ -49,7 +51,9 @@ _CONTROLS = {
     Kind.STOP: "flow control: stop",
     Kind.CONTINUE: "flow control: continue",
     Kind.LAST_COMMITTED: "last committed",
-    Kind.SYNCED: "synced",
+    Kind.REQUEST: "request for the state",
+    Kind.JOIN: "joined",
+    Kind.SYNC: "synced",
 }
 
 
@@ -87,6 +91,10 @@ class _WatchedNode(Twin, GaleraNode):
         self._parts.let_go(ordered)
         super()._cancel(ordered)
         self._parts.end(ordered)
+
+
+class _WatchedReturningNode(_WatchedNode, ReturningNode):
+    """The same where servers come and go."""
 
 
 class _WatchedSender(Twin, Sender):
@@ -154,11 +162,21 @@ class _WatchedFlowControl(Twin, FlowControl):
             self._parts.stops.pop(message.node, None)
 
 
+class _WatchedMemberFlowControl(_WatchedFlowControl, MemberFlowControl):
+    """The same where servers come and go."""
+
+
 class _WatchedCertifier(Twin, Certifier):
     def number(self, message: Writeset) -> Ordered:
         ordered = super().number(message)
         self._parts.begin(ordered)
         return ordered
+
+
+class _WatchedKeepingCertifier(_WatchedCertifier, KeepingCertifier):
+    def given(self, ordered: Ordered) -> None:
+        super().given(ordered)
+        self._parts.begin(ordered)
 
 
 class _WatchedLocalMonitor(WatchedGate):
@@ -250,8 +268,11 @@ class WatchedParts(watching.WatchedParts):
         Certifier: _WatchedCertifier,
         FlowControl: _WatchedFlowControl,
         GaleraNode: _WatchedNode,
+        KeepingCertifier: _WatchedKeepingCertifier,
+        MemberFlowControl: _WatchedMemberFlowControl,
         OrderedGate: _WatchedLocalMonitor,
         RedoLog: _WatchedRedoLog,
+        ReturningNode: _WatchedReturningNode,
         RowWriter: _WatchedWriter,
         Sender: _WatchedSender,
         commit_monitor: _watched_commit_monitor,

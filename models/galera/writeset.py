@@ -16,6 +16,7 @@ __all__ = [
     "LocalTransaction",
     "Ordered",
     "Part",
+    "StateRequest",
     "StreamPart",
     "ViewChange",
     "Writeset",
@@ -40,7 +41,7 @@ def writeset_bytes(row_event_bytes: int, text_bytes: int, keys: int) -> int:
 class Kind:
     """What a message of the group is."""
 
-    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW, SYNCED = range(7)
+    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW, REQUEST, JOIN, SYNC = range(9)
 
 
 class Control:
@@ -58,14 +59,29 @@ class Control:
         self.seqno = seqno
 
 
-class ViewChange:
-    """A view of the group, at its place in the order."""
+class StateRequest(Control):
+    """A node asks for the state of the cluster, of which it has all up to ``seqno``."""
 
-    __slots__ = ("view",)
+    __slots__ = ("anew",)
+    size_bytes = 160
+
+    def __init__(self, node: int, seqno: int, *, anew: bool) -> None:
+        super().__init__(Kind.REQUEST, node, seqno)
+        self.anew = anew  # its server has just started, and has prepared for a whole state
+
+
+class ViewChange:
+    """A view of the group, at its place in the order.
+
+    ``lacks``: the node that handles it has not the state of the cluster.
+    """
+
+    __slots__ = ("lacks", "view")
     kind = Kind.VIEW
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, *, lacks: bool = False) -> None:
         self.view = view
+        self.lacks = lacks
 
 
 class LocalTransaction(OpenTransaction):

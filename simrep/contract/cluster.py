@@ -69,6 +69,8 @@ class Cluster:
     fates : Fates or None
         What becomes of every transaction that writes; a model tells it (``adopted``) when a node
         takes over the state of another. None if nothing will happen to servers.
+    data_bytes : float
+        The data on the disk of each node (``cluster.data_bytes``).
     """
 
     clock: Clock
@@ -85,6 +87,7 @@ class Cluster:
     traits: Mapping[int, NodeTraits] = field(default_factory=dict)
     timeline: Timeline | None = None
     fates: Fates | None = None
+    data_bytes: float = 10e9
 
     @property
     def size(self) -> int:

@@ -17,7 +17,7 @@ What servers are made of
     pass in order, ``PausableMutex`` one at a time; ``CertificationIndex`` finds who is in conflict.
 Messages
     A ``Mesh`` takes them from all nodes to all others over the ``Network``, a ``TotalOrder``
-    delivers them to all in one order.
+    delivers them to all in one order. A ``BulkStream`` carries many bytes from one node to another.
 What is recorded
     ``Trace`` keeps what must be in order, ``Timeline`` what servers notice and decide, a
     ``Witness`` (``transaction.journal``) what becomes of a transaction; ``Lap`` names the stages
@@ -59,6 +59,7 @@ from simrep.kernel.trace import MessageText, Trace, TraceEvent
 from simrep.kernel.watch import Holder
 from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station
+from simrep.network.bulk import BulkStream
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network
 from simrep.scenario import prior
@@ -78,6 +79,7 @@ from simrep.workload.transaction import LongTransaction, Statement, Transaction,
 
 __all__ = [
     "Binlog",
+    "BulkStream",
     "CertificationIndex",
     "Change",
     "Clock",

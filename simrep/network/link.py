@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -249,6 +250,25 @@ class Link:
         self._unacked.clear()
         self._in_flight = 0
         self._sent_at = self._free = self._arrival = 0.0
+
+    def another(self) -> Self:
+        """Another connection over the same path, with a window of its own."""
+        other = copy(self)
+        other._unacked = deque()
+        other.messages = other.bytes = 0
+        other.renew()
+        return other
+
+    def beside(self, path: Link, size_bytes: int, at: float) -> tuple[float, float]:
+        """Send on this connection at time ``at``; ``path`` is the one that shares its bandwidth.
+
+        Returns when the last byte arrives, and when it has left.
+        """
+        self._free = max(self._free, path._free)
+        arrival = self.arrival(size_bytes, at)
+        if self._per_byte and arrival < inf:
+            path._free = max(path._free, at) + size_bytes * self._per_byte
+        return arrival, max(self._free, at)
 
     def arrival_once(self, at: float) -> float:
         """When a single packet arrives that nobody repeats; infinite if it is lost."""

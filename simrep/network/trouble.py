@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 from simrep.kernel.streams import Stream, Streams
 from simrep.network.link import LONGEST_TIMEOUT_S, Jitter, Link
@@ -110,6 +110,13 @@ class TroubledLink(Link):
         """See ``Link.renew``."""
         super().renew()
         self._resume_s = 0.0
+
+    def another(self) -> Self:
+        """See ``Link.another``."""
+        other = super().another()
+        if other._varied:
+            other._sampler = other._delay
+        return other
 
     def arrival_once(self, at: float) -> float:
         """See ``Link.arrival_once``."""

@@ -113,6 +113,7 @@ def build_cluster(
         watch=watch,
         changes=setup.noticed,
         traits=node_traits(setup, clock, processes),
+        data_bytes=scenario.cluster.data_bytes,
         timeline=Timeline(clock) if scenario.faults else None,
         fates=Fates(len(names)) if followed else None,
     )

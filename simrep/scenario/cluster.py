@@ -12,6 +12,7 @@ from simrep.scenario import prior
 from simrep.scenario.old_faults import ChangeTable
 from simrep.scenario.table import (
     Cores,
+    DataBytes,
     Factor,
     Microseconds,
     Multiple,
@@ -176,6 +177,11 @@ class ClusterTable(Table):
     )
     changes: tuple[ChangeTable, ...] = Field(
         (), alias="change", description="servers that come and go, as earlier releases say it"
+    )
+    data_bytes: DataBytes = Field(
+        10_000_000_000,
+        description="data on the disk of each node, which a server that lost it all is given "
+        "(10 GB: ten sysbench tables of four million rows)",
     )
     options: dict[str, Any] = Field(
         default_factory=dict, description="options in the product's own spelling"

@@ -88,6 +88,13 @@ COMPRESS_BYTE = Prior(1.5, 3.0, "LZ4: 1.5-3 ns")
 DECOMPRESS_BYTE = Prior(0.3, 1.0, "LZ4: 0.3-1 ns")
 COMPRESSION = Prior(2.9, 4.5, "MySQL blog: mysqlslap 4.5, 4.1, sysbench 3.4, 2.9", least=1.0)
 KEEPALIVE_SPREAD = Prior(0.2, 1.0, "0.2-1 ms between nodes of a real cluster")
+_OWN_STARTS = "own measurements: starts of MariaDB 11.8 with small data,"
+RECOVER = Prior(700.0, 8000.0, f"{_OWN_STARTS} 0.7-1.3 s on a quiet machine, 2-8 s on a loaded one")
+START = Prior(250.0, 5000.0, f"{_OWN_STARTS} 0.3-0.6 s on a quiet machine")
+SCRIPT = Prior(150.0, 2000.0, f"{_OWN_STARTS} 0.15-1.2 s")
+ENGINE = Prior(1000.0, 10_000.0, f"{_OWN_STARTS} 1.4-3.1 s; more with a large buffer pool")
+COPY = Prior(1.9, 20.0, "a clone of 122 GiB over 10 Gbit/s: 498 MiB/s, four threads (2020)")
+PREPARE = Prior(1000.0, 100_000.0, "order of magnitude: it grows with what was written meanwhile")
 SLICE = Prior(0.5, 4.0, "Linux: 0.7-3 ms")
 SPIN = Prior(1.0, 16.0, "one or a few of the scheduler's ticks of 1-4 ms")
 COLD_FACTOR = Prior(

@@ -20,6 +20,7 @@ __all__ = [
     "Clients",
     "Cores",
     "Count",
+    "DataBytes",
     "Exponent",
     "Factor",
     "Fraction",
@@ -232,6 +233,11 @@ Bytes = Annotated[
     int,
     _counted(1, 4_294_967_295),
     Reason("a LONGBLOB has 4 GiB less a byte"),
+]
+DataBytes = Annotated[
+    int,
+    _counted(0, 10**15),
+    Reason("from an empty server to a petabyte"),
 ]
 TextBytes = Annotated[
     int,

@@ -1,0 +1,496 @@
+"""A Galera node where servers come and go: it may lack the state of the cluster, and get it again.
+
+It lacks the state when it has missed something: its server has just started, or it was outside the
+primary component. Then it asks for what it has missed, keeps what is ordered meanwhile, and applies
+that after what it was given. When it has caught up it serves its clients again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from simrep.modelling import BulkStream, Parts
+from simrep.models.galera.gcomm.view import View
+
+from .certifier import Certifier, NodeState
+from .flow_control import FlowControl, MemberFlowControl
+from .gcache import Gcache, KeepingCertifier
+from .group import GroupMember
+from .member_states import NOBODY, Grant, MemberState, MemberStates, Report, named_donors
+from .node import GaleraNode
+from .options import GaleraCosts, GaleraOptions
+from .recovery import Durability, Remains
+from .state_transfer import IncrementalTransfer, TimedTransfer, TransferPlan, WholeTransfer
+from .views import NodeViews
+from .writeset import Control, Kind, Ordered, StateRequest, ViewChange
+
+__all__ = ["ReturningNode"]
+
+Streams = Mapping[tuple[int, int], tuple[Ordered, ...]]
+
+_KEPT = (Kind.WRITESET, Kind.LAST_COMMITTED)  # by who lacks the state before them
+_ASK_AGAIN_S = 1.0  # gcs: a request that no donor could be found for (-EAGAIN)
+
+
+class _Answer:
+    """A request at its place in the order, and what follows from it."""
+
+    kind = Kind.REQUEST
+
+    def __init__(self, request: StateRequest, grant: Grant | None) -> None:
+        self.request = request
+        self.grant = grant
+
+
+class ReturningNode(GaleraNode):
+    """See the module.
+
+    References
+    ----------
+    codership/galera ``galera/src/replicator_str.cpp``, ``gcs/src/gcs.cpp`` (``gcs_become_joined``).
+    """
+
+    certifier_kind: ClassVar[type[Certifier]] = KeepingCertifier
+    flow_control_kind: ClassVar[type[FlowControl]] = MemberFlowControl
+    certifier: KeepingCertifier
+    flow_control: MemberFlowControl
+
+    def __init__(
+        self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, member: GroupMember
+    ) -> None:
+        super().__init__(parts, options, costs, member)
+        cluster = parts.cluster
+        self._cluster = cluster
+        self.plan = TransferPlan.of(options, costs, cluster.data_bytes)
+        self._sync_donor = options.sync_donor
+        self.gcache = self.certifier.gcache = Gcache(options.gcache_bytes)
+        self.states = MemberStates(
+            self.index,
+            cluster.segments,
+            named_donors(options.sst_donor, cluster.names),
+            ordered_views=options.ordered_views,
+        )
+        self.views = NodeViews(
+            cluster.size, self.certifier, self.apply_monitor, self.flow_control, self.writer
+        )
+        self.group.on_view(self._deliver_view)
+        self.group.on_report(self._report)
+        self._durability = Durability(
+            self.clock, self._committed_up_to, options.flush_log_at_trx_commit
+        )
+        self._gcache_recover = options.gcache_recover
+        # What is set from outside: the other nodes, and who is told.
+        self.peer: Callable[[int], ReturningNode] = self._nobody
+        self.aborts: Callable[[], object] = self._ignore
+        self.serves: Callable[[bool], object] = self._ignore
+        self.transfer_s: float | None = None  # instead of all that a transfer is made of
+
+        self._lacks = False
+        self._anew = False  # its server has just started
+        self._attempt = 0  # a number for all that is done for one transfer
+        self._asking = False
+        self._request: StateRequest | None = None  # that a donor was found for
+        self._donor, self._how = NOBODY, ""
+        self._kept: list[Any] = []  # what was ordered after the request
+        self._given = 0  # up to here, donors have certified
+        self._prepared = False  # its storage engine runs
+        self._expected: NodeState | None = None
+        self._applies = False  # what it has missed; until then it keeps it
+        self._missed: list[Ordered] = []
+        self._streams: Streams = {}  # of which its disk has fragments
+        self._gives = False
+        self._waiting: list[tuple[Callable[[Ordered], None], Ordered]] | None = None
+
+    @staticmethod
+    def _nobody(_: int) -> ReturningNode:
+        raise AssertionError("it knows no others")
+
+    @staticmethod
+    def _ignore(*_: Any) -> None:
+        pass
+
+    def _note(self, what: str, of: tuple[int, ...] = (), how: str = "") -> None:
+        if self._cluster.timeline is not None and self.alive:
+            self._cluster.timeline.note(self.index, what, of, how)
+
+    def _report(self) -> Report:
+        return self.states.report(self.gcache.lowest)
+
+    def _committed_up_to(self) -> int:
+        return self.apply_monitor.last_left
+
+    # -- the ordered stream ----------------------------------------------------------------------
+
+    def _deliver(self, sender: int, message: Any) -> None:
+        kind = message.kind
+        if kind == Kind.WRITESET:
+            self.states.position += 1
+        elif kind == Kind.REQUEST:
+            grant = self.states.request(message.node, message.seqno, anew=message.anew)
+            message = _Answer(message, grant)
+        elif kind == Kind.JOIN:
+            if not self.states.join(message.node):
+                return
+        elif kind == Kind.SYNC and not self.states.sync(message.node):
+            return
+        super()._deliver(sender, message)
+
+    def _deliver_view(self, view: View) -> None:
+        lacks = False
+        if view.primary:
+            why = self.states.change(view)
+            if why:
+                self.abort(why)
+                return
+            lacks = self.states.own == MemberState.PRIMARY
+        elif self._lacks:
+            self._fall_out()
+        change = ViewChange(view, lacks=lacks)
+        self._receiver.do(self._action.cost(), self._receive, change)
+
+    def _receive(self, message: Any) -> None:
+        kind = message.kind
+        if kind < Kind.VIEW:
+            if self._lacks and kind in _KEPT:
+                self._kept.append(message)
+            else:
+                super()._receive(message)
+        elif kind == Kind.VIEW:
+            self._see(message)
+        elif kind == Kind.REQUEST:
+            self._answer(message.request, message.grant)
+        elif message.node == self.index:
+            if kind == Kind.JOIN:
+                self._joined()
+            else:
+                self._synced()
+
+    def _see(self, change: ViewChange) -> None:
+        view = change.view
+        self.views.see(view)
+        if self._lacks:
+            self._kept.append(change)
+        else:
+            self.views.order(view)
+        if not view.primary:
+            return
+        if change.lacks:
+            if not self._lacks:
+                self._lose()
+            self._ask()
+        elif self.states.own == MemberState.JOINED:
+            if not self._lacks:
+                self._catch_up()
+            elif self._request is None:
+                self._begin_alone()
+        elif self.states.own == MemberState.DONOR and not self._gives:
+            self.given()
+
+    def _certify_local(self, ordered: Ordered) -> None:
+        if self._waiting is None:
+            super()._certify_local(ordered)
+        else:
+            self._waiting.append((super()._certify_local, ordered))
+
+    def _certify_remote(self, ordered: Ordered) -> None:
+        if self._waiting is not None:
+            self._waiting.append((self._certify_remote, ordered))
+        elif ordered.seqno > self._given:
+            super()._certify_remote(ordered)
+        else:
+            self._local_monitor.leave()
+            if ordered.depends < 0:
+                self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
+                self._next_writeset()
+            elif self.apply_monitor.may_enter(ordered):
+                self.writer.apply(ordered)
+
+    # -- to lack the state, and ask for it -------------------------------------------------------
+
+    def remains(self, what: str) -> Remains:
+        """What is on its disk when it ends in this way."""
+        position = self._durability.position(what)
+        keeps = self._gcache_recover and what != "power-loss"
+        return Remains(
+            position=position,
+            views=self.states.views,
+            gcache=self.gcache if keeps else None,
+            streams=_known(self.streams.stored(), position),
+            clean=what == "leave",
+        )
+
+    def start_anew(self, remains: Remains, transfer_s: float | None) -> None:
+        """Begin as a server that has just started, with what is on its disk."""
+        self._lacks = self._anew = True
+        self.transfer_s = transfer_s
+        self.flow_control.exempt = True
+        self.states.start(remains.position, remains.views)
+        self._streams = remains.streams
+        self._begin_after(remains.position)
+        if remains.gcache is not None:
+            remains.gcache.cut(remains.position)
+            self.gcache = self.certifier.gcache = remains.gcache
+
+    def _begin_after(self, position: int) -> None:
+        self.certifier.start_after(position)
+        self._local_monitor.next = self._commit_monitor.next = position + 1
+        self.apply_monitor.start_after(position)
+
+    def _begin_alone(self) -> None:
+        """No member of the group has more than its own disk."""
+        if not self._asking:
+            self._asking = True
+            seconds = self.writer.recover(self._streams)
+            self._later(self.plan.engine_s + seconds, self._apply_kept)
+
+    def _later(self, seconds: float, call: Callable[[int], object]) -> None:
+        """``call`` with the number of the present attempt, which may be over by then."""
+        self.clock.at(self.clock.now + seconds, call, self._attempt)
+
+    def _over(self, attempt: int) -> bool:
+        return attempt != self._attempt or not self.alive
+
+    def _lose(self) -> None:
+        self._lacks = self._prepared = True
+        self.flow_control.exempt = True
+        self.serves(False)
+
+    def _ask(self) -> None:
+        """Ask for the state when everything that was ordered before is committed."""
+        if not self._asking and self._request is None:
+            self._asking = True
+            self._attempt += 1
+            self.apply_monitor.when_left(self.certifier.ordered, self._drained, self._attempt)
+
+    def _drained(self, attempt: int) -> None:
+        if not self._over(attempt):
+            script = self._anew and self.transfer_s is None
+            self._later(self.plan.script_s if script else 0.0, self._send_request)
+
+    def _send_request(self, attempt: int) -> None:
+        if not self._over(attempt):
+            position = self.apply_monitor.last_left
+            self.sender.control(StateRequest(self.index, position, anew=self._anew))
+
+    def _fall_out(self) -> None:
+        """Outside the primary component nobody joins: begin again later with what there is."""
+        if self.states.primary < 0:
+            return  # it never was in it
+        self._attempt += 1
+        self._asking = False
+        if self._request is not None and self._how == "SST":
+            self.abort("outside the primary component during a state transfer")
+            return
+        position = self.certifier.ordered
+        if self._expected is not None and self._prepared:
+            position = self._local_monitor.next - 1
+            self._recv_q.clear()
+            self.gcache.cut(position)
+            self.certifier.start_after(position)
+        self._request = self._expected = None
+        self._applies = False
+        self._missed.clear()
+        self._kept.clear()
+        self.states.lose(position)
+
+    def abort(self, why: str) -> None:
+        """The server ends itself."""
+        if self.alive:
+            self._note("aborted", how=why)
+            self.aborts()
+
+    def _answer(self, request: StateRequest, grant: Grant | None) -> None:
+        if request.node == self.index:
+            self._granted(request, grant)
+        elif grant is not None and grant.donor == self.index:
+            self._give(request, grant)
+
+    def _granted(self, request: StateRequest, grant: Grant | None) -> None:
+        if not (self._asking and self._lacks):
+            return
+        if grant is None:
+            self._later(_ASK_AGAIN_S, self._send_request)
+            return
+        self._asking = False
+        if grant.donor == NOBODY:
+            self.abort("none of the donors that it may have is there (wsrep_sst_donor)")
+            return
+        self._note("joiner", (grant.donor,), grant.how)
+        if grant.how == "SST" and not self._anew:
+            self.abort("no donor has all that it has missed, and it takes no other transfer")
+            return
+        self._request, self._donor, self._how = request, grant.donor, grant.how
+        self._kept.clear()  # all before is in the state
+
+    # -- to get it -----------------------------------------------------------------------------
+
+    def wants(self, request: StateRequest) -> bool:
+        """See ``Recipient.wants``."""
+        return self.alive and self._request is request
+
+    def start_engine(self) -> None:
+        """See ``Recipient.start_engine``."""
+        self._later(self.plan.engine_s, self._engine_runs)
+
+    def _engine_runs(self, attempt: int) -> None:
+        if not self._over(attempt):
+            self._prepared = True
+            self._go_to_expected()
+
+    def expect(self, state: NodeState) -> None:
+        """See ``Recipient.expect``."""
+        self._expected = state
+        self._go_to_expected()
+
+    def _go_to_expected(self) -> None:
+        """Apply what is missing, when it is known what, and the storage engine runs."""
+        state = self._expected
+        if state is None or not self._prepared:
+            return
+        seconds = 0.0
+        if self._anew:
+            seconds = self.writer.recover(_known(state.streams, self.certifier.ordered))
+        self._given = state.position
+        self._adopt(state)
+        for stream, parts in state.streams.items():
+            self.streams.expect(stream, parts)
+        self.host.run(seconds, self._apply_missed, self._attempt)
+
+    def _apply_missed(self, attempt: int) -> None:
+        if self._over(attempt):
+            return
+        assert self._expected is not None
+        self._applies = True
+        missed, self._missed = self._missed, []
+        self.take(missed)
+        self.views.close_orphans_at(self._expected.position)
+        self.apply_monitor.when_left(self._expected.position, self._has_it, attempt)
+
+    def take(self, missed: Sequence[Ordered]) -> None:
+        """See ``Recipient.take``."""
+        if not self._applies:
+            self._missed += missed
+            return
+        for ordered in missed:
+            self.certifier.given(ordered)
+            self._recv_q.append(ordered)
+            if self._idle_appliers:
+                self._idle_appliers -= 1
+                self.host.run(self._certification.cost(), self._fetch)
+
+    def begin_from(self, state: NodeState, seconds: float) -> None:
+        """See ``Recipient.begin_from``."""
+        self.gcache.clear()
+        self._expected = state
+        self._later(seconds, self._adopt_whole)
+
+    def _adopt_whole(self, attempt: int) -> None:
+        state = self._expected
+        if self._over(attempt) or state is None:
+            return
+        fates = self._cluster.fates
+        if fates is not None:
+            fates.adopted(self.index, self._donor)
+        self._begin_after(state.position)
+        self._adopt(state)
+        self.host.run(self.writer.recover(state.streams), self._has_it, attempt)
+
+    def _adopt(self, state: NodeState) -> None:
+        self.views.adopt(state)
+        self.streams.barrier = state.barrier
+        self.certifier.adopt(state)
+
+    def _has_it(self, attempt: int) -> None:
+        if not self._over(attempt):
+            self._apply_kept(attempt)
+            self.sender.control(Control(Kind.JOIN, self.index))
+
+    def _apply_kept(self, attempt: int) -> None:
+        """It has the state: what was ordered after it is applied now."""
+        if self._over(attempt):
+            return
+        self._lacks = self._anew = self._asking = self._applies = False
+        self._request = self._expected = self.transfer_s = None
+        kept, self._kept = self._kept, []
+        for message in kept:
+            if message.kind == Kind.VIEW:
+                self.views.order(message.view)
+            else:
+                self._receive(message)
+        if self.states.own == MemberState.JOINED:
+            self._catch_up()
+
+    def _joined(self) -> None:
+        self._note("joined")
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        self.flow_control.exempt = False
+        self.flow_control.catch_up(len(self._recv_q), self._caught_up)
+
+    def _caught_up(self) -> None:
+        self.sender.control(Control(Kind.SYNC, self.index))
+
+    def _synced(self) -> None:
+        self._note("synced")
+        self.serves(True)
+
+    # -- to give it ------------------------------------------------------------------------------
+
+    def _give(self, request: StateRequest, grant: Grant) -> None:
+        if grant.how == "SST" and not request.anew:
+            return  # it ends itself
+        self._gives = True
+        self._note("donor", (request.node,), grant.how)
+        self.flow_control.exempt = not self._sync_donor
+        self.certifier.copy(self.views.since, partial(self._certified, request, grant))
+
+    def _certified(self, request: StateRequest, grant: Grant, state: NodeState) -> None:
+        joiner = self.peer(request.node)
+        cluster = self._cluster
+        stream = BulkStream(cluster.clock, cluster.network, self.index, request.node)
+        how = (self, joiner, request, state, self.plan, stream)
+        if joiner.transfer_s is not None:
+            TimedTransfer(*how).begin(joiner.transfer_s)
+        elif grant.how == "IST":
+            IncrementalTransfer(*how).begin()
+        else:
+            WholeTransfer(*how).begin()
+
+    def missed(self, after: int, last: int) -> list[Ordered]:
+        """See ``Donor.missed``."""
+        return self.gcache.between(after, last)
+
+    def when_applied(self, seqno: int, call: Callable[[Any], object]) -> None:
+        """See ``Donor.when_applied``."""
+        self.apply_monitor.when_left(seqno, call, None)
+
+    def run(self, seconds: float, call: Callable[[Any], object], argument: Any) -> None:
+        """See ``Donor.run``."""
+        self.host.run(seconds, call, argument)
+
+    def stand_still(self) -> None:
+        """See ``Donor.stand_still``."""
+        self._waiting = []
+
+    def go_on(self) -> None:
+        """See ``Donor.go_on``."""
+        waiting, self._waiting = self._waiting or [], None
+        for call, ordered in waiting:
+            call(ordered)
+
+    def given(self) -> None:
+        """See ``Donor.given``."""
+        self._gives = False
+        self.sender.control(Control(Kind.JOIN, self.index))
+
+
+def _known(streams: Streams, position: int) -> dict[tuple[int, int], tuple[Ordered, ...]]:
+    """Of streams that are open, the parts up to a sequence number."""
+    known = {
+        stream: tuple(part for part in parts if part.seqno <= position)
+        for stream, parts in streams.items()
+    }
+    return {stream: parts for stream, parts in known.items() if parts}
