@@ -18,7 +18,7 @@ from simrep.measure.series import Stall
 __all__ = ["WAITING", "AttemptLog", "Attempts", "ErrorCount"]
 
 WAITING = "waiting"
-"""Instead of an error, of an attempt that has no answer when the run ends."""
+"""Instead of an error, of an attempt that has had no answer for a second when the run ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,8 @@ class ErrorCount:
     group, node : str
         Name of the group of clients, and of the node that they turned to.
     error : str
-        Its number, or its words if it has none; ``waiting`` for no answer until the run ends.
+        Its number, or its words if it has none; ``waiting`` for no answer until the run ends,
+        for a second at least.
     text : str
         Number and words.
     connecting : bool

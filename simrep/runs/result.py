@@ -69,7 +69,8 @@ class Result(Report):
         ``mean``, ``p50``, ``p95``, ``p99``, ``max`` of committed transactions in seconds; NaN
         when none committed.
     stall_max_s : float
-        Longest time without a commit although work was in flight.
+        Longest time without a commit although work was in flight; of a mix that writes, without a
+        commit of a transaction that writes.
     stall_began_s : float
         When that began, in simulated seconds; NaN when nothing was measured.
     counters : mapping of node name to mapping of status variable to value

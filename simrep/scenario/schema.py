@@ -288,7 +288,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     yield from _strangers(("workload", "group"), scenario.workload.groups, names)
     for path, policy in scenario.workload.policies:
         for position, name in enumerate(policy.nodes or ()):
-            yield from _unknown((path, "nodes", position), "node", name, names)
+            yield from _unknown((*path.split("."), "nodes", position), "node", name, names)
         if policy.on_error == "next" and len(names) == 1:
             yield ScenarioError(
                 f"{path}.on_error", "there is no next node: the cluster has one", 'set "stay"'

@@ -42,7 +42,8 @@ class StallExplanation(Report):
     Attributes
     ----------
     stall : Stall
-        The longest time without a commit although work was in flight.
+        The longest time without a commit although work was in flight; where some transactions
+        write, those that only read count for nothing in it.
     blockages : tuple of Blockage
         Of the whole run, warm-up included; the longest first.
     causes : tuple of Cause
@@ -129,7 +130,8 @@ class StallExplanation(Report):
             return ["Nothing was measured: there was no transaction in flight."]
         end_s = stall.began_s + stall.seconds
         span = f"from {stall.began_s:.3f} to {end_s:.3f} s"
-        said = [f"Longest time without a commit: {duration(stall.seconds)}, {span}."]
+        of = " of a transaction that writes" if self._some_only_read() else ""
+        said = [f"Longest time without a commit{of}: {duration(stall.seconds)}, {span}."]
         said += self._phase_sentences()
         least_s = _LEAST_SHARE * stall.seconds
         reasons: list[tuple[float, str, list[tuple[int, int]]]] = []  # what follows, how far down
@@ -157,11 +159,6 @@ class StallExplanation(Report):
                 f"For {duration(self.unexplained_s)} of it nothing was blocked for "
                 f"{duration(self.longer_than_s)} or longer: work was executed, applied or on its "
                 "way. The stages of the latency tell where that time goes."
-            )
-        if self._some_only_read():
-            said.append(
-                "A transaction that only reads counts as a commit, too: those that write may have "
-                "waited for longer, as the blockages below tell."
             )
         return said
 

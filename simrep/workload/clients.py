@@ -188,10 +188,14 @@ class Workload:
         return tuple(node for loop in self.loops for node in loop.nodes)
 
     @property
+    def sources(self) -> tuple[Loop | Arrivals, ...]:
+        """All that submits transactions of the mix."""
+        return (*self.loops, *self.arrivals)
+
+    @property
     def courses(self) -> tuple[Course, ...]:
         """All that varies over time."""
-        sources: list[Loop | Arrivals] = [*self.loops, *self.arrivals]
-        return tuple(source.course for source in sources if source.course is not None)
+        return tuple(source.course for source in self.sources if source.course is not None)
 
     @property
     def writes(self) -> bool:
@@ -207,8 +211,7 @@ class Workload:
     @property
     def has_policy(self) -> bool:
         """Whether it is said what some clients do about errors."""
-        sources: list[Loop | Arrivals] = [*self.loops, *self.arrivals]
-        return any(source.policy is not None for source in sources)
+        return any(source.policy is not None for source in self.sources)
 
     def submitted(self) -> Iterator[tuple[TransactionClass, int]]:
         """Which classes clients submit to which nodes."""

@@ -33,6 +33,7 @@ __all__ = ["Attempted", "FailoverClients", "groups_of"]
 NO_CONNECTION = "2003 no answer while connecting"
 NO_ANSWER = "2013 no answer until the read timeout"
 WAITING = "waiting"
+_WAITING_S = 1.0  # what has no answer for so long when the run ends is not just under way
 
 
 class Attempted(Protocol):
@@ -56,8 +57,7 @@ class Attempted(Protocol):
 
 def groups_of(workload: Workload) -> tuple[str, ...]:
     """Names of the groups of clients."""
-    loops = [loop.group for loop in workload.loops]
-    return tuple(dict.fromkeys([*loops, *(one.group for one in workload.arrivals)]))
+    return tuple(dict.fromkeys(source.group for source in workload.sources))
 
 
 class _Caller:
@@ -124,13 +124,18 @@ class FailoverClients(Clients):
         self._open: dict[int, tuple[float, _Caller]] = {}  # since when, by client
 
     def attempts(self) -> Any:
-        """The run has ended: the log of all attempts, also of those without an answer."""
+        """The run has ended: the log of all attempts, also of those that wait for a second."""
+        since_s = self._clock.now - _WAITING_S
         for client, (began_s, caller) in self._open.items():
+            if began_s > since_s:
+                continue
             transaction = self._in_flight[client]
             writes = transaction.rows > 0
             self._log.ended(began_s, caller.group, transaction.node, writes=writes, error=WAITING)
         for caller in self._callers:
             for began_s in caller.connecting.values():
+                if began_s > since_s:
+                    continue
                 self._failed_to_connect(caller, began_s, caller.node, WAITING)
         return self._log.attempts()
 

@@ -16,6 +16,7 @@ import pytest
 import simrep
 from simrep.modelling import Holder, MessageText
 from simrep.modelling.watching import describe
+from simrep.testing import check_conservation
 from tests import own_models
 
 ROOT = Path(__file__).parents[2]
@@ -363,6 +364,20 @@ def test_links_are_cut_for_as_long_as_it_says_that_nobody_notices(monkeypatch):
     assert result.latency_s["max"] == pytest.approx(0.080 + 95e-6, rel=0.01)
     monkeypatch.setattr(MODEL, "silence_limit_s", lambda _: 0.3)
     refused(lambda: simrep.run(scenario() | {"fault": [cut]}), "fault.0.what", "a cut of 1 s")
+
+
+def test_its_clients_give_up_and_turn_to_another_node():
+    policy = {"on_error": "next", "read_timeout_s": LATENCY_S / 2, "retry_pause_s": 0.1}
+    preset = {"preset": "mysqlslap-insert", "threads": 4, "nodes": ["n1"]}
+    with pytest.warns(simrep.ShortRunWarning, match="no transaction committed"):
+        (run,) = simrep.run(scenario(workload=preset | {"clients": policy})).runs
+    check_conservation(run.traffic)
+    assert {(one.node, one.error) for one in run.attempts.errors()} >= {
+        ("n1", "2013"),
+        ("n2", "2013"),
+    }
+    assert run.fates.answered == 0
+    assert run.fates.unknown_present > 0.9 * run.fates.unknown > 0
 
 
 def test_costs_of_single_nodes_are_refused_and_traits_of_machines_hold():

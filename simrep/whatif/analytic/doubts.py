@@ -26,6 +26,8 @@ def doubts(setup: Setup) -> Iterator[str]:
         yield "scheduled transactions: what they do to the others changes with time"
     if workload.courses:
         yield "a load that varies: nothing of it is steady"
+    if any(one.policy and isfinite(one.policy.read_timeout_s) for one in workload.sources):
+        yield "clients that give up waiting (read_timeout_s)"
     if any(loop.think is not None for loop in workload.loops):
         yield "clients that think for different times"
     if setup.changes:
