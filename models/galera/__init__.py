@@ -62,6 +62,7 @@ from simrep.modelling import (
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.galera.gcomm.view import describe_evs
 
+from .arbitrator import Arbitrator
 from .changes import Changes
 from .group import GroupMember
 from .node import GaleraNode
@@ -89,9 +90,11 @@ class Galera(Model):
     Costs: ClassVar[type[GaleraCosts]] = GaleraCosts
     Session: ClassVar[type[GaleraSession]] = GaleraSession
     faults: ClassVar = frozenset(
-        {"slow", "pause", "disk-stall", "kill", "leave", "restart", "loss", "jitter"}
+        {"slow", "pause", "disk-stall", "kill", "leave", "restart", "bootstrap", "loss", "jitter"}
     )
     node_costs: ClassVar[bool] = True
+    node_options: ClassVar[frozenset[str]] = frozenset({"pc.weight"})
+    arbitrators: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = GaleraRecognition()
 
@@ -116,10 +119,18 @@ class Galera(Model):
         ]
         self._stream_numbers = count()
         self._started: list[GaleraServer] = []  # all that there ever were
-        self._servers = [self._server(index) for index in range(cluster.size)]
+        self._servers = {
+            index: self._server(index)
+            for index in range(cluster.size)
+            if index not in cluster.arbitrators
+        }
+        for index in cluster.arbitrators:
+            self._arbitrator(index)
         self._changes: Changes | None = None
         if cluster.changes:
-            self._changes = Changes(cluster, options, self._members, self._servers, self._server)
+            self._changes = Changes(
+                cluster, options, self._members, self._servers, self._server, self._arbitrator
+            )
 
     @staticmethod
     def pause_limit_s(options: GaleraOptions) -> float:
@@ -160,8 +171,8 @@ class Galera(Model):
 
     @property
     def nodes(self) -> list[GaleraNode]:
-        """The node behind every server, by position."""
-        return [server.node for server in self._servers]
+        """The node behind every server, in the order of their positions."""
+        return [server.node for server in self._servers.values()]
 
     def connect(self, node: int) -> Generator[Event, Any, str | None]:
         """Open a connection: handshake, authentication, a thread on the server."""
@@ -196,7 +207,7 @@ class Galera(Model):
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every node, since its server was started."""
-        return {server.node.name: server.counters() for server in self._servers}
+        return {server.node.name: server.counters() for server in self._servers.values()}
 
     def degradation(self) -> Sequence[Degradation]:
         """Attempts that were refused since their node was in no primary component."""
@@ -212,6 +223,10 @@ class Galera(Model):
     def stations(self) -> Iterable[Station]:
         """Redo logs; machines are the engine's."""
         return [node.redo_stage for node in self.nodes if node.redo_stage is not None]
+
+    def _arbitrator(self, index: int) -> None:
+        """Start an arbitrator."""
+        Arbitrator(self._parts[index], self._members[index])
 
     def _server(self, index: int) -> GaleraServer:
         """Start the server of a node."""

@@ -40,6 +40,7 @@ class Certifier:
         self._streams = streams
         self._trace = trace
         self._members: Collection[int] = range(size)
+        self._without: Collection[int] = ()
         self._reported = [0] * size
         self._cuts: deque[tuple[int, int]] = deque()  # (ordered before it, purge up to)
         self._copies: list[tuple[NodeState, Copied]] = []  # asked for; not yet complete
@@ -48,6 +49,11 @@ class Certifier:
         self.ordered = 0  # number of the last writeset that was received
         # Writesets that passed, and how far back what they depend on lies, added up.
         self.passed = self.distance_sum = 0
+
+    def leave_out(self, nodes: Collection[int]) -> None:
+        """These members commit nothing, so that nobody waits for them to tell."""
+        self._without = nodes
+        self._members = [node for node in self._members if node not in nodes]
 
     def number(self, message: Writeset) -> Ordered:
         """The next writeset of the order."""
@@ -96,7 +102,7 @@ class Certifier:
 
     def change(self, members: Collection[int], joined: Collection[int]) -> None:
         """The members from this place of the order on; those who join get the state up to here."""
-        self._members = members
+        self._members = [node for node in members if node not in self._without]
         for node in joined:
             self._reported[node] = self.ordered
         self._cut()

@@ -7,6 +7,7 @@ from functools import partial
 
 from simrep.modelling import Change, Cluster
 from simrep.models.galera.gcomm.membership import Membership
+from simrep.models.galera.gcomm.primary import PrimaryOptions
 
 from .group import GroupMember
 from .options import GaleraOptions
@@ -30,27 +31,69 @@ class Changes:
         cluster: Cluster,
         options: GaleraOptions,
         members: list[GroupMember],
-        servers: list[GaleraServer],
+        servers: dict[int, GaleraServer],
         start: Callable[[int], GaleraServer],
+        start_arbitrator: Callable[[int], object],
     ) -> None:
         self._clock = cluster.clock
         self._servers = servers  # one that comes back takes the place of the old one
         self._start = start
+        self._start_arbitrator = start_arbitrator
         self._remains: dict[int, Remains] = {}  # of those that are away
         self._starting: dict[int, int] = {}  # a number for every start that is under way
         self._starts = 0
         self._membership = Membership(
-            cluster.clock, [member.evs for member in members], options.suspect_timeout_s
+            cluster.clock,
+            [member.evs for member in members],
+            options.suspect_timeout_s,
+            PrimaryOptions(
+                tuple(cluster.options_of(node, options).weight for node in range(cluster.size)),
+                ignore_sb=options.ignore_sb,
+                ignore_quorum=options.ignore_quorum,
+                recovery=options.recovery,
+            ),
         )
-        for server in servers:
+        for node in range(cluster.size):
+            self._membership.primary(node).on_abort(partial(self._abort, node))
+        for server in servers.values():
             self._listen(server)
 
     def change(self, change: Change) -> None:
-        """Let a server crash, leave or join now."""
-        if change.what == "restart":
+        """Let a server crash, leave or join now, or go on by itself."""
+        if change.what == "bootstrap":
+            self._bootstrap(change)
+        elif change.node not in self._servers:
+            self._change_arbitrator(change.node, change.what)
+        elif change.what == "restart":
             self._begin(change.node, change.transfer_s)
         else:
             self._end(change.node, change.what)
+
+    def _bootstrap(self, change: Change) -> None:
+        """Make a part of the group primary by hand; a server that is away starts as such."""
+        primary = self._membership.primary(change.node)
+        if change.node in self._remains:
+            primary.start_primary()
+            if change.node not in self._starting:
+                self._begin(change.node, change.transfer_s)
+        else:
+            primary.bootstrap()
+
+    def _change_arbitrator(self, node: int, what: str) -> None:
+        if what == "restart":
+            self._start_arbitrator(node)
+            self._membership.join(node)
+        elif what == "leave":
+            self._membership.leave(node)
+        else:
+            self._membership.crash(node)
+
+    def _abort(self, node: int) -> None:
+        """There is a greater primary component: the group communication of this one ends."""
+        if node in self._servers:
+            self._node(node).abort("conflicting primary components")
+        else:
+            self._change_arbitrator(node, "kill")
 
     def _end(self, node: int, what: str) -> None:
         if self._starting.pop(node, None) is not None:

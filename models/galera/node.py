@@ -85,6 +85,8 @@ class GaleraNode:
         self.certifier = parts.make(
             self.certifier_kind, index, cluster.size, self.streams, self.trace
         )
+        if cluster.arbitrators:
+            self.certifier.leave_out(cluster.arbitrators)
         self._local_monitor = parts.make(OrderedGate)
         self._commit_monitor = parts.make(commit_monitor, options.commit_order)
         self._early_release = not options.commit_monitor_through_flush

@@ -113,6 +113,33 @@ class GaleraOptions(BaseModel):
         description="a node that has left may not connect for so long, one that was lost half as "
         "long (ISO 8601 or seconds)",
     )
+    weight: int = Field(
+        1,
+        alias="pc.weight",
+        ge=0,
+        le=255,
+        description="what a node counts when a part of the group asks whether it is the majority; "
+        "a node may have its own",
+    )
+    ignore_sb: bool = Field(
+        False, alias="pc.ignore_sb", description="half of the weight is enough to go on"
+    )
+    ignore_quorum: bool = Field(
+        False,
+        alias="pc.ignore_quorum",
+        description="any part of the group goes on: there may be several",
+    )
+    recovery: bool = Field(
+        True,
+        alias="pc.recovery",
+        description="servers that have crashed know from gvwstate.dat who they were, and go on by "
+        "themselves when all are back",
+    )
+    dirty_reads: bool = Field(
+        False,
+        alias="wsrep_dirty_reads",
+        description="a node outside the primary component still answers what only reads",
+    )
     fc_limit: Annotated[int, roles.FLOW_CONTROL_LIMIT] = Field(
         16,
         alias="gcs.fc_limit",

@@ -92,13 +92,19 @@ class GaleraServer:
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; autocommit statements are retried as the server does."""
-        if not (self.node.alive and self.synced and self._primary):
+        if not (self.node.alive and self.synced and self._primary) and not self._dirty(transaction):
             return self._turn_away(transaction)
         if transaction.load_data and self._options.load_data_splitting:
             return _split_load_data(self._sessions, transaction)
         if self._open is not None:
             return self._follow(transaction, self._open)
         return self._sessions.transact(transaction)
+
+    def _dirty(self, transaction: Transaction) -> bool:
+        """Whether a node outside the primary component may answer it (``wsrep_dirty_reads``)."""
+        return (
+            self._options.dirty_reads and self.node.alive and self.synced and not transaction.rows
+        )
 
     def _prepare(self, transaction: Transaction) -> float:
         """CPU to build the writeset, which copies its rows."""
@@ -243,6 +249,8 @@ class GaleraServer:
         for local in list(self._open or ()):
             ordered = self.node.alive and (local.protected or local.done in self._ordered)
             if ordered and (local.stream is None or local.stream.final):  # it will commit
+                continue
+            if local.error:  # it has failed already, and is being rolled back
                 continue
             failed += 1
             commits = local.lock_granted is None and bool(local.done.callbacks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ class NodeTraits:
     costs: Mapping[str, Any] = field(default_factory=dict)  # by name of the field
     clock: Clock | None = None  # by which it sets its timers, if its process may be stopped
     syncs: Pace | None = None  # of its fsyncs, if that is another than full speed
+    options: Mapping[str, Any] = field(default_factory=dict)  # by name of the field
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Cluster:
         Whether servers will come and go.
     traits : mapping of int to NodeTraits
         How nodes differ from the others, by position; nothing for most.
+    arbitrators : collection of int
+        Nodes without data; no client is connected to them.
     timeline : Timeline or None
         Where servers note what they notice and decide; None if nothing will happen to them.
     fates : Fates or None
@@ -88,6 +91,7 @@ class Cluster:
     timeline: Timeline | None = None
     fates: Fates | None = None
     data_bytes: float = 10e9
+    arbitrators: Collection[int] = ()
 
     @property
     def size(self) -> int:
@@ -105,6 +109,12 @@ class Cluster:
         return (
             costs if traits is None or not traits.costs else costs.model_copy(update=traits.costs)
         )
+
+    def options_of(self, node: int, options: C) -> C:
+        """The options of a node: those of all, and above them what it has of its own."""
+        traits = self.traits.get(node)
+        own = {} if traits is None else traits.options
+        return options.model_copy(update=own) if own else options
 
     def disk(self, node: int, fsync_s: float, bytes_per_s: float = inf, *, name: str = "") -> Disk:
         """The disk of a node: as slow as its machine's, and all that happens to it."""

@@ -194,6 +194,11 @@ class Model(ABC):
     ``loss`` and ``jitter``: all its messages go over the network of ``Cluster``. ``cut``: its
     servers notice a link on which nothing gets through; without that word cuts are played up to
     ``silence_limit_s``."""
+    node_options: ClassVar[frozenset[str]] = frozenset()
+    """Options that each of its servers may have of its own, in the product's spelling: those that
+    ``Cluster.options_of`` gives it."""
+    arbitrators: ClassVar[bool] = False
+    """Whether nodes may be without data: those of ``Cluster.arbitrators``."""
     node_costs: ClassVar[bool] = False
     """Whether each of its servers has the costs that ``Cluster.costs_of`` gives it."""
     alone: ClassVar[bool] = False
@@ -343,6 +348,8 @@ class Setup:
         Whether servers come and go, or something else happens that others have to notice.
     node_costs : mapping of int to mapping
         Costs of single nodes above ``costs``, by position of the node and name of the field.
+    node_options : mapping of int to mapping
+        Options of single nodes above ``options``, the same way.
     versions : mapping of str to str
         What computes it: package, interpreter, libraries, model and pack.
     pack : Pack or None
@@ -360,4 +367,5 @@ class Setup:
     versions: Mapping[str, str]
     pack: Pack | None = None
     node_costs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     noticed: bool = False

@@ -21,7 +21,7 @@ from simrep.scenario.faults import ChangeWord
 from simrep.scenario.network import paths
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
-from simrep.scenario.problems import spellings
+from simrep.scenario.problems import dotted, spellings
 from simrep.scenario.schema import Scenario
 from simrep.scenario.workload import WorkloadTable
 from simrep.workload.classes import TransactionClass
@@ -95,6 +95,7 @@ def setup_of(scenario: Scenario) -> Setup:
     faults = scenario.faults
     links = paths(network, nodes, rtt_ms, hosts=placement, faults=faults, relayed=relay_us > 0)
     check_faults(scenario, model, options, machines, links)
+    _check_arbitrators(scenario, model)
     return Setup(
         scenario=complete,
         model=model,
@@ -109,6 +110,7 @@ def setup_of(scenario: Scenario) -> Setup:
         versions=_versions(scenario, pack),
         pack=pack,
         node_costs=_node_costs(scenario, model, costs),
+        node_options=_node_options(scenario, model, options),
     )
 
 
@@ -139,9 +141,49 @@ def _node_costs(
     return own
 
 
+def _node_options(
+    scenario: Scenario, model: type[Model], options: BaseModel
+) -> dict[int, dict[str, Any]]:
+    """What single nodes have of their own, by position and name of the field."""
+    own: dict[int, dict[str, Any]] = {}
+    for position, node in enumerate(scenario.nodes):
+        if not node.options:
+            continue
+        path = f"node.{position}.options"
+        given = by_spelling(model.Options, node.options, path)
+        for name in given:
+            if name not in model.node_options:
+                may = ", ".join(sorted(model.node_options))
+                raise ScenarioError(
+                    dotted(["node", position, "options", name]),
+                    f"servers of model {model.name!r} cannot have a {name!r} of their own here",
+                    f"options that they may have: {may or 'none'}; others stand in "
+                    "[cluster.options]",
+                )
+        resolved = resolve(
+            model.Options, path, {"cluster.options": in_product_spelling(options)}, node.options
+        )
+        own[scenario.node_names.index(node.name)] = {
+            name: getattr(resolved, name)
+            for name, field in model.Options.model_fields.items()
+            if spellings(name, field)[0] in given
+        }
+    return own
+
+
+def _check_arbitrators(scenario: Scenario, model: type[Model]) -> None:
+    for position, node in enumerate(scenario.nodes):
+        if node.arbitrator and not model.arbitrators:
+            raise ScenarioError(
+                f"node.{position}.arbitrator",
+                f"model {model.name!r} has no nodes without data",
+                f"models that have: {models_that(lambda other: other.arbitrators)}",
+            )
+
+
 def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Workload:
     """The load, with the session variables of its classes as the model understands them."""
-    workload = scenario.workload.workload(scenario.node_names)
+    workload = scenario.workload.workload(scenario.node_names, scenario.arbitrators)
 
     def understood(one: TransactionClass, path: str) -> TransactionClass:
         if one.xa_hold_s is not None and not model.has_xa(options):

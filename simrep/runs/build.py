@@ -112,6 +112,7 @@ def build_cluster(
         trace=trace,
         watch=watch,
         changes=setup.noticed,
+        arbitrators=[names.index(name) for name in scenario.arbitrators],
         traits=node_traits(setup, clock, processes),
         data_bytes=scenario.cluster.data_bytes,
         timeline=Timeline(clock) if scenario.faults else None,

@@ -71,9 +71,9 @@ def node_traits(
         syncs = _sync_pace(machine, faults) if faults or machine.fsync_factor is not None else None
         process = processes.get(node)
         timers = None if process is None else ProcessClock(clock, process)
-        costs = setup.node_costs.get(node, {})
-        if syncs is not None or timers is not None or costs:
-            traits[node] = NodeTraits(costs, timers, syncs)
+        costs, options = setup.node_costs.get(node, {}), setup.node_options.get(node, {})
+        if syncs is not None or timers is not None or costs or options:
+            traits[node] = NodeTraits(costs, timers, syncs, options)
     return traits
 
 

@@ -139,6 +139,8 @@ def simulate(
         periods = PeriodMeter(clock, meter, setup.workload, meter.start_s, end_s)
     clients = build_clients(setup, cluster, model, periods or meter)
     degradation = DegradationWatch(clock, model.degradation, meter.start_s)
+    for node in cluster.arbitrators:
+        clients.node_changes(node)
     for change in setup.changes:
         clock.at(change.at_s, model.change, change)
         clock.at(change.at_s, clients.node_changes, change.node)

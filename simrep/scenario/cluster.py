@@ -142,6 +142,15 @@ class NodeTable(MachineTable):
     costs: dict[str, Any] | None = Field(
         None, description="single costs of this node, above the cluster's"
     )
+    options: dict[str, Any] | None = Field(
+        None, description="single options of this node, above the cluster's"
+    )
+    arbitrator: bool = Field(
+        False,
+        strict=True,
+        description="it has no data and no clients: it acknowledges what the others send, and "
+        "votes on who goes on",
+    )
     site: Name | None = Field(None, description="where it is, for presets and paths")
     segment: Annotated[Whole, Field(le=255)] = Field(
         0, description="network segment (gmcast.segment)"

@@ -121,6 +121,11 @@ class Scenario(Table):
         return tuple(given.get(name) or NodeTable(name=name) for name in self.node_names)
 
     @property
+    def arbitrators(self) -> tuple[str, ...]:
+        """Names of the nodes without data, by position."""
+        return tuple(node.name for node in self.node_tables() if node.arbitrator)
+
+    @property
     def host_names(self) -> tuple[str, ...]:
         """The machine of every node by its name, by position of the node."""
         return hosts_of(self.node_tables(), shared=self.cluster.shared_host)
@@ -280,6 +285,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     yield from _duplicates("host", [host.name for host in scenario.hosts])
     for position, node in enumerate(scenario.nodes):
         yield from _unknown(("node", position, "name"), "node", node.name, names)
+    yield from _arbitrators(scenario)
     yield from _placement(scenario)
     yield from fault_problems(scenario.faults, names, scenario.host_names, scenario.end_s)
     yield from _addresses(scenario)
@@ -358,6 +364,32 @@ def _warmup(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             "run.warmup", f"does not go with the times in {name}", "set run.warmup_s instead"
         )
+
+
+def _arbitrators(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Nodes without data, to which no client can be connected."""
+    away, workload = scenario.arbitrators, scenario.workload
+    if not away:
+        return
+    if len(away) == len(scenario.node_names):
+        yield ScenarioError("node", "every node is an arbitrator", "one at least must have data")
+    places: list[tuple[str, str | None]] = [
+        (f"workload.nodes.{i}", name) for i, name in enumerate(workload.nodes or ())
+    ]
+    tables: dict[str, Sequence[Any]] = {
+        "group": workload.groups,
+        "scheduled": workload.scheduled,
+    }
+    for key, entries in tables.items():
+        places += [(f"workload.{key}.{i}.node", entry.node) for i, entry in enumerate(entries)]
+    for path, name in places:
+        if name in away:
+            others = [other for other in scenario.node_names if other not in away]
+            yield ScenarioError(
+                path,
+                f"{name!r} is an arbitrator: it has no data, and no client is connected to it",
+                f"nodes with data: {', '.join(others)}",
+            )
 
 
 def _placement(scenario: Scenario) -> Iterator[ScenarioError]:

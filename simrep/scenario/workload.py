@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
@@ -338,11 +338,15 @@ class WorkloadTable(Table):
             if group.clients is not None:
                 yield f"workload.group.{number}.clients", group.clients
 
-    def workload(self, names: Sequence[str]) -> Workload:
-        """The same for the engine; ``names`` are those of the nodes by position."""
+    def workload(self, names: Sequence[str], arbitrators: Collection[str] = ()) -> Workload:
+        """The same for the engine; ``names`` are those of the nodes by position.
+
+        No client is connected to ``arbitrators``.
+        """
         position = {name: index for index, name in enumerate(names)}
-        chosen = self.nodes or names[:1]
-        targets = range(len(names)) if "*" in chosen else [position[name] for name in chosen]
+        servers = [name for name in names if name not in arbitrators]
+        chosen = self.nodes or servers[:1]
+        targets = [position[name] for name in (servers if "*" in chosen else chosen)]
         per_client = self.transactions_per_client
         if self.queries is not None:
             per_client = self.queries // self.clients
@@ -385,7 +389,7 @@ class WorkloadTable(Table):
             arrivals=tuple(arrivals),
             retry=self.retry,
             scheduled=tuple(
-                Scheduled(one.transaction_class(), position[one.node or names[0]], one.at_s)
+                Scheduled(one.transaction_class(), position[one.node or servers[0]], one.at_s)
                 for one in self.scheduled
             ),
         )

@@ -165,6 +165,7 @@ class PrimaryComponent:
         self._unknown: set[Life] = set()
         self.evicted: set[Life] = set()  # identities
         self._abort: Callable[[], object] = _ignore
+        self._starts_primary = False
 
     def on_abort(self, call: Callable[[], object]) -> None:
         """``call()`` when this member has to end, as there is a greater primary component."""
@@ -231,6 +232,11 @@ class PrimaryComponent:
             return False
         self._evs.announce(_Install(self._formed(), bootstrap=True), self._size_bytes)
         return True
+
+    def start_primary(self) -> None:
+        """The process that comes is told to begin a primary component (``--wsrep-new-cluster``)."""
+        self._starts_primary = True
+        self._saved = None
 
     # -- quorum --------------------------------------------------------------------------------
 
@@ -308,7 +314,7 @@ class PrimaryComponent:
         if self._identity is not None:
             self._unknown.discard(self._identity)
         self._told(self._formed(), primary=False)
-        if self._is_saved_view():
+        if self._starts_primary or self._is_saved_view():
             self.bootstrap()
 
     def _on_install(self, install: _Install) -> None:
@@ -320,6 +326,7 @@ class PrimaryComponent:
             return
         self.primary = True
         self._phase = _Phase.PRIMARY
+        self._starts_primary = False
         formed = install.formed
         self._unknown.clear()
         self._evs.divert(self._deliver_others if install.bootstrap else None)
