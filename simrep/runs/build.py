@@ -100,6 +100,7 @@ def build_cluster(
         watched = WatchedEventfulNetwork if eventful else WatchedNetwork
         make_network = partial(watched, watch)
     gates = {node: process.receive for node, process in processes.items()}
+    arbitrators = [names.index(name) for name in scenario.arbitrators]
     return Cluster(
         clock=clock,
         streams=streams,
@@ -112,11 +113,11 @@ def build_cluster(
         trace=trace,
         watch=watch,
         changes=setup.noticed,
-        arbitrators=[names.index(name) for name in scenario.arbitrators],
+        arbitrators=arbitrators,
         traits=node_traits(setup, clock, processes),
         data_bytes=scenario.cluster.data_bytes,
         timeline=Timeline(clock) if scenario.faults else None,
-        fates=Fates(len(names)) if followed else None,
+        fates=Fates(len(names), arbitrators) if followed else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,10 +118,13 @@ class Fates:
     ----------
     nodes : int
         How many nodes there are.
+    arbitrators : collection of int
+        Those without data.
     """
 
-    def __init__(self, nodes: int) -> None:
-        self.all_nodes = self._up = (1 << nodes) - 1
+    def __init__(self, nodes: int, arbitrators: Collection[int] = ()) -> None:
+        self._up = (1 << nodes) - 1
+        self.all_nodes = self._up & ~sum(1 << node for node in arbitrators)
         self.told = False  # the model tells which node has committed a transaction
         self._settled = 0
         self._kept: dict[Fate, None] = {}
