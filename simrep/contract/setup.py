@@ -211,6 +211,7 @@ def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Wor
     leader = model.writers(options)
     if leader is not None:
         _check_writers(scenario, workload, leader)
+        _check_failover(scenario, workload, leader)
     return replace(
         workload,
         classes=tuple(
@@ -240,6 +241,27 @@ def _check_writers(scenario: Scenario, workload: Workload, leader: Leader) -> No
                 _submitter(scenario.workload, one.name, names[node]),
                 f"class {one.name!r} writes on {names[node]!r}, a {leader.others}: it is read-only",
                 f"let it write on the {leader.title}, {first!r}{otherwise}",
+            )
+
+
+def _check_failover(scenario: Scenario, workload: Workload, leader: Leader) -> None:
+    """Refuse clients that write, and turn to others after an error, where only the leader does."""
+    writers = {one.name for one in workload.classes if one.statements * one.rows}
+    for position, source in enumerate(workload.sources):
+        writes = writers if source.classes is None else writers & {*source.classes}
+        order = () if source.policy is None else source.policy.order(len(scenario.node_names))
+        strangers = [node for node in order if node]
+        if writes and strangers:
+            groups = scenario.workload.groups
+            own = groups[position].clients if groups else None
+            said = own is not None and "on_error" in own.model_fields_set
+            raise ScenarioError(
+                f"workload.group.{position}.clients.on_error"
+                if said
+                else "workload.clients.on_error",
+                f"class {min(writes)!r} cannot go on with {scenario.node_names[strangers[0]]!r}, "
+                f"a {leader.others}: it is read-only",
+                'set "stay" for clients that write, or give reads to a group of their own',
             )
 
 

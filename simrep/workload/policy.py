@@ -41,9 +41,15 @@ class Policy:
     connect_timeout_s: float = 10.0
     retry_pause_s: float = 1.0
 
+    def order(self, nodes: int) -> tuple[int, ...]:
+        """Where clients of so many nodes may turn to, in a ring; empty for those who stay."""
+        if self.on_error == "stay":
+            return ()
+        return self.nodes or tuple(range(nodes))
+
     def after(self, node: int, nodes: int) -> int:
         """The node to turn to after an error of ``node``, of so many."""
-        if self.on_error == "stay":
+        order = self.order(nodes)
+        if not order:
             return node
-        order = self.nodes or tuple(range(nodes))
         return order[(order.index(node) + 1) % len(order)] if node in order else order[0]

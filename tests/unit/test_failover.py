@@ -16,6 +16,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.measure.attempts import AttemptLog, Attempts, ErrorCount
 from simrep.measure.meter import Meter
+from simrep.testing import check_conservation, check_stages
 from simrep.workload.classes import Mix, TransactionClass
 from simrep.workload.clients import Arrivals, Loop, Think, Workload
 from simrep.workload.failover import FailoverClients, groups_of
@@ -279,6 +280,45 @@ def test_one_node_has_no_next():
     cluster = {"model": "standalone", "nodes": 1}
     with pytest.raises(ScenarioError, match="there is no next node"):
         simrep.load({"cluster": cluster, "workload": {"clients": {"on_error": "next"}}})
+
+
+def test_who_writes_does_not_turn_to_a_replica():
+    classes = [{"name": "w"}, {"name": "r", "statements": 0, "reads": 1}]
+    groups = [
+        {"node": "n1", "threads": 1, "class": ["w"]},
+        {"node": "n2", "threads": 1, "class": ["r"], "clients": {"on_error": "next"}},
+    ]
+    content = {
+        "cluster": {"model": "asynchronous", "nodes": 3},
+        "workload": {"class": classes, "group": groups},
+        "run": {"duration_s": 0.01},
+    }
+    simrep.run(content)
+    groups[0]["clients"] = {"on_error": "next"}
+    with pytest.raises(ScenarioError, match=r"group.0.clients.on_error: class 'w' cannot go on"):
+        simrep.run(content)
+    content["workload"] = {"clients": {"on_error": "next", "nodes": ["n1", "n3"]}}
+    with pytest.raises(ScenarioError, match=r"workload.clients.on_error: class 'write' .* 'n3'"):
+        simrep.run(content)
+
+
+def test_clients_of_a_node_that_stands_still_give_up_and_it_ends_what_it_has():
+    group = {"node": "n1", "threads": 3, "think_time_ms": 10}
+    scenario = {
+        "cluster": {"model": "standalone", "nodes": 1},
+        "workload": {"group": [group], "clients": {"read_timeout_s": 0.5, "retry_pause_s": 0.1}},
+        "fault": [{"what": "pause", "node": "n1", "at_s": 1.0, "until_s": 3.0}],
+        "run": {"duration_s": 4.0},
+    }
+    run = simrep.run(scenario).runs[0]
+    check_conservation(run.traffic)
+    (lost,) = run.attempts.errors()
+    assert (lost.error, lost.times) == ("2013", 3)
+    assert lost.longest_s == pytest.approx(0.5)
+    # New connections are accepted when it goes on, long before their timeout of 10 s.
+    assert run.attempts.longest_gap(1.0, 3.0).seconds == pytest.approx(2.0, abs=0.05)
+    assert len(run.attempts.between(3.0).commits_s) > 100
+    check_stages(run.measurement)
 
 
 def test_groups_have_policies_and_pauses_of_their_own():
