@@ -7,7 +7,8 @@ two concurrent transactions that touch a row, the first ordered wins. The origin
 that order and answers its client; the others apply in parallel and commit in order.
 
 With streaming replication (``streaming``) a transaction is replicated in fragments while
-it is executed. Servers may crash, leave in order and come back (``changes``).
+it is executed. Servers may crash, leave in order and come back (``changes``); what they have missed
+is transferred to them (``returning_node``, ``state_transfer``).
 
 Assumptions
 -----------
@@ -15,13 +16,13 @@ Conservative
     One run queue per machine in order of arrival; no preemption.
 Optimistic
     Reads and writes of data pages cost no I/O, nor does the file that a large writeset is kept in;
-    the background flush of the redo log costs nothing, and the log never runs full. A donor serves
-    its clients during a state transfer. Nobody is suspected without a crash.
+    the background flush of the redo log costs nothing, and the log never runs full; what a
+    donor reads does not delay its fsyncs. Nobody is suspected without a crash.
 Left out
     Gap locks, hence replay of victims that pass certification; causal reads
     (``wsrep_sync_wait``); schema changes; the one-millisecond retry of a commit that meets flow
-    control between the two checks of it; partitions of the network; what an incremental state
-    transfer sends; the purge of old row versions; the binary log.
+    control between the two checks of it; partitions of the network; the purge of old row versions;
+    the binary log.
 Validated
     Against published measurements of Percona XtraDB Cluster 5.7 (``wan-concurrency``) and 5.5
     (``semisync-wan``) and own ones of MariaDB 11.8, two to five nodes, 0 to 100 ms, 1 to 128

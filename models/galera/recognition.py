@@ -42,7 +42,6 @@ class GaleraRecognition(MysqlRecognition):
     not_simulated: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             **MysqlRecognition.not_simulated,
-            "gcache.size": "state transfers take the time that the scenario gives them",
             "gmcast.segment": "segments of all nodes belong into [[node]]",
             "wsrep_sync_wait": "causal reads are not simulated",
         }

@@ -50,6 +50,7 @@ def test_a_galera_server(described):
     assert (cluster["model"], cluster["nodes"], cluster["pack"]) == ("galera", 3, "mine.pack.toml")
     assert cluster["options"] == {
         "evs.keepalive_period": 2.0,
+        "gcache.size": 2 << 30,
         "gcs.fc_limit": 64,
         "wsrep_slave_threads": 8,
         "innodb_flush_log_at_trx_commit": 2,
@@ -73,7 +74,7 @@ def test_everything_says_where_it_comes_from(described):
     defaults = {each.setting for each in one.defaults}
     assert {"pack.costs.fsync_us", "pack.machine.cores", "workload.client"} <= defaults
     unused = {each.setting: each.note for each in one.not_simulated}
-    assert {"innodb-buffer-pool-size", "gcache.size", "user", "binlog_format"} <= unused.keys()
+    assert {"innodb-buffer-pool-size", "user", "binlog_format"} <= unused.keys()
     assert "I/O" in unused["innodb-buffer-pool-size"]
     assert not any(name.startswith("wsrep") for name in unused)
 
