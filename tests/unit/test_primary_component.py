@@ -11,118 +11,10 @@ codership/galera ``gcomm/src/pc_proto.cpp``: ``handle_trans``, ``handle_state``,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
-from simrep.models.galera.gcomm.primary import Presence, PrimaryComponent, PrimaryOptions
-from simrep.models.galera.gcomm.view import View
-
-
-class Member:
-    """One member: as much of ``Evs`` as its primary component needs, and what it was told."""
-
-    def __init__(self, group: Group, me: int, options: PrimaryOptions) -> None:
-        self.mesh = SimpleNamespace(me=me)
-        self.view = 0
-        self.life = 0
-        self.held_back = True
-        self.told: list[View] = []
-        self.application: Callable[[int, Any], object] = lambda _source, _message: None
-        self.deliver_to = self.application
-        self.aborted = False
-        self._group = group
-        self.primary = PrimaryComponent(self, group.size, options)  # type: ignore[arg-type]
-        self.primary.on_abort(self._abort)
-
-    def _abort(self) -> None:
-        self.aborted = True
-
-    def report(self) -> None:
-        pass
-
-    def announce(self, payload: Any, _size_bytes: int) -> None:
-        self._group.sent.append((self, payload))
-
-    def divert(self, deliver: Callable[[int, Any], object] | None) -> None:
-        self.deliver_to = self.application if deliver is None else deliver
-
-    def tell(self, view: View) -> None:
-        self.told.append(view)
-
-
-class Group:
-    """Members whose views are changed by hand."""
-
-    def __init__(self, size: int, *weights: int, **options: Any) -> None:
-        self.size = size
-        self.sent: list[tuple[Member, Any]] = []
-        how = PrimaryOptions(tuple(weights), **options)
-        self.members = [Member(self, me, how) for me in range(size)]
-        self._number = 0
-
-    def split(self, *parts: tuple[int, ...], left: tuple[int, ...] = ()) -> None:
-        """Every part, of members that are in one view, gets a view of its own."""
-        for part in parts:
-            self.end(*part, left=left)
-        for part in parts:
-            self.begin(*part)
-            self.deliver(*part)
-
-    def merge(self, *parts: tuple[int, ...]) -> None:
-        """Members of different views get one in common."""
-        for part in parts:
-            self.end(*part)
-        everybody = tuple(sorted(member for part in parts for member in part))
-        self.begin(*everybody)
-        self.deliver(*everybody)
-
-    def end(self, *part: int, left: tuple[int, ...] = ()) -> None:
-        for me in part:
-            self.members[me].primary.transitional(part, left)
-
-    def begin(self, *part: int) -> None:
-        self._number += 1
-        lives = [(me, self.members[me].life) for me in part]
-        for me in part:
-            self.members[me].view = self._number
-            self.members[me].primary.regular(self._number, lives)
-
-    def deliver(self, *part: int, most: int = 99) -> None:
-        """Deliver messages of a view to these of its members, and forget them."""
-        while self.sent and most:
-            most -= 1
-            sender, payload = self.sent.pop(0)
-            for me in part:
-                self.members[me].deliver_to(sender.mesh.me, payload)
-
-    def crash(self, *gone: int, how: Presence = Presence.CRASHED) -> None:
-        for me in gone:
-            self.members[me].primary.forget(how)
-
-    def come_back(self, *members: int) -> None:
-        for me in members:
-            self.members[me].life += 1
-
-    def start(self, *members: int) -> None:
-        """Members that have come back have a view in common."""
-        self.come_back(*members)
-        self.begin(*members)
-        self.deliver(*members)
-
-    @property
-    def primary(self) -> list[int]:
-        return [me for me, member in enumerate(self.members) if member.primary.primary]
-
-    def states(self, me: int) -> str:
-        """What a member was told: N at the end of a view, n for a view, P for a primary one."""
-        return "".join(
-            "P" if view.primary else "N" if view.transitional else "n"
-            for view in self.members[me].told
-        )
-
+from simrep.models.galera.gcomm.primary import Presence
+from tests.primary_groups import PrimaryGroup
 
 # -- cuts and merges -------------------------------------------------------------------------------
 
@@ -141,7 +33,7 @@ class Group:
 def test_of_a_group_that_is_cut_one_part_at_most_goes_on(
     weights: tuple[int, ...], parts: list[tuple[int, ...]], primary: list[int]
 ) -> None:
-    group = Group(len(weights), *weights)
+    group = PrimaryGroup(len(weights), *weights)
     group.split(*parts)
     assert group.primary == primary
     for me in range(group.size):
@@ -152,7 +44,7 @@ def test_of_a_group_that_is_cut_one_part_at_most_goes_on(
 
 
 def test_who_is_there_and_who_is_new_is_told_by_the_primary_component() -> None:
-    group = Group(3)
+    group = PrimaryGroup(3)
     group.split((0, 1), (2,))
     group.merge((0, 1), (2,))
     first, second = group.members[0].told
@@ -162,7 +54,7 @@ def test_who_is_there_and_who_is_new_is_told_by_the_primary_component() -> None:
 
 
 def test_parts_without_quorum_wait_for_all_of_the_last_primary_view() -> None:
-    group = Group(5)
+    group = PrimaryGroup(5)
     group.split((0, 1, 2), (3, 4))  # the last primary view has three members
     group.split((0,), (1,), (2,))
     group.merge((0,), (1,), (3, 4))  # most of all, but not all of the three
@@ -173,7 +65,7 @@ def test_parts_without_quorum_wait_for_all_of_the_last_primary_view() -> None:
 
 @pytest.mark.parametrize("left", [(), (1,)])
 def test_who_leaves_in_order_does_not_stop_the_rest(left: tuple[int, ...]) -> None:
-    group = Group(3)
+    group = PrimaryGroup(3)
     group.split((0, 1), left=(2,))
     group.split((0,), left=left)
     assert (0 in group.primary) == bool(left)
@@ -183,7 +75,7 @@ def test_who_leaves_in_order_does_not_stop_the_rest(left: tuple[int, ...]) -> No
 
 
 def test_a_view_that_ends_before_it_is_installed_counts_by_the_one_before() -> None:
-    group = Group(5)
+    group = PrimaryGroup(5)
     group.end(0, 1, 2)
     group.begin(0, 1, 2)
     group.deliver(0, 1, 2, most=2)  # not all states
@@ -192,7 +84,7 @@ def test_a_view_that_ends_before_it_is_installed_counts_by_the_one_before() -> N
 
 
 def test_who_may_have_installed_a_view_elsewhere_is_waited_for() -> None:
-    group = Group(4, 1, 1, 2, 2)
+    group = PrimaryGroup(4, 1, 1, 2, 2)
     group.split((0, 1), left=(2, 3))
     group.crash(2, 3, how=Presence.LEFT)
     group.come_back(2, 3)
@@ -218,7 +110,7 @@ def test_who_may_have_installed_a_view_elsewhere_is_waited_for() -> None:
 
 @pytest.mark.parametrize("later", [0, 1])
 def test_of_two_primary_components_that_meet_the_one_with_the_smaller_view_ends(later: int) -> None:
-    group = Group(2, ignore_quorum=True)
+    group = PrimaryGroup(2, ignore_quorum=True)
     group.split((1 - later,), (later,))
     assert group.primary == [0, 1]
     group.merge((0,), (1,))
@@ -226,7 +118,7 @@ def test_of_two_primary_components_that_meet_the_one_with_the_smaller_view_ends(
 
 
 def test_half_is_enough_only_if_a_split_brain_is_ignored() -> None:
-    group = Group(4, ignore_sb=True)
+    group = PrimaryGroup(4, ignore_sb=True)
     group.split((0, 1), (2,))
     assert group.primary == [0, 1, 3]  # who was not told is still there
     assert group.states(2) == "Nn"
@@ -236,7 +128,7 @@ def test_half_is_enough_only_if_a_split_brain_is_ignored() -> None:
 
 
 def test_a_part_may_be_bootstrapped_once() -> None:
-    group = Group(4)
+    group = PrimaryGroup(4)
     group.split((0, 1), (2, 3))
     assert group.members[0].primary.bootstrap()
     assert group.members[1].primary.bootstrap()  # both are told before they hear of each other
@@ -250,7 +142,7 @@ def test_a_part_may_be_bootstrapped_once() -> None:
 
 @pytest.mark.parametrize("recovery", [True, False])
 def test_after_a_power_cut_the_last_primary_view_goes_on_by_itself(recovery: bool) -> None:
-    group = Group(3, recovery=recovery)
+    group = PrimaryGroup(3, recovery=recovery)
     group.split((0, 1), (2,))
     group.crash(0, 1, 2)
     group.start(0, 2)
@@ -261,7 +153,7 @@ def test_after_a_power_cut_the_last_primary_view_goes_on_by_itself(recovery: boo
 
 
 def test_a_server_that_was_shut_down_is_no_part_of_the_last_primary_view() -> None:
-    group = Group(2)
+    group = PrimaryGroup(2)
     group.crash(0)
     group.crash(1, how=Presence.LEFT)
     group.start(0, 1)
@@ -273,7 +165,7 @@ def test_a_server_that_was_shut_down_is_no_part_of_the_last_primary_view() -> No
 
 
 def test_a_survivor_knows_those_who_come_back_from_a_crash() -> None:
-    group = Group(3)
+    group = PrimaryGroup(3)
     group.split((0,))
     group.crash(1, 2)
     group.come_back(1, 2)
@@ -284,7 +176,7 @@ def test_a_survivor_knows_those_who_come_back_from_a_crash() -> None:
 
 
 def test_who_is_evicted_is_not_waited_for() -> None:
-    group = Group(3)
+    group = PrimaryGroup(3)
     group.split((0,), (1,))
     for me in (0, 1):
         group.members[me].primary.evicted.add((2, 0))
