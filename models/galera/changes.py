@@ -36,6 +36,7 @@ class Changes:
         start_arbitrator: Callable[[int], object],
     ) -> None:
         self._clock = cluster.clock
+        self._fates = cluster.fates
         self._servers = servers  # one that comes back takes the place of the old one
         self._start = start
         self._start_arbitrator = start_arbitrator
@@ -98,6 +99,8 @@ class Changes:
     def _end(self, node: int, what: str) -> None:
         if self._starting.pop(node, None) is not None:
             return  # its group does not know of it yet
+        if node in self._remains:
+            return  # it has ended itself before
         server = self._servers[node]
         self._remains[node] = self._node(node).remains(what)
         server.die(silent=what == "power-loss")
@@ -105,6 +108,12 @@ class Changes:
             self._membership.leave(node)
         else:
             self._membership.crash(node)
+
+    def _give_up(self, node: int) -> None:
+        """A server ends itself."""
+        if self._fates is not None:
+            self._fates.node_changes((node, False))
+        self._end(node, "kill")
 
     def _begin(self, node: int, transfer_s: float | None) -> None:
         later_s = 0.0
@@ -130,7 +139,7 @@ class Changes:
         node = server.node
         assert isinstance(node, ReturningNode)
         node.peer = self._node
-        node.aborts = partial(self._end, node.index, "kill")
+        node.aborts = partial(self._give_up, node.index)
         node.serves = server.serve
         node.views.told = server.see
 

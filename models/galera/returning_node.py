@@ -212,6 +212,10 @@ class ReturningNode(GaleraNode):
     def remains(self, what: str) -> Remains:
         """What is on its disk when it ends in this way."""
         position = self._durability.position(what)
+        for lost in self.gcache.between(position, self.apply_monitor.last_left):
+            journal = lost.writeset.journal
+            if journal is not None and lost.depends >= 0:
+                journal.forgotten(self.index)
         keeps = self._gcache_recover and what != "power-loss"
         return Remains(
             position=position,

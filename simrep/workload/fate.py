@@ -97,6 +97,12 @@ class Fate(Witness):
         self.nodes |= 1 << node
         self.settle()
 
+    def forgotten(self, node: int) -> None:
+        """See ``Witness.forgotten``; of one in several parts, its last part."""
+        self.nodes &= ~(1 << node)
+        self._left.pop(node, None)
+        self.fates.reopened(self)
+
     def ended(self, ending: str) -> None:
         """Its client is told that it is committed or failed, or does not know."""
         self.ending = ending
@@ -148,6 +154,12 @@ class Fates:
         if fate in self._kept:
             del self._kept[fate]
             self._settled += 1
+
+    def reopened(self, fate: Fate) -> None:
+        """A node does not have it any more."""
+        if fate not in self._kept:
+            self._kept[fate] = None
+            self._settled -= 1
 
     def adopted(self, node: int, donor: int) -> None:
         """A node has taken over the state of another one: it has what that has, and no more."""

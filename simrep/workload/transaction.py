@@ -50,6 +50,9 @@ class Witness:
     def committed(self, node: int) -> None:
         """A node has committed it (its last part, if it was split)."""
 
+    def forgotten(self, node: int) -> None:
+        """A node had committed it, and its server or machine has died before it was on the disk."""
+
 
 class Journal(Witness):
     """Times of a transaction in simulated seconds; NaN until it has happened.

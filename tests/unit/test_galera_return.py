@@ -14,6 +14,9 @@ from simrep.models.galera.gcomm.view import View
 from simrep.models.galera.member_states import NOBODY, Grant, MemberState, MemberStates, Report
 from simrep.models.galera.options import GaleraOptions
 from simrep.models.galera.writeset import LocalTransaction, Ordered, Writeset
+from simrep.runs.replication import simulate
+from simrep.scenario import load
+from simrep.workload.fate import FateCount
 from simrep.workload.transaction import Transaction
 from tests.clusters import GaleraCluster, updates
 from tests.streams import HOP_S, quiet_cluster
@@ -157,24 +160,40 @@ def test_a_joiner_whose_donor_goes_ends_itself() -> None:
     assert built.histories()[2].commits[-1] >= built.histories()[0].commits[-1] - 3
 
 
-def test_after_all_have_crashed_the_most_advanced_gives_to_the_others() -> None:
-    crashes = [Change(2.0, node, "kill") for node in range(3)]
-    restarts = [Change(3.0 + 0.1 * node, node, "restart") for node in range(3)]
+def all_crash(*then: Change) -> tuple[GaleraCluster, float]:
+    """All servers die at once; and how far the first was, which is far ahead of the others."""
     # The others apply slowly: they have received what they have not committed.
     built = cluster(
-        *crashes, *restarts, costs={"apply_us": 45_000.0},
+        *[Change(2.0, node, "kill") for node in range(3)], *then, costs={"apply_us": 45_000.0},
         options={"gcs.fc_limit": 1000, "wsrep_slave_threads": 1},
     )  # fmt: skip
     built.client(all_the_time(0), pause_s=0.001)
     built.clock.run(2.5)
     first, *others = [built.status(node, "wsrep_last_committed") for node in range(3)]
     assert all(other < first - 3 for other in others)
+    return built, first
+
+
+def test_after_all_have_crashed_the_most_advanced_gives_to_the_others() -> None:
+    restarts = [Change(3.0 + 0.1 * node, node, "restart") for node in range(3)]
+    built, first = all_crash(*restarts)
     built.clock.run(9.0)
     assert noted(built, 1)[0] == ("joiner", (0,), "IST")
     assert noted(built, 2)[0][2] == "IST"
     assert {noted(built, node)[-1][0] for node in range(3)} == {"synced"}
     assert len(built.committed) > first
     assert built.status(1, "wsrep_last_committed") > first
+
+
+def test_who_is_bootstrapped_without_all_that_was_committed_loses_the_rest() -> None:
+    built, first = all_crash(Change(3.0, 1, "bootstrap"), Change(5.0, 0, "restart"))
+    built.clock.run(8.0)
+    assert noted(built, 1)[0] == ("synced", (), "")
+    less = built.status(1, "wsrep_last_committed")
+    assert less < first - 3
+    assert noted(built, 0) == [
+        ("aborted", (), f"it has {first:.0f} writesets and the group {less:.0f}")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -285,3 +304,28 @@ def test_a_gcache_keeps_what_has_room() -> None:
 def test_sizes_are_written_as_the_provider_writes_them() -> None:
     assert GaleraOptions.model_validate({"gcache.size": "2G"}).gcache_bytes == 2 << 30
     assert GaleraOptions().gcache_bytes == 128 << 20
+
+
+# -- what becomes of transactions ------------------------------------------------------------------
+
+
+def test_what_no_disk_has_is_lost_when_all_crash() -> None:
+    def fates(flush: int) -> FateCount:
+        end = [{"what": "kill", "node": f"n{node}", "at_s": 2.5} for node in (1, 2, 3)]
+        back = [{"what": "restart", "node": f"n{node}", "at_s": 3.0} for node in (1, 2, 3)]
+        content = {
+            "cluster": {
+                "model": "galera",
+                "options": {"innodb_flush_log_at_trx_commit": flush},
+                "costs": dict.fromkeys(STARTS, 10.0),
+            },
+            "workload": {"rate_tps": 50, "connections": 4, "nodes": ["n1"]},
+            "fault": end + back,
+            "run": {"warmup_s": 0, "duration_s": 12},
+        }
+        counted = simulate(load(content), 1).fates
+        assert counted is not None
+        return counted
+
+    assert fates(1).lost == 0
+    assert 10 <= fates(0).lost <= 50
