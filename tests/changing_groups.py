@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from random import Random
+from typing import Any, NamedTuple, cast
 
-from simrep.models.galera.gcomm.membership import Membership
+from simrep.models.galera.gcomm.changing_evs import ChangingEvs
+from simrep.models.galera.gcomm.membership import Membership, MembershipOptions
 from simrep.models.galera.gcomm.view import View
 from tests.groups import EvsGroup, Matrix
 
 __all__ = ["ChangingGroup", "Sent", "Told"]
+
+
+_RETRY_S = 0.010
 
 
 class Told(NamedTuple):
@@ -35,7 +40,9 @@ class ChangingGroup:
     ----------
     delays_s : matrix of float
         One-way delays in seconds.
-    suspect_timeout_s : float
+    timers : MembershipOptions, optional
+    drift : bool
+        Whether ticks begin at random and drift apart; else all members tick together.
     **how
         See ``EvsGroup``.
 
@@ -54,11 +61,23 @@ class ChangingGroup:
         When each (member, life) ended, and whether it crashed.
     """
 
-    def __init__(self, delays_s: Matrix, suspect_timeout_s: float = 5.0, **how: Any) -> None:
-        self.group = EvsGroup(delays_s, **how)
+    def __init__(
+        self,
+        delays_s: Matrix,
+        timers: MembershipOptions | None = None,
+        *,
+        drift: bool = False,
+        **how: Any,
+    ) -> None:
+        self.group = EvsGroup(delays_s, kind=ChangingEvs, **how)
         self.clock = self.group.clock
         self.size = size = len(delays_s)
-        self.membership = Membership(self.clock, self.group.members, suspect_timeout_s)
+        self.noted: list[tuple[float, int, str, tuple[int, ...]]] = []
+        random = Random(how.get("seed", 0)).random
+        members = [cast("ChangingEvs", member) for member in self.group.members]
+        self.membership = Membership(
+            self.clock, members, timers, [random] * size if drift else None, self._note
+        )
         self.logs: list[list[Told]] = [[] for _ in range(size)]
         self.lost: list[list[float]] = [[] for _ in range(size)]
         self.sent: dict[int, Sent] = {}
@@ -67,6 +86,9 @@ class ChangingGroup:
         for member, evs in enumerate(self.group.members):
             evs.on_view(partial(self._told, member))
             evs.on_deliver(partial(self._delivered, member))
+
+    def _note(self, position: int, what: str, of: tuple[int, ...]) -> None:
+        self.noted.append((self.clock.now, position, what, of))
 
     def _told(self, member: int, what: View | int) -> None:
         if isinstance(what, View) and what.transitional:
@@ -84,10 +106,13 @@ class ChangingGroup:
         """Have a member send a payload, if it is up."""
 
         def send(_: None) -> None:
-            if self.is_up(member):
-                number = len(self.sent)
+            if not self.is_up(member):
+                return
+            number = len(self.sent)
+            if self.group.members[member].send(number, size_bytes):
                 self.sent[number] = Sent(self.clock.now, member, self.lives[member])
-                assert self.group.members[member].send(number, size_bytes)
+            else:  # as gcs does
+                self.send(self.clock.now + _RETRY_S, member, size_bytes)
 
         self.clock.at(time_s, send)
 

@@ -10,7 +10,17 @@ from simrep.kernel.trace import TraceEvent
 from simrep.models.galera import Galera
 from simrep.testing import Attempt, WiredCluster, updates
 
-__all__ = ["Attempt", "GaleraCluster", "History", "Order", "updates"]
+__all__ = ["Attempt", "GaleraCluster", "History", "Order", "timers", "updates"]
+
+
+def timers(suspect_s: float) -> dict[str, float]:
+    """Legal timers of the group communication that is short of patience (from 0.3 s)."""
+    return {
+        "evs.suspect_timeout": suspect_s,
+        "evs.inactive_check_period": suspect_s / 8,
+        "evs.keepalive_period": suspect_s / 3,
+        "evs.join_retrans_period": 0.1,
+    }
 
 
 class Order(NamedTuple):

@@ -144,6 +144,7 @@ class EvsGroup(Group):
     options : EvsOptions, optional
     keepalives_s : sequence of float, optional
         When each member sends its first keepalive; none of them does if not given.
+    kind : type of Evs
     **how
         See ``Group``.
     """
@@ -156,15 +157,17 @@ class EvsGroup(Group):
         options: EvsOptions | None = None,
         *,
         keepalives_s: Sequence[float] | None = None,
+        kind: type[Evs] = Evs,
         **how: Any,
     ) -> None:
         self._options = options or EvsOptions()
         self._keepalives_s = keepalives_s
+        self._kind = kind
         super().__init__(delays_s, **how)
 
     def _join(self, mesh: Mesh) -> Evs:
         at_s = None if self._keepalives_s is None else self._keepalives_s[mesh.me]
-        return Evs(self.clock, mesh, mesh.size, self._options, at_s)
+        return self._kind(self.clock, mesh, mesh.size, self._options, at_s)
 
 
 class XcomGroup(Group):

@@ -129,6 +129,7 @@ class Galera(Model):
             self._arbitrator(index)
         self._changes: Changes | None = None
         if cluster.changes:
+            options.check_timers()
             self._changes = Changes(
                 cluster, options, self._members, self._servers, self._server, self._arbitrator
             )

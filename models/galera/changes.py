@@ -45,8 +45,10 @@ class Changes:
         self._starts = 0
         self._membership = Membership(
             cluster.clock,
-            [member.evs for member in members],
-            options.suspect_timeout_s,
+            [member.changing for member in members],
+            options.membership(),
+            [cluster.streams.uniform(f"galera/ticks/{at}") for at in range(cluster.size)],
+            None if cluster.timeline is None else cluster.timeline.note,
             PrimaryOptions(
                 tuple(cluster.options_of(node, options).weight for node in range(cluster.size)),
                 ignore_sb=options.ignore_sb,

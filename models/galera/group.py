@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from simrep.modelling import Clock, Host, Lap, MessageWork, Parts, PausableMutex, Thread
+from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
 
 from .options import GaleraCosts, GaleraOptions
@@ -59,10 +60,14 @@ class GroupMember:
             costs.byte_ns * 1e-9,
         )
         self.mesh = parts.mesh(cluster.segments, Thread(host), work)
-        self.evs = Evs(clock, self.mesh, cluster.size, self.options, keepalive_at_s)
-        self.group: Evs | StateExchange = self.evs  # as its server sees it
+        how = (clock, self.mesh, cluster.size, self.options, keepalive_at_s)
+        self.group: Evs | StateExchange  # as its server sees it
         if cluster.changes:
-            self.group = StateExchange(self.evs, self.options.mtu_bytes)
+            self.changing = ChangingEvs(*how)
+            self.evs: Evs = self.changing
+            self.group = StateExchange(self.changing, self.options.mtu_bytes)
+        else:
+            self.group = self.evs = Evs(*how)
 
 
 class Sender:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from math import inf
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -17,6 +19,7 @@ from simrep.modelling import (
     prior,
     roles,
 )
+from simrep.models.galera.gcomm.suspicion import MembershipOptions
 from simrep.models.mysql.options import ClientCosts
 
 __all__ = ["GaleraCosts", "GaleraOptions", "GaleraSession"]
@@ -44,6 +47,10 @@ def _bytes(value: Any) -> Any:
     return value
 
 
+def _iso(seconds: float) -> str:
+    return f"PT{seconds:.6g}S"
+
+
 def _check_streaming(options: Any, size: int) -> None:
     """Streaming replication came with Galera 4."""
     if size and not options.streaming_replication:
@@ -56,6 +63,17 @@ def _check_streaming(options: Any, size: int) -> None:
 
 # The provider itself asks for PT0.1S at least; with less there is more to see in a short run.
 _PERIOD = Reason("from a millisecond to a day; the provider takes PT0.1S and more")
+
+
+_LEAST_S = 0.1  # of any period of the group communication (gcomm, defaults.cpp)
+# With none of them in a scenario, the keepalive period is free: it matters only when nodes fail.
+_TIMERS = {
+    "suspect_timeout_s",
+    "inactive_timeout_s",
+    "inactive_check_period_s",
+    "join_retrans_period_s",
+    "install_timeout_s",
+}
 
 
 class GaleraOptions(BaseModel):
@@ -94,7 +112,86 @@ class GaleraOptions(BaseModel):
         ge=0.001,
         le=86_400,
         allow_inf_nan=False,
-        description="a node that is silent for so long is taken for dead (ISO 8601 or seconds)",
+        description="a node without progress for so long is suspected (ISO 8601 or seconds)",
+    )
+    inactive_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        15.0,
+        alias="evs.inactive_timeout",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+        description="a node without progress for so long is taken for dead, whatever it sends",
+    )
+    inactive_check_period_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        0.5,
+        alias="evs.inactive_check_period",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+        description="every node looks this often who is silent",
+    )
+    join_retrans_period_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        1.0,
+        alias="evs.join_retrans_period",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+        description="join messages are repeated this often while the view changes",
+    )
+    install_timeout_s: Annotated[float | None, BeforeValidator(_seconds), _PERIOD] = Field(
+        None,
+        alias="evs.install_timeout",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+        description="who does not agree on a view within this time is taken for dead; default: "
+        "half of evs.inactive_timeout",
+    )
+    max_install_timeouts: int = Field(
+        3,
+        alias="evs.max_install_timeouts",
+        ge=0,
+        le=2147483647,
+        description="how often that may happen before a node isolates itself",
+    )
+    auto_evict: int = Field(
+        0,
+        alias="evs.auto_evict",
+        ge=0,
+        le=255,
+        description="a node that was delayed so often is evicted; 0: never",
+    )
+    delay_margin_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        1.0,
+        alias="evs.delay_margin",
+        ge=0,
+        le=86_400,
+        allow_inf_nan=False,
+        description="a node not heard of for this and a keepalive period is delayed",
+    )
+    delayed_keep_period_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        30.0,
+        alias="evs.delayed_keep_period",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+        description="a delay is forgotten after so long",
+    )
+    announce_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        3.0,
+        alias="pc.announce_timeout",
+        ge=0,
+        le=86_400,
+        allow_inf_nan=False,
+        description="how long a node that starts looks for others",
+    )
+    linger_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+        20.0,
+        alias="pc.linger",
+        ge=0,
+        le=86_400,
+        allow_inf_nan=False,
+        description="how long a node that leaves waits for the others",
     )
     peer_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
         3.0,
@@ -281,7 +378,67 @@ class GaleraOptions(BaseModel):
     @model_validator(mode="after")
     def _known_to_this_version(self) -> Self:
         _check_streaming(self, self.fragment_size)
+        if self.model_fields_set & _TIMERS:
+            self.check_timers()
         return self
+
+    def check_timers(self) -> None:
+        """Refuse timers with which the provider does not start (``evs_proto.cpp``, constructor).
+
+        Raises
+        ------
+        ScenarioError
+            For the first of them.
+        """
+        suspect, keepalive = self.suspect_timeout_s, self.keepalive_period_s
+        install, inactive = self.membership().install_timeout_s, self.inactive_timeout_s
+        third = f"a third of evs.suspect_timeout ({_iso(suspect / 3)})"
+        legal = (
+            f"set it to {_iso(math.floor(suspect / 3 * 100) / 100)}, or a longer suspect timeout"
+        )
+        if suspect < 3 * _LEAST_S:
+            legal = f"the shortest legal evs.suspect_timeout is {_iso(3 * _LEAST_S)}"
+        for name, value, least, most, bound, help_ in (
+            ("evs.suspect_timeout", suspect, _LEAST_S, inf, "", ""),
+            ("evs.inactive_timeout", inactive, _LEAST_S, inf, "", ""),
+            ("evs.join_retrans_period", self.join_retrans_period_s, _LEAST_S, inf, "", ""),
+            (
+                "evs.inactive_check_period", self.inactive_check_period_s, 0.0, suspect / 2,
+                f"half of evs.suspect_timeout ({_iso(suspect / 2)})",
+                f"set it to {_iso(suspect / 2)} or less",
+            ),
+            ("evs.keepalive_period", keepalive, _LEAST_S, suspect / 3, third, legal),
+            (
+                "evs.install_timeout", install, keepalive, inactive,
+                f"evs.inactive_timeout ({_iso(inactive)})",
+                "it lies between evs.keepalive_period and evs.inactive_timeout",
+            ),
+        ):  # fmt: skip
+            if value < least * (1 - 1e-12):
+                limit = f"{_iso(least)} at least"
+            elif value > most * (1 + 1e-12):
+                limit = f"at most {bound}"
+            else:
+                continue
+            raise ScenarioError(name, f"the provider takes {limit}, given {_iso(value)}", help_)
+
+    def membership(self) -> MembershipOptions:
+        """The timers of the group communication."""
+        install = self.install_timeout_s
+        return MembershipOptions(
+            suspect_timeout_s=self.suspect_timeout_s,
+            inactive_timeout_s=self.inactive_timeout_s,
+            inactive_check_period_s=self.inactive_check_period_s,
+            keepalive_period_s=self.keepalive_period_s,
+            join_retrans_period_s=self.join_retrans_period_s,
+            install_timeout_s=self.inactive_timeout_s / 2 if install is None else install,
+            max_install_timeouts=self.max_install_timeouts,
+            auto_evict=self.auto_evict,
+            delay_margin_s=self.delay_margin_s,
+            delayed_keep_period_s=self.delayed_keep_period_s,
+            announce_timeout_s=self.announce_timeout_s,
+            linger_s=self.linger_s,
+        )
 
 
 class GaleraSession(SessionTable):

@@ -25,7 +25,7 @@ from weakref import WeakSet
 from simpy.events import Event
 
 from simrep.modelling import Deliver
-from simrep.models.galera.gcomm.evs import Evs
+from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.view import NO_VIEW, View
 
 from .writeset import Kind, Writeset
@@ -64,7 +64,7 @@ class StateExchange:
 
     Parameters
     ----------
-    evs : Evs
+    evs : ChangingEvs
         It begins in the first view, which is complete.
     mtu_bytes : int
         Larger writesets travel in several messages.
@@ -76,7 +76,7 @@ class StateExchange:
         order.
     """
 
-    def __init__(self, evs: Evs, mtu_bytes: int) -> None:
+    def __init__(self, evs: ChangingEvs, mtu_bytes: int) -> None:
         self._evs = evs
         self._me = evs.mesh.me
         self._mtu = mtu_bytes

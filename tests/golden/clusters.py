@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from simrep.contract.model import Change
 from simrep.testing import WiredCluster, reads, updates
-from tests.clusters import GaleraCluster
+from tests.clusters import GaleraCluster, timers
 from tests.group_clusters import GroupReplicationCluster, multi_primary
 from tests.semisync_clusters import SemisyncCluster
 from tests.streams import large
@@ -230,7 +230,7 @@ def a_crash_and_a_join_under_a_stream() -> GaleraCluster:
     """A writer dies with an open stream, and comes back while another one is under way."""
     cluster = _Changing(
         TRIANGLE,
-        options={"wsrep_slave_threads": 2, "evs.suspect_timeout": 0.4},
+        options={"wsrep_slave_threads": 2} | timers(0.4),
         costs=COSTS | {"row_us": 2000.0, "log_row_us": 30.0, "log_byte_ns": 3.0},
         changes=True,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.clusters import timers
 from tests.golden.random_draw import FRAGMENTS, Draw, Table
 
 __all__ = ["products"]
@@ -192,8 +193,12 @@ def _galera(draw: Draw, cluster: Table, share: float) -> Table:
         unit, size = draw.pick(FRAGMENTS)
         options |= {"wsrep_trx_fragment_unit": unit, "wsrep_trx_fragment_size": size}
     if draw.changing:
-        options["evs.suspect_timeout"] = draw.pick((0.1, 0.25, 0.4, "PT0.5S"))
-        options["evs.keepalive_period"] = draw.pick((0.05, 0.2, 1))
+        suspect_s = draw.pick((0.3, 0.35, 0.4, 0.5))
+        options |= timers(suspect_s)
+        if draw.chance(0.5):
+            options["evs.join_retrans_period"] = "PT0.2S"
+    else:  # the provider does not take every pair; without failures it makes no difference
+        options.pop("evs.suspect_timeout", None)
     return options
 
 

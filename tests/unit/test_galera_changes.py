@@ -10,14 +10,19 @@ import pytest
 
 from simrep.contract.model import Change
 from simrep.workload.transaction import Statement, Transaction
-from tests.clusters import GaleraCluster, updates
+from tests.clusters import GaleraCluster, timers, updates
 from tests.streams import HOP_S, large, parts, quiet_cluster
 
 SUSPECT_S = 2.0
+TIMERS = timers(SUSPECT_S)
+TICK_S = TIMERS["evs.inactive_check_period"]
+KEEPALIVE_S = TIMERS["evs.keepalive_period"]
+JOIN_AGAIN_S = TIMERS["evs.join_retrans_period"]
 COMMIT_S = 3 * HOP_S
-# Join, install and two gaps, the states, the view (see the tests of membership), then the states of
-# the servers, at most.
-CHANGE_S = 16 * HOP_S
+# To a tick, join messages that are repeated, install and two gaps, the states, the view, one of
+# which may be lost until the next keepalive (see the tests of membership), then the states of the
+# servers, at most.
+CHANGE_S = TICK_S + 2 * JOIN_AGAIN_S + KEEPALIVE_S + 26 * HOP_S
 END_S = 20.0
 EXACT = 1e-9
 
@@ -25,7 +30,7 @@ EXACT = 1e-9
 def cluster(
     *changes: Change, size: int = 3, costs: dict[str, float] | None = None, **options: Any
 ) -> GaleraCluster:
-    chosen = {"evs.suspect_timeout": SUSPECT_S, "wsrep_slave_threads": 4} | options
+    chosen = TIMERS | {"wsrep_slave_threads": 4} | options
     built = quiet_cluster(size, options=chosen, costs=costs, changes=True)
     for change in changes:
         built.clock.at(change.at_s, built.model.change, change)
@@ -63,7 +68,7 @@ def test_after_a_crash_the_others_stall_until_they_suspect_it(gone: int) -> None
     built.clock.run(END_S)
     length_s, began_s = longest_gap(built, 0)
     assert began_s == pytest.approx(5.0, abs=2 * COMMIT_S)
-    assert SUSPECT_S < length_s <= SUSPECT_S + CHANGE_S + 2 * COMMIT_S
+    assert SUSPECT_S - KEEPALIVE_S < length_s <= SUSPECT_S + CHANGE_S + 2 * COMMIT_S
     assert all(one.committed for one in built.attempts)
 
 
@@ -178,7 +183,7 @@ def test_a_stream_is_rolled_back_when_its_origin_goes(what: str) -> None:
         rolled_back = len(parts(built, node))
         (undone_s,) = event_s(built, node, "orphan")
         cost_s = rolled_back * (apply_row_us + log_row_us) * 1e-6
-        earliest = at_s + cost_s + (SUSPECT_S if what == "kill" else 0.0)
+        earliest = at_s + cost_s + (SUSPECT_S - KEEPALIVE_S if what == "kill" else 0.0)
         assert earliest < undone_s <= earliest + CHANGE_S
 
 
@@ -189,7 +194,7 @@ def test_the_rows_of_an_orphan_are_free_afterwards() -> None:
     built.clock.run(END_S)
     assert built.outcomes == [False, True, True]
     ended_s = [one.ended_s for one in built.attempts if one.committed]
-    earliest = TWO_FRAGMENTS_S + SUSPECT_S + ROW_S
+    earliest = TWO_FRAGMENTS_S + SUSPECT_S - KEEPALIVE_S + ROW_S
     assert all(earliest < at <= earliest + CHANGE_S + COMMIT_S for at in ended_s)
 
 
@@ -283,15 +288,15 @@ def test_recovery_costs_the_rows_and_bytes_that_are_applied_again() -> None:
             costs={"row_us": 800e3, "apply_row_us": apply_row_us, "log_byte_ns": log_byte_ns},
         )
         built.client([large(6, unit="rows", size=1, row_bytes=1000)])
-        built.client([updates(1, 1, 0)], begin_s=3.0)
-        built.clock.run(3.0)
+        built.client([updates(1, 1, 0)], begin_s=3.7)
+        built.clock.run(3.6)  # it is in the group
         fragments = len(parts(built, 1))
         built.clock.run(END_S)
         return min(at for at in event_s(built, 2, "order") if at > 3.0), fragments
 
     free_s, fragments = goes_on_s(0.0, 0.0)
-    assert fragments == 3
-    assert free_s == pytest.approx(4.0, abs=CHANGE_S + COMMIT_S)
+    assert fragments == 4
+    assert free_s == pytest.approx(3.5 + 1.0, abs=CHANGE_S + COMMIT_S)
     by_rows_s, _ = goes_on_s(100e3, 0.0)
     assert by_rows_s - free_s == pytest.approx(fragments * 0.1, abs=EXACT)
     by_bytes_s, _ = goes_on_s(0.0, 50e3)

@@ -11,6 +11,7 @@ from simrep.contract.setup import setup_of
 from simrep.errors import ScenarioError
 from simrep.runs.run import simulate
 from simrep.scenario import load
+from tests.clusters import timers
 from tests.small_scenario import problem, small
 
 # -- streaming replication and XA ------------------------------------------------------------------
@@ -126,8 +127,8 @@ def test_to_watch_them_changes_nothing() -> None:
     content = changing(
         {"at_s": 0.5, "node": "n1", "what": "crash"},
         {"at_s": 1.5, "node": "n1", "what": "join", "transfer_s": 0.2},
-        {"at_s": 2.2, "node": "n3", "what": "leave"},
-        options={"evs.suspect_timeout": 0.3},
+        {"at_s": 3.5, "node": "n3", "what": "leave"},
+        options=timers(0.3),
         costs={"row_us": 50.0},
     )
     content["workload"] |= {
@@ -146,7 +147,7 @@ def test_to_watch_them_changes_nothing() -> None:
             for name, at_s, node in (("cut", 0.1, "n1"), ("late", 1.2, "n2"))
         ],
     }
-    content["run"] = {"duration_s": 3.0}
+    content["run"] = {"duration_s": 4.5}
     scenario = load(content)
     plain = simulate(scenario, 1, trace=True)
     watched = simulate(scenario, 1, trace=True, watch_s=0.01)

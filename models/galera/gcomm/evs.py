@@ -5,22 +5,22 @@ members number their messages on one axis and each covers every number, with a p
 empty completion. A message is delivered when every member has reported that it has everything up
 to it: there is no majority shortcut, the slowest member bounds every delivery.
 
-Within a view, links lose nothing for good (TCP), so that a member's messages always arrive complete
-and in order and no retransmission is asked for. How one view follows another is told in
-``gcomm.membership``; without one, the first view lasts for ever.
+Links lose nothing for good (TCP), so that a member's messages always arrive complete and in order
+and no retransmission is asked for, and the first view lasts for ever. ``gcomm.changing_evs`` has
+other views, and links that lose messages.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
 from typing import Any
 
 from simrep.modelling import Clock, Deliver, Mesh
-from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage, View
+from simrep.models.galera.gcomm.view import EvsMessage, View
 
 __all__ = ["AGGREGATE_BYTES", "Evs", "EvsOptions"]
 
@@ -29,7 +29,6 @@ _GAP_BYTES = 110
 AGGREGATE_BYTES = 8  # header of one message inside an aggregate
 _FEEDBACK_BYTES = 1 << 17  # at most 128 KiB may ask receivers to hold their completions back
 _MAX_RANGE = 0xFF  # the range of a message is one byte on the wire
-_FAR = 1 << 62  # beyond every number
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,8 @@ class Evs:
     ) -> None:
         self._clock = clock
         self.mesh = mesh
-        self.view = 0  # the present one, from 0; ``NO_VIEW`` between two and when it is away
-        self._options = self._own_options = options
+        self.view = 0  # the present one, from 0
+        self._options = options
         self._me = mesh.me
         self._seen = [-1] * size  # highest number seen from each member; nothing is ever missing
         self._reported = [-1] * size  # what each member last reported to have in full
@@ -80,7 +79,6 @@ class Evs:
         self._max_seen = -1
         self._last_sent = -1
         self._queue: deque[tuple[Any, int]] = deque()  # what waits to be sent
-        self._output = self._queue  # what of it may be sent: another, empty one during a change
         self._output_bytes = 0
         self._since_feedback = 0
         self._undelivered: list[tuple[int, int, EvsMessage]] = []
@@ -89,12 +87,11 @@ class Evs:
         self._tell_sent: Callable[[tuple[Any, ...]], object] = _ignore
         # What the members of a view exchange of their applications; nothing if it is not set.
         self.report: Callable[[], Any] = _nothing
-        self._outside: Callable[[Any], object] = _ignore
-        self._has_keepalives = keepalive_at_s is not None
         self.held_back = False  # the application says itself when it sends again, by ``release``
+        self._message: Callable[..., EvsMessage] = EvsMessage
         mesh.on_message(self.receive)
         if keepalive_at_s is not None:  # when this member sends its first
-            clock.at(keepalive_at_s, self._keepalive, 0)
+            clock.at(keepalive_at_s, self._keepalive)
 
     def on_deliver(self, deliver: Deliver) -> None:
         """Hand every ordered message to ``deliver(sender, payload)``."""
@@ -119,7 +116,7 @@ class Evs:
             options.queue_limit_messages and len(self._queue) >= options.queue_limit_messages
         ):
             return False
-        if self._output or self._last_sent + 1 > self._safe + options.user_send_window:
+        if self._queue or self._last_sent + 1 > self._safe + options.user_send_window:
             self._queue.append((payload, size_bytes))
             self._output_bytes += size_bytes
         else:
@@ -133,9 +130,6 @@ class Evs:
 
     def receive(self, message: EvsMessage) -> None:
         """Handle a message that has arrived."""
-        if message.view != self.view:
-            self._outside(message)
-            return
         if message.last < 0:
             self._handle_gap(message.source, message.aru)
             return
@@ -150,18 +144,18 @@ class Evs:
         self._aru = aru = min(self._seen)
         self._report(self._me, aru)
         self._report(source, message.aru)
-        if not self._output:
+        if not self._queue:
             if not message.more and self._last_sent < self._max_seen:
                 self._complete()
             elif self._aru != before:
                 self._send_gap()
-        if self._output and not self._flush() and self._options.gap_when_blocked:
+        if self._queue and not self._flush() and self._options.gap_when_blocked:
             self._send_gap()
         self._deliver()
 
     def _handle_gap(self, source: int, aru: int) -> None:
         self._report(source, aru)
-        if self._output:
+        if self._queue:
             self._flush()
         elif self._last_sent < self._max_seen:
             self._complete()
@@ -177,7 +171,7 @@ class Evs:
     def _flush(self) -> bool:
         """Send from the output queue as far as the window allows; whether anything left it."""
         sent = False
-        output = self._output
+        output = self._queue
         while output and self._last_sent + 1 <= self._safe + self._options.send_window:
             payload, size = output[0]
             count = 1
@@ -208,8 +202,8 @@ class Evs:
         first = last = self._last_sent + 1
         more = False
         if window < 0:  # keepalive: exempt from the window, but tells when the queue is long
-            more = len(self._output) > 1
-        elif len(self._output) > max(from_queue, 1) and first + 1 <= self._safe + window:
+            more = len(self._queue) > 1
+        elif len(self._queue) > max(from_queue, 1) and first + 1 <= self._safe + window:
             more = self._since_feedback + size < _FEEDBACK_BYTES
         if more:
             self._since_feedback += size
@@ -235,7 +229,7 @@ class Evs:
         if last > self._max_seen:
             self._max_seen = last
         self._aru = aru = min(self._seen)
-        message = EvsMessage(self.view, me, first, last, aru, more, payloads, size)
+        message = self._message(self.view, me, first, last, aru, more, payloads, size)
         if payloads:
             heappush(self._undelivered, (first, me, message))
         self._report(me, aru)
@@ -261,112 +255,6 @@ class Evs:
                 self._deliver_to(source, payload)
         self._delivering = False
 
-    def _keepalive(self, view: int) -> None:
-        if view == self.view:
-            self._send_user((), 0, -1)
-            self._keep_alive()
-
-    def _keep_alive(self) -> None:
-        later = self._clock.now + self._options.keepalive_period_s
-        self._clock.at(later, self._keepalive, self.view)
-
-    # -- from one view to the next: for ``membership`` ----------------------------
-
-    def on_outside(self, handle: Callable[[Any], object]) -> None:
-        """Hand whatever arrives and is not of the present view to ``handle(message)``."""
-        self._outside = handle
-
-    def close(self) -> None:
-        """End the view: nothing of it arrives any more, and what the application sends waits."""
-        self.view = NO_VIEW
-        if self._output is self._queue:
-            self._output = deque()
-            self._options = replace(self._options, send_window=-_FAR, user_send_window=-_FAR)
-
-    def held(self) -> tuple[int, list[int]]:
-        """What is safe, and the highest number with a payload that is not, of each member or -1.
-
-        A payload that some member lacks is not safe anywhere, so that all who have it have not
-        delivered it, and can pass it on.
-        """
-        held = [-1] * len(self._seen)
-        for first, source, _ in self._undelivered:
-            if first > held[source]:
-                held[source] = first
-        return self._safe, held
-
-    def held_of(self, source: int, after: int) -> list[EvsMessage]:
-        """The undelivered messages of ``source`` with numbers above ``after``."""
-        return [
-            one for first, by, one in sorted(self._undelivered) if by == source and first > after
-        ]
-
-    def accept(self, messages: Iterable[EvsMessage]) -> None:
-        """Take over messages of the view that is closed."""
-        for message in messages:
-            heappush(self._undelivered, (message.first, message.source, message))
-
-    def withdraw(self) -> list[EvsMessage]:
-        """Own messages that others may lack, with all that waits as one more."""
-        if self._output is self._queue and self._queue:
-            payloads = tuple(payload for payload, _ in self._queue)
-            number, size = self._last_sent + 1, self._output_bytes
-            rest = EvsMessage(self.view, self._me, number, number, self._aru, False, payloads, size)
-            self.accept([rest])
-        return self.held_of(self._me, self._safe)
-
-    def settle(self, safe: int) -> None:
-        """Deliver what all have, as others who come along know, in the view that is closed."""
-        self._safe = max(self._safe, safe)
-        self._deliver()
-
-    def finish(self) -> None:
-        """Deliver the rest of the view that is closed."""
-        self._safe = _FAR
-        self._deliver()
-
-    def open(self, view: int, members: Collection[int]) -> None:
-        """Begin a view; the application's messages go on waiting until ``release``."""
-        self._seen = [-1 if member in members else _FAR for member in range(len(self._seen))]
-        self._reported = self._seen.copy()
-        self._aru = self._safe = self._max_seen = self._last_sent = -1
-        self._since_feedback = 0
-        self._undelivered.clear()
-        self.view = view
-        if self._has_keepalives:
-            self._keep_alive()
-
-    def answer(self, call: Callable[[], object]) -> None:
-        """Call when this member has come up, so that what is above it answers: now."""
-        call()
-
-    def announce(self, payload: Any, size_bytes: int) -> None:
-        """Send a message of the group itself: it does not wait for the window."""
-        self._send_user((payload,), size_bytes, -1)
-
-    def divert(self, deliver: Deliver | None) -> None:
-        """Deliver to ``deliver``; with None, to the application again."""
-        self._deliver_to = self.application if deliver is None else deliver
-
-    def tell(self, view: View) -> None:
-        """Tell the application of a view."""
-        self._tell_view(view)
-
-    def release(self) -> None:
-        """Send what waited."""
-        self._options = self._own_options
-        self._output = self._queue
-        self._flush()
-
-    def stop(self) -> None:
-        """Neither send nor receive nor deliver from now on."""
-        self.close()
-        self.mesh.close()
-        self.divert(_ignore)
-        self._undelivered.clear()
-
-    def forget(self) -> None:
-        """Come back without anything of what was."""
-        self._queue.clear()
-        self._output_bytes = 0
-        self.mesh.reopen()
+    def _keepalive(self, _: None) -> None:
+        self._send_user((), 0, -1)
+        self._clock.at(self._clock.now + self._options.keepalive_period_s, self._keepalive)

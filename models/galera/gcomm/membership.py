@@ -7,27 +7,35 @@ view for ever.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from simrep.modelling import Clock
-from simrep.models.galera.gcomm.evs import Evs
-from simrep.models.galera.gcomm.primary import (
-    MemberStatus,
-    MemberStatuses,
-    Presence,
-    PrimaryComponent,
-    PrimaryOptions,
-)
+from simrep.models.galera.gcomm.changing_evs import ChangingEvs
+from simrep.models.galera.gcomm.primary import PrimaryComponent, PrimaryOptions
+from simrep.models.galera.gcomm.suspicion import MembershipOptions
 from simrep.models.galera.gcomm.view_change import Participant
 
-__all__ = ["Membership"]
+__all__ = ["Membership", "MembershipOptions"]
 
-_NO_STATUS = MemberStatus(-1, Presence.CRASHED)  # of a member of which nothing is known
+Note = Callable[[int, str, tuple[int, ...]], object]
 
 
 class Membership:
     """What becomes of the members of a group. All are there in the beginning.
+
+    Parameters
+    ----------
+    clock : Clock
+        Of the run; the timers of a member go by the clock of its process.
+    members : sequence of ChangingEvs
+    options : MembershipOptions
+    uniforms : sequence of callable, optional
+        For each member, random numbers from 0 to 1 for the phase and the drift of its ticks; if
+        they are not given, all members tick together.
+    note : callable, optional
+        Called as ``note(position, what, positions)`` with what a member writes to its log.
+    primary : PrimaryOptions, optional
 
     Notes
     -----
@@ -38,70 +46,82 @@ class Membership:
     def __init__(
         self,
         clock: Clock,
-        members: Sequence[Evs],
-        suspect_timeout_s: float = 5.0,
-        options: PrimaryOptions | None = None,
+        members: Sequence[ChangingEvs],
+        options: MembershipOptions | None = None,
+        uniforms: Sequence[Callable[[], float]] | None = None,
+        note: Note | None = None,
+        primary: PrimaryOptions | None = None,
     ) -> None:
-        numbers = count(1)
         self._clock = clock
-        self._timeout_s = suspect_timeout_s  # how long after a crash the others notice
-        self._away: set[int] = set()
-        self._participants = [
-            Participant(evs, len(members), numbers.__next__, options) for evs in members
+        self._members = members
+        self._away: dict[int, bool] = {}  # and whether it crashed
+        self._lives = [0] * len(members)
+        log = note or _forget
+        self.participants = [
+            Participant(
+                evs,
+                len(members),
+                options or MembershipOptions(),
+                uniforms[position] if uniforms else _zero,
+                partial(log, position),
+                primary,
+            )
+            for position, evs in enumerate(members)
         ]
+        for position, participant in enumerate(self.participants):
+            participant.closed = partial(self._reach_who_is_there, position)
 
     def primary(self, member: int) -> PrimaryComponent:
         """What a member knows of the primary component."""
-        return self._participants[member].primary
+        return self.participants[member].primary
 
     def crash(self, member: int) -> None:
         """Let a member neither send nor receive; what the network has already still arrives."""
-        self._depart(member)
+        if self._away.get(member, True):
+            self._depart(member, crashes=True)
+        self._away[member] = True  # also while it leaves
         self._clock.at(self._clock.now, self._crash, member)
 
     def leave(self, member: int) -> None:
         """Let a member leave in order: it tells the others."""
-        self._depart(member)
+        self._depart(member, crashes=False)
         self._clock.at(self._clock.now, self._leave, member)
 
     def join(self, member: int) -> None:
         """Let a member that is away come back, without anything of what was."""
         if member not in self._away:
             raise ValueError(f"member {member} is not away")
-        self._away.remove(member)
-        self._clock.at(self._clock.now, self._join, member)
+        crashed = self._away.pop(member)
+        self._lives[member] += 1
+        self._clock.at(self._clock.now, self._join, (member, self._lives[member], crashed))
 
-    def _depart(self, member: int) -> None:
+    def _depart(self, member: int, *, crashes: bool) -> None:
         if member in self._away:
             raise ValueError(f"member {member} is away")
-        self._away.add(member)
+        self._away[member] = crashes
 
     def _crash(self, member: int) -> None:
-        participant = self._participants[member]
-        gone = MemberStatus(participant.statuses[member].life, Presence.CRASHED)
-        participant.stop(Presence.CRASHED)
-        self._clock.at(self._clock.now + self._timeout_s, self._suspect, (member, gone))
-
-    def _suspect(self, crash: tuple[int, MemberStatus]) -> None:
-        member, gone = crash
-        for participant in self._participants:
-            if participant.up:
-                participant.learn(self._with(member, gone))
+        self.participants[member].crash()
+        self._reach_who_is_there(member)
 
     def _leave(self, member: int) -> None:
-        self._participants[member].leave()
+        self.participants[member].leave()
 
-    def _join(self, member: int) -> None:
-        """Who comes back has asked those who are there whom they know."""
-        life = self._participants[member].statuses[member].life + 1
-        statuses = self._with(member, MemberStatus(life, Presence.UP))
-        for participant in self._participants:
-            if participant.up:
-                statuses = tuple(map(max, statuses, participant.statuses))
-        self._participants[member].join(statuses)
+    def _join(self, start: tuple[int, int, bool]) -> None:
+        member, life, crashed = start
+        self.participants[member].start(life, crashed)
+        self._reach_who_is_there(member)
 
-    def _with(self, member: int, status: MemberStatus) -> MemberStatuses:
-        """Knowledge of one member only."""
-        known = [_NO_STATUS] * len(self._participants)
-        known[member] = status
-        return tuple(known)
+    def _reach_who_is_there(self, _: int) -> None:
+        """The kernel of a process that has ended resets its links."""
+        there = [at for at, evs in enumerate(self._members) if not evs.closed]
+        for at in there:
+            self._members[at].mesh.reach(there)
+
+
+def _forget(_: int, __: str, ___: tuple[int, ...]) -> None:
+    pass
+
+
+def _zero() -> float:
+    return 0.0

@@ -35,12 +35,10 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Any, NamedTuple
 
-from simrep.models.galera.gcomm.evs import Evs
+from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.view import Life, View
 
 __all__ = [
-    "MemberStatus",
-    "MemberStatuses",
     "Presence",
     "PrimaryComponent",
     "PrimaryOptions",
@@ -57,17 +55,6 @@ class Presence(IntEnum):
     UP = 0
     CRASHED = 1
     LEFT = 2
-
-
-class MemberStatus(NamedTuple):
-    """What is known of a member; of two, the greater is the later."""
-
-    life: int  # how often it has come back
-    presence: Presence
-
-
-MemberStatuses = tuple[MemberStatus, ...]
-"""What is known of all members, by position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +133,7 @@ def _ignore() -> None:
 class PrimaryComponent:
     """What one member knows of the primary component; the first view, of ``size``, is primary."""
 
-    def __init__(self, evs: Evs, size: int, options: PrimaryOptions | None = None) -> None:
+    def __init__(self, evs: ChangingEvs, size: int, options: PrimaryOptions | None = None) -> None:
         self._evs = evs
         self._options = options or PrimaryOptions()
         everybody = tuple((member, 0) for member in range(size))

@@ -4,24 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from simrep.modelling import MessageText
 from simrep.modelling.watching import together
 
-__all__ = ["NO_VIEW", "EvsMessage", "Life", "View", "describe_evs"]
+__all__ = [
+    "NO_VIEW",
+    "EvsMessage",
+    "Life",
+    "Member",
+    "View",
+    "describe_evs",
+    "view_number",
+    "view_sequence",
+]
 
 Life = tuple[int, int]
 """A member by its position, and how often it has come back."""
 
-NO_VIEW = -1  # the number of the view of a member that is between two
+
+NO_VIEW = -1  # the number of no view, and of the view of a member that delivers the rest of one
+_MEMBER_BITS = 40
+_LIFE_BITS = 20
+
+
+class Member(NamedTuple):
+    """Who a member is (gcomm: its UUID). The least of a group speaks for it."""
+
+    position: int
+    life: int  # how often it has been started anew
+
+
+def view_number(sequence: int, representative: Member) -> int:
+    """Make the number of a view (gcomm: ``ViewId``): that of no other, in separate parts either.
+
+    Of two numbers the greater is that of the view with the greater sequence number.
+    """
+    identity = representative.life << _LIFE_BITS | representative.position
+    return sequence << _MEMBER_BITS | identity
+
+
+def view_sequence(number: int) -> int:
+    """Which in a row of views has this number."""
+    return number >> _MEMBER_BITS
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """Who belongs to the group from here on."""
 
-    number: int  # higher than that of every earlier view; numbers may be left out
+    number: int  # higher than that of every earlier view: see ``view_number``
     members: tuple[int, ...]  # positions, in order
     # Who was not in the view before, and who was. A member that was away and is back before its
     # absence was noticed is in both.
@@ -40,6 +73,8 @@ class EvsMessage:
     """A user message covers first..last; a gap (no ``payloads``, ``last`` -1) covers nothing."""
 
     __slots__ = ("aru", "first", "last", "more", "payloads", "size", "source", "view")
+
+    resent = False  # on request
 
     def __init__(
         self,
@@ -65,7 +100,7 @@ class EvsMessage:
 def describe_evs(message: Any, payload: Callable[[Any], MessageText]) -> MessageText:
     """A message of an EVS group; ``payload`` describes what the application sends."""
     if not isinstance(message, EvsMessage):  # of a change of the view
-        return MessageText(type(message).__name__.lstrip("_").lower())
+        return MessageText(message.text)
     if message.last < 0:
         return MessageText("gap")
     if not message.payloads:

@@ -1,371 +1,822 @@
-"""How one view of an EVS group follows another: one member's part.
+"""How one view of an EVS group follows another: the automaton of one member.
 
-After Galera's gcomm (``gcomm/src/evs_proto.cpp``; the names are its own). Every message below is
-one on the network, at the costs of the mesh; none is simulated as time.
+After Galera's gcomm (``gcomm/src/evs_proto.cpp``; the names are its own), with its timers.
 
-GATHER
-    A member that learns of a change (``evs.suspect_timeout`` after a crash, a leave message, the
-    join message of another) stops the old view: the application's messages wait. It sends a join
-    message to all it knows to be up: whom it knows to be up or gone, and what it has received.
-    What it learns meanwhile makes it begin anew.
-INSTALL
-    When all have sent the same knowledge, the first of them sends an install message. Whoever gets
-    it and has messages of the old view that another lacks sends them: the sender itself or, if
-    it is gone, the first of those who have most of it. A member that has everything tells all
-    (commit gap), and when all have told, it tells all that it knows (install gap).
 OPERATIONAL
-    When all know, a member delivers the rest of the old view in order, and begins the new one.
-    A message of the new view, or a join message of a member that comes from it, says as much.
+    A tick (``evs.inactive_check_period``) finds a member without progress for
+    ``evs.suspect_timeout``, or a message comes from a stranger, or a join message: GATHER.
+GATHER
+    The output queue is sent, and the application has to wait. A join message tells all what this
+    member knows and has. It is sent on entering, by the timer (``evs.join_retrans_period``), when
+    another join message has changed what this member knows, but then not within 100 ms of the
+    last and not if all agree already, and when all have everything that can be had. Messages of
+    the old view still come and are acknowledged; missing ones are asked for. When the join
+    messages of all operational members agree (``gcomm.consensus``), the first of them sends an
+    install message.
+INSTALL
+    Whoever agrees with the install message tells all (commit gap), and when all have, tells that
+    it knows (install gap). When all know, the rest of the old view is delivered, and the new one
+    begins. A message of the new view says as much, unless its sender's own install gap has
+    already come: then it is dropped, and asked for when the next one shows that it is missing.
+LEAVING
+    Who leaves tells all, and answers requests until an install message shows that it is gone.
 
-Then the primary component is found and the view is told (``gcomm.primary``). With h for
-a hop and at least three members that stay: h for each of join, install, commit and install gap, 2 h
-for the states, 3 h for the view; one h more for what was missing, unless the first has it, and one
-for a leave message.
+When no view comes within ``evs.install_timeout``, whoever does not agree is taken for gone; at the
+fourth time all are, and the member is isolated for a while; at the fifth it gives up.
 
-A message is delivered in a view only when all members have it. So if a member has delivered it and
-crashed, all others have it, and deliver it too. What of a crashed member has reached one of the
-others before that one stopped is delivered; the rest is lost.
-
-Simplified
-    Nobody is suspected without reason, and all suspect at the same time; the suspicion is counted
-    from the crash, where the product counts from the last progress it has seen (up to
-    ``evs.keepalive_period`` earlier) and looks every ``evs.inactive_check_period`` (0.5 s). No
-    partitions. Membership messages go to everybody directly, not by relays. The product goes on
-    receiving in GATHER and asks for what it lacks before consensus; here what arrives after a
-    member has stopped is dropped and sent again after it. The product sends its output queue
-    in the old view and refuses more (EAGAIN) during the change; here both wait in the queue.
-    Who leaves sends with the leave message what others may lack, instead of staying until they
-    ask, and delivers nothing after it. Join messages are not repeated.
+Simplified: a member is known by its position, and may come back at the same position only when
+the others have taken note that it was gone. The first join message of a member that starts is
+lost, as none of its links is there yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import replace
+from enum import IntEnum
+from functools import partial
+from math import inf
+from typing import Any
 
-from simrep.models.galera.gcomm.evs import Evs
-from simrep.models.galera.gcomm.primary import (
-    MemberStatus,
-    MemberStatuses,
-    Presence,
-    PrimaryComponent,
-    PrimaryOptions,
+from simrep.models.galera.gcomm.changing_evs import ChangingEvs, Peer, State
+from simrep.models.galera.gcomm.consensus import Consensus
+from simrep.models.galera.gcomm.primary import Presence, PrimaryComponent, PrimaryOptions
+from simrep.models.galera.gcomm.suspicion import MembershipOptions, Suspicion
+from simrep.models.galera.gcomm.view import (
+    NO_VIEW,
+    EvsMessage,
+    Member,
+    view_number,
+    view_sequence,
 )
-from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage
+from simrep.models.galera.gcomm.view_messages import (
+    Install,
+    Join,
+    Leave,
+    LivingMessage,
+    NodeState,
+    ViewGap,
+    ViewMessage,
+)
 
 __all__ = ["Participant"]
 
-_GAP_BYTES = 110
-_JOIN_BYTES = 110  # join and install message, and what they tell of one member
-_NODE_BYTES = 70
-_USER_BYTES = 120  # header of a message that is sent again
+_JOIN_AGAIN_S = 0.1  # evs_proto.cpp join_rate_limit
+_SLICE_S = 0.5  # pc.cpp connect
+_LATE_S = 2e-4  # a timer fires up to so much late: ticks drift apart by half of it in the mean
+_MISSED_TICKS = 3  # after so many periods without a tick nobody is accused
 
 
-class _MembershipMessage:
-    view: ClassVar[int] = -2  # of no view
+class _Timer(IntEnum):
+    INACTIVITY = 0
+    RETRANS = 1
+    INSTALL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Join(_MembershipMessage):
-    source: int
-    statuses: MemberStatuses
-    base: int  # the view that the sender comes from, or none
-    safe: int
-    held: list[int]
+class _Silence:
+    """The network of an isolated member."""
 
-    def has(self, source: int) -> int:
-        """Up to which number the sender has all payloads of ``source``."""
-        return max(self.safe, self.held[source])
+    def __init__(self, me: int, size: int) -> None:
+        self.me, self.size = me, size
 
+    def broadcast(self, message: Any, size_bytes: int) -> None:
+        """Send nothing."""
 
-@dataclass(frozen=True, slots=True)
-class _Install(_MembershipMessage):
-    number: int
-    statuses: MemberStatuses
-    members: tuple[int, ...]
-    joins: tuple[_Join, ...]  # of those who come from the old view
-
-    @property
-    def source(self) -> int:
-        """The first of the members proposes the view."""
-        return self.members[0]
-
-
-@dataclass(frozen=True, slots=True)
-class _Recovery(_MembershipMessage):
-    source: int
-    number: int
-    messages: list[EvsMessage]
-
-
-@dataclass(frozen=True, slots=True)
-class _Gap(_MembershipMessage):
-    """Commit gap (``step`` 0) or install gap (1)."""
-
-    source: int
-    number: int
-    step: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Leave(_MembershipMessage):
-    source: int
-    life: int
-    base: int
-    messages: list[EvsMessage]
-
-
-def _up(statuses: MemberStatuses) -> tuple[int, ...]:
-    return tuple(i for i, status in enumerate(statuses) if status.presence == Presence.UP)
-
-
-def _lives(statuses: MemberStatuses) -> list[tuple[int, int]]:
-    return [(member, statuses[member].life) for member in _up(statuses)]
+    def send(self, peer: int, message: Any, size_bytes: int) -> None:
+        """Send nothing."""
 
 
 class Participant:
-    """One member's part in changes of view."""
+    """One member's part in changes of view.
+
+    Parameters
+    ----------
+    evs : ChangingEvs
+    size : int
+        Members of the first view.
+    options : MembershipOptions
+    uniform : callable
+        Random numbers from 0 to 1, for the phase and the drift of ticks.
+    note : callable
+        Called as ``note(what, positions)`` with what the member would write to its log.
+    primary : PrimaryOptions, optional
+    """
 
     def __init__(
         self,
-        evs: Evs,
+        evs: ChangingEvs,
         size: int,
-        numbers: Callable[[], int],
-        options: PrimaryOptions | None = None,
+        options: MembershipOptions,
+        uniform: Callable[[], float],
+        note: Callable[[str, tuple[int, ...]], object],
+        primary: PrimaryOptions | None = None,
     ) -> None:
         self.evs = evs
-        self.up = True
-        self.statuses: MemberStatuses = (MemberStatus(0, Presence.UP),) * size
-        self._me = evs.mesh.me
-        self._size = size
-        self._next_number = numbers  # of a view, for the whole group
-        self.primary = PrimaryComponent(evs, size, options)
-        self._base = 0  # the view it is in, or was in last
-        self._joins: dict[int, _Join] = {}
-        self._install: _Install | None = None  # the view that is being installed
-        self._committed: _Install | None = None  # what it has sent a commit gap for
-        self._missing: set[int] = set()  # who has yet to send it something of the old view
-        self._recoveries: list[_Recovery] = []
-        self._gaps: set[tuple[int, int, int]] = set()
-        self._handle: dict[type, Callable[[Any], None]] = {
-            _Join: self._on_join,
-            _Install: self._on_install,
-            _Recovery: self._on_recovery,
-            _Gap: self._on_gap,
-            _Leave: self._on_leave,
-        }
-        evs.on_outside(self._receive)
+        self.closed: Callable[[], object] = _nothing  # called when it has ended by itself
+        self._clock = evs.clock
+        self._options = options
+        self._uniform = uniform
+        self._note = note
+        self._mesh = evs.mesh
+        self.primary = PrimaryComponent(evs, size, primary)
+        self._known: dict[Member, Peer] = {}
+        self._base = 0
+        self._consensus = Consensus(evs, self._known, lambda: self._base)
+        self._suspicion = Suspicion(
+            evs, self._known, options, lambda position: note("suspect", (position,))
+        )
+        evs.automaton = self
+        evs.begin(evs.member)
+        now = self._clock.now
+        for position in range(size):
+            member = Member(position, 0)
+            self._known[member] = Peer(member, now)
+        self._forget_views()
+        evs.open(0, {member.position: peer for member, peer in self._known.items()})
+        first = evs.first_keepalive_s
+        self._arm_at(_Timer.RETRANS, now + options.keepalive_period_s if first is None else first)
+        self._arm_at(_Timer.INACTIVITY, now + options.inactive_check_period_s * uniform())
 
-    # -- what happens to this member -----------------------------------------------------------
+    def _forget_views(self) -> None:
+        self._install: Install | None = None
+        self._number = 0  # of the last message that was sent
+        self._earlier: set[int] = set()  # views that were, of any part
+        self._gathered: set[int] = set()  # of those who are in this change
+        self._joined_s = -inf  # when the last join message was sent
+        self._highest = 0  # sequence number of any view, for the next one
+        self._attempt = 1
+        self._starting = False  # is alone in a view that was never there
+        self._expired = 0  # install timers
+        self._isolated_until_s = inf
+        self._leaves = False  # as soon as the view is there
+        self._ticked_s = self._clock.now
+        self._due_s = [inf, inf, inf]
+        self._armed = [0, 0, 0]
 
-    def stop(self, presence: Presence) -> None:
-        """Crash, or be gone after leaving."""
-        self.up = False
-        self.evs.stop()
-        self.primary.forget(presence)
-        self._joins.clear()
-        self._install = self._committed = None
+    # -- what happens to this member -------------------------------------------------------------
+
+    def crash(self) -> None:
+        """End without a word."""
+        self._stop()
+        self.primary.forget(Presence.CRASHED)
 
     def leave(self) -> None:
-        """Tell the others, and be gone."""
-        messages = self.evs.withdraw()
-        life = self.statuses[self._me].life
-        size = _GAP_BYTES + sum(message.size + _USER_BYTES for message in messages)
-        self._send(_up(self.statuses), _Leave(self._me, life, self._base, messages), size)
-        self.stop(Presence.LEFT)
+        """Tell the others, answer until they have gone on, and be gone."""
+        self.evs.forsake()
+        if self.evs.state in {State.GATHER, State.INSTALL}:
+            self._leaves = True
+        elif self.evs.state is State.CLOSED:
+            return
+        else:
+            self._begin_leaving()
+        self._clock.at(self._clock.now + self._options.linger_s, self._linger_ends, self.evs.member)
 
-    def join(self, statuses: MemberStatuses) -> None:
-        """Come back, knowing no more than who is there."""
-        self.up = True
-        self.statuses = statuses
-        self._base = NO_VIEW
-        self.evs.forget()
-        self._gather()
+    def start(self, life: int, restored: bool) -> None:
+        """Come up anew; ``restored``: with what the disk knows of the last view."""
+        evs = self.evs
+        if evs.state is not State.CLOSED:  # it was still leaving
+            self._close()
+        member = Member(evs.member.position, life)
+        sequence = view_sequence(self._base) + 1 if restored else 0
+        evs.mesh.reopen()
+        evs.begin(member)
+        evs.connecting()
+        self._forget_views()
+        self._starting = True
+        self._known.clear()
+        own = self._known[member] = Peer(member, self._clock.now)
+        self._base = view_number(sequence, member)
+        evs.open(self._base, {member.position: own})
+        evs.state = State.JOINING
+        self._arm(_Timer.RETRANS)
+        announce = self._clock.now + self._options.announce_timeout_s
+        self._next_slice(partial(self._announce, member, announce, restored))
 
-    def learn(self, statuses: MemberStatuses) -> None:
-        """Learn who is up or gone."""
-        before = _lives(self.statuses)
-        if self._merge(statuses) and (self._gathering or _lives(self.statuses) != before):
-            self._gather()
+    def _next_slice(self, call: Callable[[None], object]) -> None:
+        self._clock.at(self._clock.now + _SLICE_S, call)
 
-    # -- GATHER --------------------------------------------------------------------------------
+    def _announce(self, member: Member, until_s: float, restored: bool, _: None) -> None:
+        """At the end of a slice in which nobody was known yet (``PC::connect``)."""
+        if self.evs.member != member or self.evs.state in {State.CLOSED, State.LEAVING}:
+            return
+        if len(self._known) <= 1 and self._clock.now <= until_s:
+            self._send_join()
+            self._next_slice(partial(self._announce, member, until_s, restored))
+            return
+        if self.evs.state is not State.OPERATIONAL:
+            self._send_join(handle=True)
+        if restored:
+            self.evs.connect()
+        else:
+            self._await_primary(member, None)
 
-    @property
-    def _gathering(self) -> bool:
-        return self.evs.view == NO_VIEW
+    def _await_primary(self, member: Member, _: None) -> None:
+        if self.evs.member != member or self.evs.state in {State.CLOSED, State.LEAVING}:
+            return
+        if self.primary.primary:
+            self.evs.connect()
+        else:
+            self._next_slice(partial(self._await_primary, member))
 
-    def _merge(self, statuses: MemberStatuses) -> bool:
-        """Add knowledge; whether there was something new."""
-        merged = tuple(map(max, self.statuses, statuses))
-        news = merged != self.statuses
-        self.statuses = merged
+    def _linger_ends(self, member: Member) -> None:
+        if self.evs.member == member and self.evs.state is not State.CLOSED:
+            self._close()
+
+    def _begin_leaving(self) -> None:
+        self._leaves = False
+        self.evs.state = State.LEAVING
+        for timer in _Timer:
+            self._arm(timer)
+        self._send_leave()
+        if sum(peer.member.life >= 0 for peer in self.evs.peers) == 1:
+            self._close()
+
+    def _close(self) -> None:
+        self._stop()
+        self.primary.forget(Presence.LEFT)
+        self.closed()
+
+    def _stop(self) -> None:
+        self._due_s = [inf, inf, inf]
+        self._end_isolation()
+        self.evs.stop()
+
+    # -- timers ------------------------------------------------------------------------------------
+
+    def _arm(self, timer: _Timer) -> None:
+        options, state = self._options, self.evs.state
+        if timer is _Timer.INACTIVITY:
+            after_s = options.inactive_check_period_s + _LATE_S * self._uniform()
+        elif timer is _Timer.INSTALL:
+            gathers = state is State.GATHER or state is State.INSTALL
+            after_s = options.install_timeout_s if gathers else inf
+        elif state is State.OPERATIONAL or state is State.LEAVING:
+            after_s = options.keepalive_period_s
+        else:
+            after_s = options.join_retrans_period_s
+        self._arm_at(timer, self._clock.now + after_s)
+
+    def _arm_at(self, timer: _Timer, at_s: float) -> None:
+        self._due_s[timer] = at_s
+        self._armed[timer] += 1
+        if at_s < inf:
+            self._clock.at(at_s, self._fire, (self.evs.member, timer, self._armed[timer]))
+
+    def _fire(self, armed: tuple[Member, _Timer, int]) -> None:
+        member, timer, number = armed
+        if member != self.evs.member or self._armed[timer] != number:
+            return
+        if self._due_s[timer] == inf:
+            return
+        self._armed[timer] += 1
+        (self._tick, self._retransmit, self._expire)[timer]()
+        if self.evs.state is not State.CLOSED:
+            self._arm(timer)
+
+    def _tick(self) -> None:
+        now, evs = self._clock.now, self.evs
+        missed_s = _MISSED_TICKS * self._options.inactive_check_period_s
+        if self._ticked_s + missed_s < now:
+            self._ticked_s = now  # it stood still: nobody is accused
+            return
+        self._known[evs.member].progress_s = now
+        silent = self._suspicion.look(now)
+        self._ticked_s = now
+        if silent and evs.state is State.OPERATIONAL:
+            self._gather(send=True)
+        elif silent and evs.state is State.LEAVING and self._operational() == [evs.member]:
+            self._close()
+        if self._isolated_until_s <= now:
+            self._end_isolation()
+
+    def _retransmit(self) -> None:
+        evs, state, install = self.evs, self.evs.state, self._install
+        if state is State.OPERATIONAL:
+            evs.keepalive()
+        elif state is State.LEAVING:
+            self._send_leave()
+            self._resend_missing()
+        elif install is None:
+            self._send_join(handle=True)
+        else:
+            if state is State.GATHER and install.sender == evs.member:
+                evs.mesh.broadcast(replace(install, resent=True), install.size_bytes)
+            self._tell_gap(install, commit=True)
+            if state is State.INSTALL and evs.state is State.INSTALL:
+                self._tell_gap(install, commit=False)
+
+    def _expire(self) -> None:
+        """No view has come in time."""
+        others = [peer for member, peer in self._known.items() if member != self.evs.member]
+        if self._expired > self._options.max_install_timeouts:
+            self._note("aborted", ())
+            self.crash()
+            self.closed()
+            return
+        last = self._expired == self._options.max_install_timeouts
+        for peer in others:
+            if last or peer.join is None or not self._consensus.agrees(peer.join):
+                peer.exclude()
+        if last:
+            isolation_s = self._options.suspect_timeout_s + self._options.inactive_timeout_s
+            self._isolated_until_s = self._clock.now + isolation_s
+            self.evs.isolated = True
+            self.evs.mesh = _Silence(self._mesh.me, self._mesh.size)  # type: ignore[assignment]
+        if self._install is not None:
+            for peer in others:
+                if not peer.committed:
+                    peer.exclude()
+        self._gather(send=True)
+        if self._consensus.reached() and self._speaks():
+            self._propose()
+        self._expired += 1
+
+    def _end_isolation(self) -> None:
+        self._isolated_until_s = inf
+        self.evs.isolated = False
+        self.evs.mesh = self._mesh
+
+    # -- GATHER ------------------------------------------------------------------------------------
+
+    def _operational(self) -> list[Member]:
+        return sorted(member for member, peer in self._known.items() if peer.operational)
+
+    def _speaks(self) -> bool:
+        """Whether this is the first of the operational members."""
+        return min(
+            member
+            for member, peer in self._known.items()
+            if peer.operational and not peer.inactive
+        ) == self.evs.member  # fmt: skip
+
+    def _gather(self, *, send: bool) -> None:
+        """Stop the view, or its installation; ``send`` a join message."""
+        evs, before = self.evs, self.evs.state
+        for peer in self._known.values():
+            peer.committed = peer.installed = False
+        self._drop_install()
+        if before is State.OPERATIONAL:
+            evs.flush()
+        evs.state = State.GATHER
+        if send:
+            self._send_join()
+        self._arm(_Timer.INACTIVITY)
+        if before is State.OPERATIONAL or before is State.JOINING:
+            self._arm(_Timer.RETRANS)
+            self._arm(_Timer.INSTALL)
+
+    def _drop_install(self) -> None:
+        self._install = None
+        self.evs.installing = False
+
+    def _next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _states(self) -> dict[Member, NodeState]:
+        """What this member knows of all (``populate_node_list``)."""
+        return {member: self._state(self._known[member]) for member in sorted(self._known)}
+
+    def _state(self, peer: Peer) -> NodeState:
+        evs, base, at = self.evs, self._base, peer.member.position
+        own = peer.member == evs.member
+        leave = -1
+        view = base if own or evs.peers[at] is peer else NO_VIEW
+        if not own and peer.join is not None:
+            view = peer.join.base
+            if view != base:
+                told = peer.join.nodes[peer.member]
+                return NodeState(
+                    peer.operational, peer.suspected, -1, view, told.safe, told.low, told.high
+                )
+        elif not own and peer.leave is not None:
+            leave, view = peer.leave.last_sent, peer.leave.base
+        operational, suspected = (True, False) if own else (peer.operational, peer.suspected)
+        if view != base:
+            return NodeState(operational, suspected, leave, view, -1, -1, -1)
+        low, high = self._consensus.range_of(peer)
+        return NodeState(operational, suspected, leave, view, evs.reported(at), low, high)
+
+    def _make_join(self) -> Join:
+        evs = self.evs
+        join = Join(
+            evs.member, self._next_number(), self._base, evs.safe, evs.aru, self._states(),
+            frozenset(),
+        )  # fmt: skip
+        self._known[evs.member].join = join
+        return join
+
+    def _send_join(self, *, handle: bool = False) -> None:
+        join = self._make_join()
+        self._joined_s = self._clock.now
+        self.evs.mesh.broadcast(join, join.size_bytes)
+        if handle:
+            self._on_join(join, self._known[join.sender])
+
+    def came_along(self) -> None:
+        """Something of the old view has arrived in GATHER."""
+        if self._consensus.reachable() == self.evs.aru and not self._consensus.reached():
+            self._send_join(handle=True)
+
+    def _is_late(self, source: Member, view: int) -> bool:
+        """Whether a message comes from a view that was (``is_msg_from_previous_view``)."""
+        if view in self._earlier:
+            return True
+        peer = self.evs.peers[source.position]
+        return peer.member == source and view_sequence(view) < view_sequence(self._base)
+
+    def _on_join(self, join: Join, peer: Peer) -> None:
+        evs, own = self.evs, join.sender == self.evs.member
+        if evs.state is State.LEAVING:
+            if join.base == self._base:
+                peer.progress_s = self._clock.now
+                peer.join = join
+                if self._learn_reports(join):
+                    self._send_leave()
+                self._ask_for_missing()
+            return
+        if self._is_late(join.sender, join.base):
+            return
+        install = self._install
+        if install is not None:
+            if install.sender == join.sender:
+                if join.base == install.proposed:
+                    peer.progress_s = self._clock.now
+                    if evs.state is not State.INSTALL:
+                        return
+                    self._enter(install)
+                    if self._is_leaving():
+                        return
+                self._gather(send=False)
+            elif self._consensus.agrees(install):
+                return
+            else:
+                self._gather(send=False)
+        elif evs.state is not State.GATHER:
+            self._gather(send=False)
+        in_view = evs.peers[join.source] is peer
+        if in_view and view_sequence(join.base) > view_sequence(self._base):
+            peer.exclude()  # it has gone on without this member
+            return
+        for member, state in join.nodes.items():
+            self._gathered.add(state.view)
+            if member not in self._known:
+                self._known[member] = Peer(member, self._clock.now)
+        told = join.nodes.get(evs.member)
+        if told is not None:
+            if told.operational:
+                peer.progress_s = self._clock.now
+            else:
+                peer.exclude()  # whom it excludes excludes it
+        peer.join = join
+        same = {member: s for member, s in join.nodes.items() if s.view == self._base}
+        if not own and join.base == self._base:
+            self._learn_reports(join)
+            evs.complete_to(max(state.high for state in same.values()))
+        self._ask_for_missing()
+        self._repeat_leaves(same)
+        if not own:
+            self._suspicion.listen(same)
+        self._exclude_asymmetric()
+        current = self._known[evs.member].join
+        if (
+            current is None
+            or (current.aru, current.safe) != (evs.aru, evs.safe)
+            or current.nodes != self._states()
+        ):
+            self._make_join()
+            if not self._consensus.reached() and self._clock.now >= self._joined_s + _JOIN_AGAIN_S:
+                self._send_join()
+        if self._consensus.reached() and self._speaks():
+            self._propose()
+
+    def _is_leaving(self) -> bool:
+        return self.evs.state in {State.LEAVING, State.CLOSED}
+
+    def _learn_reports(self, join: Join) -> bool:
+        """Take over who of the own view has told that it has what."""
+        news = False
+        for member, state in join.nodes.items():
+            if state.view == self._base and self.evs.note_reported(member.position, state.safe):
+                news = True
         return news
 
-    def _gather(self) -> None:
-        """Stop the view, or its installation, and tell all what this member knows and has."""
-        self.evs.close()
-        self._install = None
-        self._recoveries.clear()
-        self._gaps.clear()
-        up = _up(self.statuses)
-        self.evs.mesh.reach(up)
-        safe, held = self.evs.held()
-        join = _Join(self._me, self.statuses, self._base, safe, held)
-        self._joins[self._me] = join
-        self._send(up, join, _JOIN_BYTES + _NODE_BYTES * self._size)
-        self._seek_consensus()
+    def _exclude_asymmetric(self) -> None:
+        options = self._options
+        left_s = self._due_s[_Timer.INSTALL] - self._clock.now
+        if left_s <= options.install_timeout_s - options.suspect_timeout_s:
+            self._suspicion.exclude_asymmetric()
 
-    def _on_join(self, join: _Join) -> None:
-        if join.statuses[join.source] < self.statuses[join.source]:
-            return  # late, from one that is known to be gone
-        begin = self._follow(join.base) or not self._gathering
-        begin = self._merge(join.statuses) or begin
-        self._joins[join.source] = join
-        if begin:
-            self._gather()
-        else:
-            self._seek_consensus()
-
-    def _on_leave(self, leave: _Leave) -> None:
-        begin = self._follow(leave.base)
-        statuses = list(self.statuses)
-        statuses[leave.source] = MemberStatus(leave.life, Presence.LEFT)
-        if self._merge(tuple(map(max, self.statuses, statuses))):
-            begin = True
-            if self._base == leave.base and self._committed is None:
-                safe, held = self.evs.held()
-                has = max(safe, held[leave.source])
-                self.evs.accept(one for one in leave.messages if one.first > has)
-        if begin:
-            self._gather()
-
-    def _follow(self, base: int) -> bool:
-        """Install what has been committed when another has done so, as its ``base`` tells."""
-        committed = self._committed
-        if committed is None or committed.number != base:
-            return False
-        self._enter(committed)
-        return True
-
-    def _seek_consensus(self) -> None:
-        """If all have sent what this first member knows, propose the view."""
-        up = _up(self.statuses)
-        if self._install is not None or up[0] != self._me:
-            return
-        joins = [self._joins.get(member) for member in up]
-        agreed = [join for join in joins if join is not None and join.statuses == self.statuses]
-        base = max((join.base for join in agreed), default=NO_VIEW)
-        if len(agreed) < len(up) or any(join.base not in {base, NO_VIEW} for join in agreed):
-            return
-        old = tuple(join for join in agreed if join.base != NO_VIEW)
-        install = _Install(self._next_number(), self.statuses, up, old)
-        self._send(up, install, _JOIN_BYTES + _NODE_BYTES * self._size)
-        self._on_install(install)
-
-    # -- INSTALL -------------------------------------------------------------------------------
-
-    def _on_install(self, install: _Install) -> None:
-        if self._install is not None or install.statuses != self.statuses or not self._gathering:
-            return
-        self._install = install
-        self._missing = set()
-        self._recover(install)
-        if self._missing:
-            for recovery in self._recoveries.copy():
-                self._on_recovery(recovery)
-        else:
-            self._commit(install)
-
-    def _recover(self, install: _Install) -> None:
-        """Send what others lack; find out who sends what this member lacks."""
-        parcels: dict[int, list[EvsMessage]] = {}
-        for source in range(self._size):
-            top = max((join.held[source] for join in install.joins), default=-1)
-            lacking = [join.source for join in install.joins if join.has(source) < top]
-            if not lacking:
+    def _ask_for_missing(self) -> None:
+        """``request_missing``: of members that are gone, from the one that has most."""
+        evs = self.evs
+        for member, peer in self._known.items():
+            at = member.position
+            if member == evs.member or evs.peers[at] is not peer:
                 continue
-            holders = [join.source for join in install.joins if join.held[source] == top]
-            holder = source if source in holders else holders[0]
-            if self._me in lacking:
-                self._missing.add(holder)
-            if self._me != holder:
+            low, high = evs.low(at), evs.high(at)
+            if low > high >= evs.last_sent:
                 continue
-            for join in install.joins:
-                if join.source in lacking:
-                    parcel = parcels.setdefault(join.source, [])
-                    parcel += self.evs.held_of(source, join.has(source))
-        for member, messages in parcels.items():
-            size = sum(message.size + _USER_BYTES for message in messages)
-            self._send([member], _Recovery(self._me, install.number, messages), size)
+            if peer.leave is not None and peer.leave.last_sent <= high:
+                continue
+            if peer.operational:
+                evs.ask(peer, at, low, evs.last_sent)
+                continue
+            best, most = None, -1
+            for other in self._known.values():
+                join = other.join
+                if (
+                    other.operational
+                    and other.member != evs.member
+                    and join is not None
+                    and join.base == self._base
+                    and join.nodes[member].low > most
+                ):
+                    best, most = other, join.nodes[member].low
+            if best is not None:
+                evs.ask(best, at, low, most - 1)
 
-    def _on_recovery(self, recovery: _Recovery) -> None:
-        install = self._install
-        if install is None:
-            self._recoveries.append(recovery)
-        elif recovery.number == install.number and recovery.source in self._missing:
-            self.evs.accept(recovery.messages)
-            self._missing.remove(recovery.source)
-            if not self._missing:
-                self._commit(install)
+    def _resend_missing(self) -> None:
+        """``retrans_missing``: what others lack of this member's messages."""
+        evs = self.evs
+        me = evs.member.position
+        for member, peer in self._known.items():
+            if member == evs.member:
+                continue
+            join, leave = peer.join, peer.leave
+            if join is not None and join.base == self._base and evs.member in join.nodes:
+                evs.resend(member.position, me, join.nodes[evs.member].low, evs.last_sent)
+            if leave is not None and leave.base == self._base and leave.aru < evs.last_sent:
+                evs.resend(member.position, me, leave.aru + 1, evs.last_sent)
 
-    def _commit(self, install: _Install) -> None:
-        self._committed = install
-        self._tell_gap(install, 0)
+    # -- LEAVING -----------------------------------------------------------------------------------
 
-    def _tell_gap(self, install: _Install, step: int) -> None:
-        gap = _Gap(self._me, install.number, step)
-        self._send(install.members, gap, _GAP_BYTES)
-        self._on_gap(gap)
+    def _send_leave(self) -> None:
+        evs = self.evs
+        if evs.last_sent == -1 and not evs.queued:
+            evs.keepalive()
+        evs.flush()
+        leave = Leave(evs.member, self._next_number(), self._base, evs.last_sent, evs.aru)
+        evs.mesh.broadcast(leave, leave.size_bytes)
 
-    def _on_gap(self, gap: _Gap) -> None:
-        self._gaps.add((gap.number, gap.step, gap.source))
-        install = self._install
-        if install is None or install is not self._committed:
+    def _repeat_leaves(self, nodes: dict[Member, NodeState]) -> None:
+        for member, peer in self._known.items():
+            if peer.leave is not None and not peer.inactive:
+                state = nodes.get(member)
+                if state is None or not state.leaving:
+                    again = replace(peer.leave, resent=True)
+                    self.evs.mesh.broadcast(again, again.size_bytes)
+
+    def _on_leave(self, leave: Leave, peer: Peer) -> None:
+        evs = self.evs
+        peer.leave = leave
+        peer.operational = False
+        if leave.base != self._base or self._is_late(leave.sender, leave.base):
             return
-        if not self._all_have_told(install, 0):
+        at = leave.source
+        before = evs.reported(at)
+        if evs.note_reported(at, leave.aru):
+            peer.progress_s = self._clock.now
+        if evs.state is State.OPERATIONAL:
+            self._gather(send=True)
+        elif evs.state is State.GATHER and before != evs.reported(at):
+            self._send_join(handle=True)
+
+    # -- INSTALL -----------------------------------------------------------------------------------
+
+    def _propose(self) -> None:
+        evs = self.evs
+        bases = [peer.join.base for peer in self._known.values() if peer.operational and peer.join]
+        self._highest = max(self._highest, *map(view_sequence, bases))
+        proposed = view_number(self._highest + self._attempt, evs.member)
+        self._attempt += 1
+        install = Install(
+            evs.member, self._next_number(), self._base, evs.safe, evs.aru, self._states(),
+            frozenset(), proposed,
+        )  # fmt: skip
+        evs.mesh.broadcast(install, install.size_bytes)
+        self._on_install(install, self._known[evs.member])
+
+    def _on_install(self, install: Install, peer: Peer) -> None:
+        evs = self.evs
+        mine = install.nodes.get(evs.member)
+        here = mine is not None and mine.operational
+        if evs.state is State.LEAVING:
+            if mine is not None and (not mine.operational or mine.leaving):
+                self._close()
             return
-        if (install.number, 1, self._me) not in self._gaps:
-            self._tell_gap(install, 1)
-        elif self._all_have_told(install, 1):
+        if (
+            evs.state is State.OPERATIONAL
+            or not peer.operational
+            or self._is_late(install.sender, install.base)
+        ):
+            return
+        current = self._install
+        if current is not None:
+            if install.sender == current.sender:
+                if view_sequence(install.proposed) <= view_sequence(current.proposed):
+                    return
+                for known in self._known.values():
+                    known.committed = known.installed = False
+                self._drop_install()
+            else:
+                if here:
+                    self._gather(send=True)
+                return
+        elif peer.installed:
+            self._gather(send=True)
+            return
+        if install.sender != evs.member:
+            base = install.nodes[install.sender].view
+            self._on_join(
+                Join(
+                    install.sender, install.number, base, install.safe, install.aru,
+                    install.nodes, install.evicted,
+                ),
+                peer,
+            )  # fmt: skip
+        if not here or self._install is not None:
+            return
+        strangers = [
+            member
+            for member, known in self._known.items()
+            if member not in install.nodes and evs.peers[member.position] is not known
+        ]
+        for member in strangers:
+            del self._known[member]
+        if strangers:
+            self._make_join()
+        if self._consensus.agrees(install):
+            peer.progress_s = self._clock.now
+            self._install = install
+            evs.installing = True
+            self._tell_gap(install, commit=True)
+        else:
+            self._gather(send=True)
+
+    def _tell_gap(self, install: Install, *, commit: bool) -> None:
+        evs = self.evs
+        gap = ViewGap(evs.member, self._next_number(), install.proposed, install.number, commit)
+        evs.mesh.broadcast(gap, gap.size_bytes)
+        self._on_gap(gap, self._known[evs.member])
+
+    def _on_gap(self, gap: ViewGap, peer: Peer) -> None:
+        install, state = self._install, self.evs.state
+        if install is None or install.proposed != gap.proposed:
+            return
+        if not gap.commit:
+            self._on_installed(peer)
+        elif state is State.GATHER and install.number == gap.install:
+            peer.committed = True
+            peer.progress_s = self._clock.now
+            if self._all("committed"):
+                self._shift_to_install()
+                self._tell_gap(install, commit=False)
+        elif state is State.GATHER and install.number < gap.install:
+            self._gather(send=True)  # the install message was repeated, this one is out of date
+
+    def _on_installed(self, peer: Peer) -> None:
+        """A member knows that all have accepted the install message."""
+        install = self._install
+        if install is None or self.evs.state is not State.INSTALL:
+            return
+        peer.installed = True
+        peer.progress_s = self._clock.now
+        if self._all("installed"):
             self._enter(install)
 
-    def _all_have_told(self, install: _Install, step: int) -> bool:
-        return all((install.number, step, member) in self._gaps for member in install.members)
+    def _all(self, what: str) -> bool:
+        assert self._install is not None
+        return all(
+            getattr(peer, what)
+            for member, peer in self._known.items()
+            if peer.operational and member in self._install.nodes
+        )
 
-    # -- OPERATIONAL ---------------------------------------------------------------------------
+    def _shift_to_install(self) -> None:
+        self.evs.state = State.INSTALL
+        self._arm(_Timer.INACTIVITY)
+        self._arm(_Timer.RETRANS)
 
-    def _enter(self, install: _Install) -> None:
+    # -- OPERATIONAL -------------------------------------------------------------------------------
+
+    def _enter(self, install: Install) -> None:
         """End the old view and begin the new one."""
-        self._install = self._committed = None
-        self._joins.clear()
-        statuses = install.statuses
-        if self._base != NO_VIEW:
-            self.evs.settle(max(join.safe for join in install.joins))
+        evs, base = self.evs, self._base
+        old = [peer.member for peer in evs.peers if peer.member.life >= 0]
+        nodes = install.nodes
+        if not self._starting:
+            same = [m for m in old if m in nodes and nodes[m].view == base]
             self.primary.transitional(
-                [join.source for join in install.joins],
-                [at for at, status in enumerate(statuses) if status.presence == Presence.LEFT],
+                [member.position for member in same if nodes[member].operational],
+                [member.position for member in same if nodes[member].leaving],
             )
-        self.evs.finish()
-        self._base = install.number
-        self.evs.open(install.number, install.members)
-        lives = [(member, statuses[member].life) for member in install.members]
-        self.primary.regular(install.number, lives)
+        self._starting = False
+        evs.finish({m.position: state.high for m, state in nodes.items() if state.view == base})
+        self._earlier |= self._gathered - {NO_VIEW}
+        self._earlier.add(base)
+        self._gathered.clear()
+        members = tuple(sorted(m for m, state in nodes.items() if state.operational))
+        for member in [m for m in self._known if m not in members]:
+            del self._known[member]
+        for peer in self._known.values():
+            peer.join = None
+        self._drop_install()
+        self._base = install.proposed
+        self._attempt, self._expired = 1, 0
+        self._highest = max(self._highest, view_sequence(install.proposed))
+        evs.open(install.proposed, {m.position: self._known[m] for m in members})
+        evs.state = State.OPERATIONAL
+        positions = tuple(member.position for member in members)
+        self._note("stable", positions)
+        self._arm(_Timer.INACTIVITY)
+        self._arm(_Timer.RETRANS)
+        self._arm(_Timer.INSTALL)
+        self.primary.regular(install.proposed, members)
+        evs.acknowledge()
+        if evs.state is State.OPERATIONAL and self._leaves:
+            self._begin_leaving()
 
-    # -- messages ------------------------------------------------------------------------------
+    # -- messages ----------------------------------------------------------------------------------
 
-    def _receive(self, message: Any) -> None:
-        """Handle what is not of the present view."""
-        if not self.up:
+    def outside(self, message: Any) -> None:
+        """Take whatever is not of the present view."""
+        if self.evs.state is State.CLOSED:
             return
-        if not isinstance(message, EvsMessage):
-            self._handle[type(message)](message)
+        if isinstance(message, EvsMessage):
+            self._on_message_of_another_view(message)
+        elif isinstance(message, ViewMessage):
+            self._on_view_message(message)
+
+    def _on_view_message(self, message: ViewMessage) -> None:
+        peer = self._known.get(message.sender)
+        if peer is None:
+            if not isinstance(message, Leave):
+                base = message.base if isinstance(message, Join) else NO_VIEW
+                self._on_stranger(message.sender, base, message)
+            return
+        if message.sender == self.evs.member:
+            return
+        peer.heard_s = self._clock.now
+        resent = getattr(message, "resent", False)
+        base = getattr(message, "base", NO_VIEW)
+        leaving_too = self.evs.state is State.LEAVING and base == self._base
+        if not (peer.operational or peer.leave or resent or leaving_too):
+            return
+        if not resent:
+            if message.number <= peer.number:
+                return
+            peer.number = message.number
+        if isinstance(message, Install):
+            self._on_install(message, peer)
+        elif isinstance(message, Join):
+            self._on_join(message, peer)
+        elif isinstance(message, Leave):
+            self._on_leave(message, peer)
+        elif isinstance(message, ViewGap):
+            self._on_gap(message, peer)
+
+    def _on_message_of_another_view(self, message: EvsMessage) -> None:
+        assert isinstance(message, LivingMessage)
+        source = Member(message.source, message.life)
+        peer = self._known.get(source)
+        if peer is None:
+            self._on_stranger(source, message.view, None)
             return
         install = self._install
-        if install is not None and install is self._committed and install.number == message.view:
+        if not peer.operational or install is None or install.proposed != message.view:
+            return
+        if message.last < 0:
+            self._on_installed(peer)
+        elif not peer.installed and self.evs.state is not State.LEAVING:
+            # Its sender is there, so that all have accepted, and know it.
+            if self.evs.state is State.GATHER:
+                self._shift_to_install()
             self._enter(install)
-            self.evs.receive(message)
+            if self.evs.view == message.view:
+                self.evs.receive(message)
 
-    def _send(self, members: Iterable[int], message: _MembershipMessage, size_bytes: int) -> None:
-        peers = [member for member in members if member != self._me]
-        self.evs.mesh.send_each(peers, message, size_bytes)
+    def _on_stranger(self, source: Member, view: int, message: ViewMessage | None) -> None:
+        """``handle_foreign``."""
+        evs = self.evs
+        if self._install is not None or self._is_late(source, view):
+            return
+        if any(member.position == source.position for member in self._known):
+            return
+        if evs.state is State.JOINING and not (
+            isinstance(message, Join) and evs.member in message.nodes
+        ):
+            return
+        if evs.state is State.LEAVING:
+            return
+        peer = self._known[source] = Peer(source, self._clock.now)
+        self._gather(send=False)
+        self._arm(_Timer.INSTALL)
+        if isinstance(message, Join):
+            peer.join = message
+            peer.number = message.number
+        self._send_join(handle=True)
+
+
+def _nothing() -> None:
+    pass
