@@ -195,6 +195,15 @@ class FailoverClients(Clients):
             clock.process(self._arrival(transaction, caller))
 
     def _arrival(self, transaction: Transaction, caller: _Caller) -> Generator[Event, Any, None]:
+        """One that finds no connection fails, unless it is submitted again until it commits."""
+        if not caller.connected and not self._workload.retry:
+            node, error = caller.node, (yield from self._connect_once(caller))
+            if error:
+                self.submitted += 1
+                self.aborted += 1
+                started_s, kind = transaction.started_s, transaction.kind
+                self._recorder.aborted(started_s, kind, transaction.client, node, error)
+                return
         yield from self._connect(caller)
         yield from self._run(transaction, caller)
 
@@ -284,30 +293,40 @@ class FailoverClients(Clients):
         self, caller: _Caller, node: int, error: str, *, unserved: bool
     ) -> Generator[Event, Any, None]:
         """What follows an error: a pause, and another node or connection where it takes one."""
-        lost = _is_lost(error)
-        if caller.policy.on_error == "next":
-            if caller.node == node:
-                caller.node = caller.policy.after(node, self._nodes)
-                caller.connected = False
-        elif lost:
-            caller.connected = False
-        caller.paused = lost or unserved
+        self._turn(caller, node, error)
+        caller.paused = unserved or _is_lost(error)
         if caller.paused:
             if caller.since_s is None:
                 caller.since_s = self._clock.now
             yield self._clock.timeout(caller.policy.retry_pause_s)
 
+    def _turn(self, caller: _Caller, node: int, error: str) -> None:
+        """Leave the connection that is lost, or the node that has failed."""
+        if caller.policy.on_error == "next":
+            if caller.node == node:
+                caller.node = caller.policy.after(node, self._nodes)
+                caller.connected = False
+        elif _is_lost(error):
+            caller.connected = False
+
     def _connect(self, caller: _Caller) -> Generator[Event, Any, None]:
         """Connect until there is a connection."""
-        clock = self._clock
         while not caller.connected:
-            began_s, node = clock.now, caller.node
-            error = yield from self._open_connection(caller, node)
+            node = caller.node
+            error = yield from self._connect_once(caller)
             if error:
-                self._failed_to_connect(caller, began_s, node, error)
                 yield from self._recover(caller, node, error, unserved=True)
-            else:
-                caller.connected = caller.node == node
+
+    def _connect_once(self, caller: _Caller) -> Generator[Event, Any, str]:
+        """Connect; the error, empty if there is a connection."""
+        began_s, node = self._clock.now, caller.node
+        error = yield from self._open_connection(caller, node)
+        if error:
+            self._failed_to_connect(caller, began_s, node, error)
+            self._turn(caller, node, error)
+        else:
+            caller.connected = caller.node == node
+        return error
 
     def _open_connection(self, caller: _Caller, node: int) -> Generator[Event, Any, str]:
         """Connect once; the error, empty if there is a connection."""

@@ -16,7 +16,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.measure.attempts import AttemptLog, Attempts, ErrorCount
 from simrep.measure.meter import Meter
-from simrep.testing import check_conservation, check_stages
+from simrep.testing import check, check_conservation, check_stages
 from simrep.workload.classes import Mix, TransactionClass
 from simrep.workload.clients import Arrivals, Loop, Think, Workload
 from simrep.workload.failover import FailoverClients, groups_of
@@ -208,6 +208,16 @@ def test_arrivals_turn_to_another_node_and_lose_nothing():
         assert len(done.attempts.of(nodes=["n2"]).commits_s) > 100
 
 
+def test_arrivals_that_find_no_connection_fail():
+    arrivals = (Arrivals(0, 20.0, policy=Policy(retry_pause_s=0.5)),)
+    done = Played(None, loops=(), arrivals=arrivals, until_s=5.0)
+    lost, refused = done.attempts.errors()
+    assert (lost.error, refused.error, refused.connecting) == ("2013", "2003", True)
+    # 20 a second for 4 s; six standard deviations: a false alarm in 500 million.
+    assert lost.times + refused.times == done.clients.aborted == pytest.approx(80, abs=54)
+    assert len(done.attempts.between(5.1).commits_s) > 50
+
+
 def test_what_only_a_dead_node_has_is_lost_until_it_is_back():
     fates = Fates(2)
     make = Mix(INSERT, Streams(1), tracked=True).client("0", 0, 0)
@@ -319,6 +329,33 @@ def test_clients_of_a_node_that_stands_still_give_up_and_it_ends_what_it_has():
     assert run.attempts.longest_gap(1.0, 3.0).seconds == pytest.approx(2.0, abs=0.05)
     assert len(run.attempts.between(3.0).commits_s) > 100
     check_stages(run.measurement)
+
+
+@pytest.mark.parametrize("model", ["galera", "group_replication", "semisync"])
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_what_clients_give_up_is_done_once_or_not_at_all(model: str, autocommit: bool) -> None:
+    write = {"name": "w", "statements": 1 if autocommit else 2, "autocommit": autocommit}
+    read = {"name": "r", "statements": 0, "reads": 3, "autocommit": False}
+    clients = {"read_timeout_s": 0.004, "retry_pause_s": 0.01}
+    keys = {"distribution": "uniform", "rows": 20}
+    scenario = {
+        "cluster": {"model": model, "nodes": 3},
+        "network": {"rtt_ms": 2},
+        "workload": {
+            "threads": 8,
+            "clients": clients,
+            "retry": not autocommit,
+            "class": [write | {"keys": keys}, read],
+        },
+        "run": {"duration_s": 0.2},
+    }
+    check(scenario)
+    fates = simrep.run(scenario).runs[0].fates
+    assert fates is not None
+    assert fates.unknown > 10
+    assert (fates.lost, fates.failed_present) == (0, 0)
+    assert fates.unknown_present >= fates.unknown - 2  # those under way at the end
+    assert (fates.duplicated > 0) <= (not autocommit)
 
 
 def test_groups_have_policies_and_pauses_of_their_own():
