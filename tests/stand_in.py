@@ -11,8 +11,9 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.scenario import load
 from simrep.workload.classes import Mix, TransactionClass
-from simrep.workload.clients import Clients, Workload
+from simrep.workload.clients import Clients
 from simrep.workload.transaction import Transaction
+from simrep.workload.workload import Workload
 
 __all__ = ["INSERT", "Recorder", "Server", "played", "transactions", "workload_of"]
 

@@ -23,8 +23,8 @@ from simrep.scenario.cluster import MachineTable
 from simrep.scenario.faults import ChangeWord, FaultWord
 from simrep.scenario.pack import Pack
 from simrep.scenario.schema import Scenario
-from simrep.workload.clients import Workload
 from simrep.workload.transaction import Transaction
+from simrep.workload.workload import Workload
 
 __all__ = ["KEEPS", "Change", "Degradation", "Deployment", "Keeps", "Leader", "Model",
            "SessionTable", "Setup", "StallPhase"]  # fmt: skip

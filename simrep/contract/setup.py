@@ -25,7 +25,7 @@ from simrep.scenario.problems import dotted, spellings
 from simrep.scenario.schema import Scenario
 from simrep.scenario.workload import WorkloadTable
 from simrep.workload.classes import TransactionClass
-from simrep.workload.clients import Workload
+from simrep.workload.workload import Workload
 
 __all__ = ["Setup", "setup_of"]
 

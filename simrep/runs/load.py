@@ -16,8 +16,9 @@ from simrep.kernel.clock import Clock
 from simrep.measure.confidence import mean_interval
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.series import Series
-from simrep.workload.clients import Arrivals, Loop, Recorder, Workload
+from simrep.workload.clients import Recorder
 from simrep.workload.course import Course
+from simrep.workload.workload import Arrivals, Loop, Workload
 
 __all__ = ["LoadRecord", "Period", "PeriodMeter"]
 

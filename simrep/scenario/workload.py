@@ -23,8 +23,8 @@ from simrep.scenario.table import (
     seconds,
 )
 from simrep.scenario.variation import VariationTable
-from simrep.workload.clients import Arrivals, Loop, Scheduled, Think, Workload
 from simrep.workload.course import Course
+from simrep.workload.workload import Arrivals, Loop, Scheduled, Think, Workload
 
 __all__ = ["GroupTable", "WorkloadTable", "expand"]
 

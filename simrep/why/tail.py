@@ -21,9 +21,9 @@ from simrep.scenario.schema import Scenario
 from simrep.scenario.table import seconds
 from simrep.why.reasons import Causes, Messages, Reasons
 from simrep.why.replay import Replay
-from simrep.workload.clients import Loop, Think
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction
+from simrep.workload.workload import Loop, Think
 
 __all__ = ["Blocker", "TailExplanation", "TailStage", "explain_tail"]
 

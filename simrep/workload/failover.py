@@ -14,19 +14,11 @@ from simpy.exceptions import Interrupt
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.workload.clients import (
-    NOT_TOLD,
-    Arrivals,
-    Clients,
-    Crew,
-    Loop,
-    Recorder,
-    Server,
-    Workload,
-)
+from simrep.workload.clients import NOT_TOLD, Clients, Crew, Recorder, Server
 from simrep.workload.fate import Fate, Fates
 from simrep.workload.policy import CONNECTION_ERRORS, Policy
 from simrep.workload.transaction import TrackedTransaction, Transaction
+from simrep.workload.workload import Arrivals, Loop, Workload
 
 __all__ = ["Attempted", "FailoverClients", "groups_of"]
 

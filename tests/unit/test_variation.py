@@ -12,8 +12,8 @@ from simrep.errors import ScenarioError, ShortRunWarning
 from simrep.kernel.streams import Streams
 from simrep.scenario import load, with_values
 from simrep.scenario.events import events
-from simrep.workload.clients import Loop, Think, Workload
 from simrep.workload.course import Burst, Course, Wave
+from simrep.workload.workload import Loop, Think, Workload
 from tests.stand_in import INSERT, played, workload_of
 
 STEPS = Course(((0.0, 50.0), (10.0, 50.0), (10.0, 200.0), (20.0, 200.0), (30.0, 0.0)))
