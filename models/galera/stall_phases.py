@@ -9,6 +9,7 @@ gcomm ``evs_proto.cpp`` (``handle_timers``, ``check_inactive``, ``handle_join``)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 from simrep.modelling import Noted, StallPhase
 
@@ -27,12 +28,14 @@ def stall_phases(
     until_s: float,
 ) -> list[StallPhase]:
     """The phases of a stall, as far as lines of its time line tell; see ``Model.stall_phases``."""
-    lines = [one for one in noted if from_s <= one.at_s <= until_s]
-    account = _Account(lines, names, options, from_s)
+    # What was sent before commits with the view, which a line may tell a little later.
+    latest_s = until_s + options.join_retrans_period_s
+    lines = [one for one in noted if from_s <= one.at_s <= latest_s]
+    account = _Account(lines, names, options, from_s, until_s)
     while account.view_change():
         pass
     if account.phases or account.lost_link():
-        account.rest(until_s)
+        account.rest()
     return account.phases
 
 
@@ -40,14 +43,21 @@ class _Account:
     """A stall from its begin on, accounted for line by line."""
 
     def __init__(
-        self, lines: Sequence[Noted], names: Sequence[str], options: GaleraOptions, from_s: float
+        self,
+        lines: Sequence[Noted],
+        names: Sequence[str],
+        options: GaleraOptions,
+        from_s: float,
+        until_s: float,
     ) -> None:
         self._lines = lines
         self._names = names
         self._options = options
-        # While the options of the membership are not there yet: their defaults.
-        self._tick_s: float = getattr(options, "inactive_check_period_s", 0.5)
-        self._retrans_s: float = getattr(options, "join_retrans_period_s", 1.0)
+        self._tick_s, self._retrans_s = (
+            options.inactive_check_period_s,
+            options.join_retrans_period_s,
+        )
+        self._end_s = until_s
         self._at_s = from_s  # everything before is accounted for
         self._done = 0  # so many lines are
         self._members: tuple[int, ...] = ()  # of the last view
@@ -64,7 +74,8 @@ class _Account:
         return ", ".join(self._names[node] for node in nodes)
 
     def _until(self, at_s: float, name: str, why: str = "") -> None:
-        """Account for the time up to an instant."""
+        """Account for the time up to an instant, or to the end of the stall."""
+        at_s = min(at_s, self._end_s)
         if at_s > self._at_s + _ROUNDING_S:
             self.phases.append(StallPhase(name, at_s - self._at_s, why))
         self._at_s = max(self._at_s, at_s)
@@ -79,7 +90,8 @@ class _Account:
         """Account for the next change of the view; whether there was one."""
         suspicion = self._next("suspect")
         view = self._next("stable", lambda line: tuple(sorted(line.of)) != self._members)
-        if view is None and suspicion is None:
+        first_s = min((one.at_s for one in (suspicion, view) if one is not None), default=inf)
+        if first_s > self._end_s or self._at_s >= self._end_s:
             return False
         if suspicion is not None and (view is None or suspicion.at_s <= view.at_s):
             self._suspicion(suspicion)
@@ -161,7 +173,7 @@ class _Account:
     def lost_link(self) -> bool:
         """Account for links that were closed; whether there was one."""
         closed = self._next("link-closed")
-        if closed is None:
+        if closed is None or closed.at_s > self._end_s:
             return False
         who, whom = self._names[closed.node], self._named(closed.of)
         self._timer(
@@ -175,15 +187,17 @@ class _Account:
         self._last = "link-closed"
         return True
 
-    def rest(self, until_s: float) -> None:
+    def rest(self) -> None:
         """Account for the time to the end of the stall, if it is clear what it is."""
         if self._last == "primary":
-            self._until(until_s, "first commit", "what waited is ordered, certified and flushed")
+            self._until(
+                self._end_s, "first commit", "what waited is ordered, certified and flushed"
+            )
         elif self._last == "non-primary":
-            self._until(until_s, "no quorum", "no component may commit")
+            self._until(self._end_s, "no quorum", "no component may commit")
         elif self._last == "link-closed":
             self._until(
-                until_s,
+                self._end_s,
                 "repair",
                 "messages are relayed by other nodes, or asked for and sent again",
             )

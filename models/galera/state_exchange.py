@@ -47,12 +47,22 @@ class _Number(NamedTuple):
 
     view: int
 
+    @property
+    def text(self) -> str:
+        """What it is called."""
+        return "STATE_UUID"
+
 
 class _State(NamedTuple):
     """The state of a member."""
 
     view: int
     report: Any  # see ``View.reports``
+
+    @property
+    def text(self) -> str:
+        """What it is called."""
+        return "STATE_MSG"
 
 
 def _nothing(*_: Any) -> None:

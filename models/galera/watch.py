@@ -55,12 +55,16 @@ _CONTROLS = {
     Kind.JOIN: "joined",
     Kind.SYNC: "synced",
 }
+_COMING_BACK = {Kind.REQUEST, Kind.JOIN, Kind.SYNC}
 
 
 def describe_payload(payload: Any) -> MessageText:
     """What a node hands to its group."""
     if not isinstance(payload, Writeset):
-        return MessageText(_CONTROLS.get(getattr(payload, "kind", -1), "state of the group"))
+        kind = getattr(payload, "kind", None)
+        if kind in _CONTROLS:
+            return MessageText(_CONTROLS[kind], membership=kind in _COMING_BACK)
+        return MessageText(getattr(payload, "text", "state of the group"), membership=True)
     label = "writeset" if payload.part is None else _PARTS[payload.part.what]
     return MessageText(label, who(payload))
 

@@ -326,5 +326,5 @@ def describe_xcom(message: Any, payload: Callable[[Any], MessageText]) -> Messag
     kind = KINDS[message.kind]
     if message.batch is None or not message.batch[0]:
         return MessageText(kind, (), message.slot if message.slot >= 0 else None)
-    label, about, _ = together(payload(one) for one in message.batch[0])
-    return MessageText(f"{kind}: {label}", about, message.slot)
+    text = together(payload(one) for one in message.batch[0])
+    return MessageText(f"{kind}: {text.label}", text.about, message.slot)

@@ -39,6 +39,19 @@ def explain(
             help="Of --stall: leave shorter blockages out (20ms, 1s); default: 100ms.",
         ),
     ] = None,
+    fault: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|N", help="Show how servers react to a fault: messages and time line."
+        ),
+    ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Show a part of the run: its begin (15s)."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Its end (16.5s).")
+    ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -52,7 +65,7 @@ def explain(
     json: Json = False,
     plot: Plot = None,
 ) -> None:
-    """Simulate a scenario once and say why: one commit, the slowest ones, or a stall.
+    """Simulate a scenario once and say why: one commit, the slowest ones, a stall, a fault.
 
     [bold]Examples[/bold]
 
@@ -61,9 +74,21 @@ def explain(
       simrep explain cluster.toml --txn 1234 --trace commit.json
       simrep explain cluster.toml --tail 5%
       simrep explain cluster.toml --stall --longer-than 20ms --plot stall.svg
+      simrep explain broken.toml --fault n3-dies --plot view-change.png
+      simrep explain broken.toml --from 15s --until 16.5s
       simrep explain cluster.toml --json | jq .stages
     """
-    _check_together(txn=txn, tail=tail, stall=stall, longer_than=longer_than, trace=trace)
+    asked = {
+        "--txn": txn is not None,
+        "--tail": tail is not None,
+        "--stall": stall,
+        "--fault": fault is not None or (from_ is not None or until is not None),
+    }
+    _check_together(asked, longer_than=longer_than, trace=trace)
+    begin_s = None if from_ is None else duration("--from", from_)
+    end_s = None if until is None else duration("--until", until)
+    if fault is None and (begin_s is None) != (end_s is None):
+        raise ScenarioError("simrep explain", "--from and --until go together, or with --fault")
     check_writable("--plot", plot, plot=True)
     check_writable("--trace", trace)
     longest_s = duration("--longer-than", longer_than or "100ms")
@@ -82,6 +107,10 @@ def explain(
             from simrep.why.stall import explain_stall
 
             found = explain_stall(chosen, seed=seed, longer_than_s=longest_s)
+        elif asked["--fault"]:
+            from simrep.why.window import explain_window
+
+            found = explain_window(chosen, fault=fault, from_s=begin_s, until_s=end_s, seed=seed)
         elif slowest is not None:
             from simrep.why.tail import explain_tail
 
@@ -97,15 +126,12 @@ def explain(
         found.trace(trace)
 
 
-def _check_together(
-    *, txn: str | None, tail: str | None, stall: bool, longer_than: str | None, trace: Path | None
-) -> None:
+def _check_together(asked: dict[str, bool], *, longer_than: str | None, trace: Path | None) -> None:
     """Refuse what does not go together."""
-    asked = {"--txn": txn is not None, "--tail": tail is not None, "--stall": stall}
     given = [name for name, is_given in asked.items() if is_given]
     if len(given) > 1:
         raise ScenarioError("simrep explain", f"{given[0]} and {given[1]} are two questions")
-    if longer_than is not None and not stall:
+    if longer_than is not None and not asked["--stall"]:
         raise ScenarioError("--longer-than", "belongs to --stall")
-    if trace is not None and (stall or tail is not None):
+    if trace is not None and given not in ([], ["--txn"]):
         raise ScenarioError("--trace", f"is of one transaction, not of {given[0]}")

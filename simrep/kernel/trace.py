@@ -69,11 +69,14 @@ class MessageText(NamedTuple):
         The transactions that it carries.
     position : hashable
         Of an answer, and of what it answers: the same for both; None if there is no answer.
+    membership : bool
+        Whether servers agree by it on who is there.
     """
 
     label: str
     about: tuple[Hashable, ...] = ()
     position: Hashable = None
+    membership: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +102,8 @@ def together(texts: Iterable[MessageText]) -> MessageText:
     parts = list(texts)
     counts = Counter(text.label for text in parts)
     label = " + ".join(name if n == 1 else f"{n} {_plural(name)}" for name, n in counts.items())
-    return MessageText(label, tuple(one for text in parts for one in text.about))
+    about = tuple(one for text in parts for one in text.about)
+    return MessageText(label, about, membership=any(text.membership for text in parts))
 
 
 def _plural(name: str) -> str:

@@ -21,7 +21,7 @@ _SAID = {
     "non-primary": "{node} is in no primary component: {of}",
     "donor": "{node} gives its state to {of}",
     "joiner": "{node} gets the state from {of}",
-    "joined": "{node} has the state",
+    "joined": "{node} is joined",
     "synced": "{node} is synced",
     "evicted": "{node} is evicted",
     "aborted": "{node} gives up",

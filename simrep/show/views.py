@@ -102,7 +102,7 @@ tables = View(
         "text.nodes": ("Nodes",),
         "text.run": ("Result",),
         "text.sweep": ("Sweep",),
-        "text.why": ("Explanation", "StallExplanation", "TailExplanation"),
+        "text.why": (*("Explanation", "StallExplanation", "TailExplanation", "WindowExplanation"),),
     },
 )
 plot = Figures(
@@ -117,6 +117,7 @@ plot = Figures(
         "plot.sweep": ("Sweep",),
         "plot.why.bars": ("StallExplanation", "TailExplanation"),
         "plot.why.spacetime": ("Explanation",),
+        "plot.why.window": ("WindowExplanation",),
     },
 )
 animate = View("film", {"plot.why.animation": ("Explanation",)})

@@ -29,6 +29,7 @@ __all__ = ["StallExplanation", "explain_stall"]
 _SHOWN = 20
 _LEAST_SHARE = 0.02
 """Of the stall: a cause or a gap that is shorter is not worth a sentence."""
+_SHORT_S = 0.01
 _LEAST_REST_S = 0.005
 """What phases leave out below that is not worth a line of its own."""
 
@@ -167,7 +168,7 @@ class StallExplanation(Report):
         if not self.phases:
             return []
         lines = [
-            f"  {one.seconds:.2f} s {one.name}{f': {one.why}' if one.why else ''}"
+            f"  {_timer_text(one.seconds)} {one.name}{f': {one.why}' if one.why else ''}"
             for one in self.phases
         ]
         return ["By what the servers noted, it consists of", *lines]
@@ -212,6 +213,11 @@ class StallExplanation(Report):
             f"<StallExplanation {duration(self.stall.seconds)} without a commit, "
             f"{len(self.causes)} causes, {len(self.blockages)} blockages, seed {self.seed}>"
         )
+
+
+def _timer_text(seconds: float) -> str:
+    """Timers are told to a hundredth of a second."""
+    return f"{seconds:.2f} s" if seconds >= _SHORT_S else duration(seconds)
 
 
 @told

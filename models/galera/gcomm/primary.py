@@ -118,12 +118,22 @@ class _State(NamedTuple):
     evicted: frozenset[Life]
     report: Any  # see ``View.reports``
 
+    @property
+    def text(self) -> str:
+        """What it is called."""
+        return "state (PC)"
+
 
 class _Install(NamedTuple):
     """An install message."""
 
     formed: _Formed
     bootstrap: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it is called."""
+        return "install (PC)"
 
 
 def _ignore() -> None:

@@ -100,7 +100,7 @@ class EvsMessage:
 def describe_evs(message: Any, payload: Callable[[Any], MessageText]) -> MessageText:
     """A message of an EVS group; ``payload`` describes what the application sends."""
     if not isinstance(message, EvsMessage):  # of a change of the view
-        return MessageText(message.text)
+        return MessageText(message.text, membership=True)
     if message.last < 0:
         return MessageText("gap")
     if not message.payloads:

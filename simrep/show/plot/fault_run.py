@@ -36,7 +36,6 @@ _TOP = 0.98
 _SHOWN_STALL = 2  # a stall of this many steps is shaded
 _NAMED_STALL = 0.05  # of the time that is shown: its length stands in it
 _MOST_NODES = 12  # whose rows can be read
-_TOGETHER_S = 0.3  # lines of several nodes about one view
 
 Floats = NDArray[np.float64]
 
@@ -145,13 +144,12 @@ def _suspicions(noted: Sequence[Noted], names: Sequence[str]) -> Iterator[tuple[
 
 def _components(noted: Sequence[Noted], names: Sequence[str]) -> Iterator[tuple[str, float]]:
     """The first line of each new primary component."""
-    last: tuple[tuple[int, ...], float] = ((), -inf)
+    last: tuple[int, ...] = ()
     for one in noted:
-        if one.what == "primary":
-            members = tuple(sorted(one.of))
-            if members != last[0] or one.at_s - last[1] > _TOGETHER_S:
-                yield f"view: {', '.join(names[node] for node in members)}", one.at_s
-            last = members, one.at_s
+        members = tuple(sorted(one.of))
+        if one.what == "primary" and members != last:
+            yield f"view: {', '.join(names[node] for node in members)}", one.at_s
+            last = members
 
 
 @dataclass(frozen=True, slots=True)

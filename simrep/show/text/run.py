@@ -61,6 +61,9 @@ def run_tables(result: Result) -> Group:
     lines: list[tuple[Any, Any]] = [(title(name), content) for name, content in parts.items()]
     if result.prediction is not None:
         lines.insert(1, (words(_said(result.prediction)), words("")))
+    if result.faults.phases or result.load is not None:
+        lines.insert(1, (words("The run has no steady state: these figures mix its phases."),
+                         words("")))  # fmt: skip
     if result.contention:
         lines.insert(1, (words(f"{result.contention}."), words("")))
     committed = result.histogram.count

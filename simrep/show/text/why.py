@@ -16,6 +16,7 @@ from simrep.show.views import tables
 from simrep.why.commit import CommitStage, Explanation, Transmission
 from simrep.why.stall import StallExplanation
 from simrep.why.tail import TailExplanation
+from simrep.why.window import WindowExplanation
 
 __all__ = ["StageRow", "stage_rows"]
 
@@ -23,6 +24,7 @@ _BAR = 24  # columns of the whole latency
 _MOST_MESSAGES = 16
 _MOST_ROWS = 12
 _MOST_BLOCKAGES = 20
+_MOST_MEMBERSHIP = 60
 
 
 @tables.register(Explanation)
@@ -84,6 +86,27 @@ def stall_tables(explanation: StallExplanation) -> Group:
         )  # fmt: skip
         blockages = table(("began", "lasted", "in stall", "what"), "RRRl", rows)
         parts += [words(""), title(heading), blockages]
+    return Group(*parts)
+
+
+@tables.register(WindowExplanation)
+def window_tables(window: WindowExplanation) -> Group:
+    """The lines of the time line, and the messages of the membership."""
+    lines = ((f"{one.at_s:.4f} s", str(one)) for one in window.lines)
+    parts: list[Any] = [title(f"Time line {window.title}"), table(("time", "what"), "RL", lines)]
+    shown = window.messages[:_MOST_MEMBERSHIP]
+    rows = [
+        (f"{one.sent_s:.4f} s", window.nodes[one.source], window.nodes[one.target], one.label,
+         "lost" if isnan(one.arrived_s) else duration(one.arrived_s - one.sent_s))
+        for one in shown
+    ]  # fmt: skip
+    left = len(window.messages) - len(shown)
+    if left:
+        rows.append(("", "", "", f"and {left} more", ""))
+    parts += [
+        title(f"Messages by which servers agree who is there; {amount(window.others)} others"),
+        table(("sent", "from", "to", "message", "on its way"), "RLLlR", rows),
+    ]
     return Group(*parts)
 
 

@@ -204,7 +204,11 @@ def threshold(
     start, end = found.start, found.end
     good = start if varied.largest else end
     goal = goal or str(objective)
-    notes = [*_notes(found, varied, goal), *(notices(None) if notices else ())]
+    notes = [
+        *_notes(found, varied, goal),
+        *_held(setup.scenario),
+        *(notices(None) if notices else ()),
+    ]
     return Threshold(
         question=_question(varied, goal),
         sentence=_sentence(found, varied, goal, confidence),
@@ -268,6 +272,14 @@ def _sentence(found: Found, varied: Varied, goal: str, confidence: float) -> str
     if varied.largest:
         return f"{name[0].upper()}{name[1:]}: up to {start}. From {end} on it is too much ({sure})."
     return f"{name[0].upper()}{name[1:]}: at least {end}. {start} are too few ({sure})."
+
+
+def _held(scenario: Scenario) -> list[str]:
+    """What is the same in all runs and has no steady state."""
+    if not scenario.timed:
+        return []
+    tables = ", ".join(scenario.timed)
+    return [f"Every run has {tables} at the same times: its figures are those of the whole run."]
 
 
 def _notes(found: Found, varied: Varied, goal: str) -> list[str]:

@@ -1,0 +1,119 @@
+"""How servers react to a fault: the answers of a run about it, message by message and in words."""
+
+from functools import cache
+
+import pytest
+from typer.testing import CliRunner
+
+import simrep
+from simrep.cli.app import app
+from simrep.errors import ScenarioError
+from simrep.runs.result import Result
+from simrep.why.stall import StallExplanation, explain_stall
+from simrep.why.window import WindowExplanation, explain_window
+from tests.legible import problems
+
+SUSPECT_S = 1.5
+TOML = f"""
+[cluster]
+model = "galera"
+nodes = 3
+options = {{ "evs.suspect_timeout" = {SUSPECT_S}, "evs.keepalive_period" = 0.5 }}
+
+[[fault]]
+name = "n3-dies"
+what = "kill"
+node = "n3"
+at_s = 1.0
+
+[workload]
+think_time_ms = 20
+
+[[workload.group]]
+name = "A"
+node = "n1"
+threads = 2
+
+[[workload.group]]
+name = "B"
+node = "n3"
+threads = 2
+
+[run]
+duration_s = 5.0
+"""
+
+
+@cache
+def result() -> Result:
+    return simrep.run(TOML)
+
+
+@cache
+def window() -> WindowExplanation:
+    return explain_window(TOML, fault="n3-dies")
+
+
+@cache
+def stall() -> StallExplanation:
+    return explain_stall(TOML)
+
+
+def test_a_run_says_when_survivors_went_on_and_what_clients_of_the_dead_saw() -> None:
+    fault = result().faults["n3-dies"]
+    stall_s = fault.stalls["A"].stall_s.median
+    assert SUSPECT_S < fault.primary_s.median < stall_s < SUSPECT_S + 2.5
+    assert fault.stalls["B"].stall_s.median > 3.9  # to the end of the run
+    during = result().faults.around("n3-dies")["during"]
+    assert "2013" in during.groups["B"].errors
+    assert not during.groups["A"].errors
+    content = result().to_dict()
+    assert content["fates"]["lost"] == 0
+    assert list(content["phases"]) == ["before", "n3-dies"]
+
+
+def test_its_figures_have_paths() -> None:
+    figure = "faults.n3-dies.stalls.A.stall_s"
+    swept = simrep.sweep(TOML, {"fault.n3-dies.at_s": [1.0, 1.2]}, of=figure)
+    assert all(stall_s > SUSPECT_S for stall_s in swept.to_frame()[figure])
+
+
+def test_its_picture_names_the_fault_and_can_be_read() -> None:
+    figure = result().plot()
+    assert problems(figure) == []
+    assert any("n3 killed" in text.get_text() for text in figure.axes[0].texts)
+    assert [one.get_text() for one in figure.axes[1].get_yticklabels()] == ["n1", "n2", "n3"]
+
+
+def test_a_stall_is_told_by_the_timers_it_consists_of() -> None:
+    phases = stall().phases
+    assert sum(one.seconds for one in phases) == pytest.approx(stall().stall.seconds, abs=0.01)
+    assert any("evs.suspect_timeout" in one.why for one in phases)
+    text = "\n".join(stall().sentences())
+    assert "1.50 s suspect timeout" in text
+
+
+def test_a_view_change_is_told_message_by_message() -> None:
+    labels = {one.label for one in window().messages}
+    assert {"join", "install"} <= labels
+    assert not any("writeset" in label for label in labels)
+    assert all({one.source, one.target} <= {0, 1} for one in window().messages)
+    assert any(line.what == "primary" for line in window().lines)
+    assert problems(window().plot()) == []
+
+
+def test_a_time_needs_both_ends_and_a_fault_has_to_be_there() -> None:
+    with pytest.raises(ScenarioError, match="n3-dies"):
+        explain_window(TOML, fault="n3-dyes")
+    with pytest.raises(ScenarioError, match="both ends"):
+        explain_window(TOML, from_s=1.0)
+
+
+def test_the_command_line_shows_it(tmp_path) -> None:
+    path = tmp_path / "dies.toml"
+    path.write_text(TOML)
+    shown = CliRunner().invoke(app, ["explain", str(path), "--from", "0.99s", "--until", "1.01s"])
+    assert shown.exit_code == 0, shown.output
+    assert "n3 killed" in shown.output
+    refused = CliRunner().invoke(app, ["explain", str(path), "--from", "1s", "--stall"])
+    assert refused.exit_code == 2
