@@ -277,7 +277,7 @@ class DerivedTable(_Table):
 class FailuresTable(_Table):
     """Runs in which a node is hit: their data have a row for each figure of each run.
 
-    Patterns are of ``SERIES/METRIC``, with ``*``, ``?`` and ``[...]``. What none of
+    Patterns are of ``SERIES FACTORS/METRIC``, with ``*``, ``?`` and ``[...]``. What none of
     ``processors`` names is decided by timers.
     """
 
@@ -298,7 +298,7 @@ class FailuresTable(_Table):
     )
 
     def by_timers(self, name: str) -> bool:
-        """Whether timers decide a figure, ``SERIES/METRIC``."""
+        """Whether timers decide a figure, ``SERIES FACTORS/METRIC``."""
         return not any(fnmatchcase(name, pattern) for pattern in self.processors)
 
     def by_chance(self, name: str) -> bool:
@@ -413,18 +413,12 @@ class SeriesTable(_Table):
     sustained: tuple[Grid, ...] = Field(
         (), description="in the same way, without `along`: whose sustained rate is sought"
     )
-    fit: Fit | None = Field(None, description="how its local costs are fitted")
-    groups: tuple[str, ...] = Field(
+    watched: tuple[str, ...] = Field(
         (),
-        description="with `failures`: what the data call the groups of clients of the scenario, "
-        "in their order",
+        description="with `failures`: in whose logs first suspicions and the new view were looked "
+        "for; default: all nodes that nothing happens to",
     )
-    start_up_s: float = Field(
-        0.0,
-        ge=0,
-        description="with `failures`: how long before a restart of the scenario, which begins with "
-        "a server that connects, the command for it was given",
-    )
+    fit: Fit | None = Field(None, description="how its local costs are fitted")
 
 
 class Definition(Information):

@@ -19,9 +19,11 @@ from simrep.data.failures import FailureSample
 from simrep.errors import ScenarioError
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Noted
-from simrep.measure.meter import TransactionLog
+from simrep.measure.attempts import WAITING, Attempts
+from simrep.measure.counts import error_of
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import Scenario, with_values
+from simrep.scenario.clients import ClientsTable
 
 __all__ = ["Experiment", "Group", "failure_figures", "failure_sample"]
 
@@ -37,8 +39,6 @@ class Group:
     Attributes
     ----------
     name : str
-    clients : range
-        Their numbers in the log.
     node : int
         Position of the node that they begin with.
     reads : bool
@@ -48,7 +48,6 @@ class Group:
     """
 
     name: str
-    clients: range
     node: int
     reads: bool
     moves: bool
@@ -64,19 +63,20 @@ class Experiment:
         Of the nodes, by position.
     victim : int
         Position of the node that is hit.
-    inject_s, back_s, connect_s, end_s : float
-        Begin of the fault; its end, or the command to start the server again; when a server that
-        was started again connects (``back_s`` if it was not); end of the run.
+    inject_s, back_s, end_s : float
+        Begin of the fault; its end, or the command to start the server again; end of the run.
     groups : tuple of Group
+    watched : frozenset of int
+        Positions of the nodes whose logs tell of first suspicions and of the new view.
     """
 
     names: tuple[str, ...]
     victim: int
     inject_s: float
     back_s: float
-    connect_s: float
     end_s: float
     groups: tuple[Group, ...]
+    watched: frozenset[int]
 
     @classmethod
     def of(cls, scenario: Scenario, series: SeriesTable) -> Experiment:
@@ -88,32 +88,29 @@ class Experiment:
             raise ScenarioError(
                 series.scenario, "needs a fault and run.duration_s", "see [[fault]]"
             )
-        struck = fault.node or next(iter(getattr(fault, "nodes", None) or names))
-        back_s = next((f.at_s for f in others if str(f.what) == "restart"), fault.end_s)
+        [victim, *_] = fault.struck(names, names)
+        back_s = next((f.at_s for f in others if f.what == "restart"), fault.end_s)
         back_s = back_s if isfinite(back_s) else duration_s
         readers = {one.name for one in scenario.workload.classes if not one.statements}
-        groups, first = [], 0
-        for name, table in zip(series.groups, scenario.workload.groups, strict=True):
-            clients = range(first, first + (table.threads or 0))
-            first = clients.stop
-            policy = getattr(table, "clients", None) or getattr(scenario.workload, "clients", None)
+        groups = []
+        for place, table in enumerate(scenario.workload.groups):
+            policy = (table.clients or ClientsTable()).above(scenario.workload.policy)
             groups.append(
                 Group(
-                    name,
-                    clients,
+                    table.name or f"group.{place}",
                     names.index(table.node),
                     reads=readers.issuperset(table.classes or ("",)),
-                    moves=getattr(policy, "on_error", "stay") == "next",
+                    moves=policy.on_error == "next",
                 )
             )
         return cls(
             names=tuple(names),
-            victim=names.index(struck),
+            victim=victim,
             inject_s=fault.at_s,
-            back_s=back_s - series.start_up_s,
-            connect_s=back_s,
+            back_s=back_s,
             end_s=scenario.run.warmup_s + duration_s,
             groups=tuple(groups),
+            watched=frozenset(map(names.index, series.watched or names)) - {victim},
         )
 
     @property
@@ -129,50 +126,56 @@ class Experiment:
         ]
 
 
-class _Client:
+class _Clients:
     """What the clients of one run met; times count from the fault."""
 
-    def __init__(self, log: TransactionLog, experiment: Experiment) -> None:
-        self._log = log
+    def __init__(self, attempts: Attempts, experiment: Experiment) -> None:
+        self._all = attempts
         self._names = experiment.names
-        self.ended = log.started_s + log.latency_s - experiment.inject_s
+        self._start_s = experiment.inject_s
+        self._ended = attempts.ended_s - experiment.inject_s
+        self._latency = attempts.ended_s - attempts.began_s
+        self._done = (attempts.error == 0) & ~attempts.connecting
 
-    def of(self, groups: Collection[Group]) -> NDArray[np.bool_]:
-        """Which transactions are theirs."""
-        own = np.zeros(len(self.ended), bool)
-        for group in groups:
-            numbers = self._log.client
-            own |= (numbers >= group.clients.start) & (numbers < group.clients.stop)
-        return own
+    def _of(self, groups: Collection[Group]) -> NDArray[np.bool_]:
+        """Which attempts were committed, or answered, of some groups."""
+        places = [self._all.groups.index(one.name) for one in groups]
+        done: NDArray[np.bool_] = self._done & np.isin(self._all.group, places)
+        return done
 
     def commits(self, groups: Collection[Group]) -> NDArray[np.float64]:
         """When their transactions were committed, in order."""
-        return np.sort(self.ended[self._log.committed & self.of(groups)])
+        return np.sort(self._ended[self._of(groups)])
 
     def latencies(self, groups: Collection[Group], low: float, high: float) -> NDArray[np.float64]:
         """Of those that were committed in a time."""
-        own = self._log.committed & self.of(groups) & (self.ended >= low) & (self.ended < high)
-        return self._log.latency_s[own]
+        return self._latency[self._of(groups) & (self._ended >= low) & (self._ended < high)]
 
     def longest(self, groups: Collection[Group], low: float, high: float) -> float:
         """The longest latency of those that were under way in a time."""
-        own = self._log.committed & self.of(groups)
-        own &= (self.ended >= low) & (self.ended - self._log.latency_s < high)
-        return float(self._log.latency_s[own].max(initial=-inf))
+        own = self._of(groups) & (self._ended >= low) & (self._ended - self._latency < high)
+        return float(self._latency[own].max(initial=-inf))
 
     def elsewhere(self, group: Group) -> NDArray[np.float64]:
-        """When they committed on other nodes than their first, in order."""
-        own = self._log.committed & self.of([group])
-        return np.sort(self.ended[own & (self._log.node != self._names[group.node])])
+        """When they committed on other nodes than their first after the fault, in order."""
+        own = self._of([group]) & (self._all.node != group.node) & (self._ended > 0.0)
+        return np.sort(self._ended[own])
 
     def errors(self, group: Group) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
         """Node, number of the error, and (end, latency) of what failed with it after the fault."""
-        failed = ~self._log.committed & self.of([group]) & (self.ended >= 0.0)
-        codes = np.array([text.partition(" ")[0].rstrip(":") for text in self._log.error])
-        for node in self._names:
-            for code in sorted(set(codes[failed & (self._log.node == node)].tolist())):
-                own = failed & (self._log.node == node) & (codes == code)
-                yield node, code, np.column_stack([self.ended[own], self._log.latency_s[own]])
+        every = self._all
+        failed = (every.error > 0) & (self._ended >= 0.0)
+        if WAITING in every.texts:  # clients have a second to end what they began
+            waits = every.error == every.texts.index(WAITING)
+            failed &= ~waits | (self._latency > _END)
+        failed &= every.group == every.groups.index(group.name)
+        met: dict[tuple[str, str], list[int]] = {}
+        for place in np.flatnonzero(failed).tolist():
+            code = error_of(every.texts[every.error[place]])
+            code += "_connect" if every.connecting[place] else ""
+            met.setdefault((every.nodes[every.node[place]], code), []).append(place)
+        for (node, code), places in sorted(met.items()):
+            yield node, code, np.column_stack([self._ended[places], self._latency[places]])
 
 
 def failure_sample(
@@ -192,7 +195,7 @@ def _later(scenario: Scenario, late_s: float) -> Setup:
         times[f"fault.{position}.at_s"] = fault.at_s + late_s
         if fault.until_s is not None:
             times[f"fault.{position}.until_s"] = fault.until_s + late_s
-    return setup_of(with_values(scenario, {**times, "run.log": True}))
+    return setup_of(with_values(scenario, times))
 
 
 def failure_figures(run: Replication, experiment: Experiment) -> FailureSample:
@@ -200,10 +203,9 @@ def failure_figures(run: Replication, experiment: Experiment) -> FailureSample:
 
     An error is written as group, node and number. What did not happen has no figure.
     """
-    log = run.measurement.log
-    assert log is not None, "figures of faults need run.log"
-    clients = _Client(log, experiment)
-    figures = dict(_of_writers(clients, experiment))
+    assert run.attempts is not None, "there is no fault"
+    clients = _Clients(run.attempts, experiment)
+    figures = dict(_of_writers(clients, experiment, None if run.fates is None else run.fates.lost))
     figures |= dict(_of_servers(run.noted, experiment))
     figures |= dict(_of_return(run.noted, clients, experiment))
     codes = set()
@@ -234,7 +236,9 @@ def _rate(times: NDArray[np.float64], low: float, high: float) -> float:
     return float(((times >= low) & (times < high)).sum()) / (high - low)
 
 
-def _of_writers(clients: _Client, experiment: Experiment) -> Iterator[tuple[str, float]]:
+def _of_writers(
+    clients: _Clients, experiment: Experiment, lost: int | None
+) -> Iterator[tuple[str, float]]:
     back = experiment.back_s - experiment.inject_s
     end = experiment.end_s - experiment.inject_s
     writers = [group for group in experiment.groups if not group.reads]
@@ -251,6 +255,7 @@ def _of_writers(clients: _Client, experiment: Experiment) -> Iterator[tuple[str,
     for name in ("tput_while_down_tps", "tput_while_silent_tps"):
         yield name, _rate(clients.commits(experiment.lasting), low, back)
     yield "acked_n", float(len(clients.commits(writers)))
+    yield "acked_lost_n", nan if lost is None else float(lost)
     before = clients.latencies(writers[:1], -_SIGHT, 0.0)
     if len(before):
         yield "before_latency_median_ms", 1e3 * float(np.median(before))
@@ -278,10 +283,10 @@ def _first(
 
 def _of_servers(noted: Collection[Noted], experiment: Experiment) -> Iterator[tuple[str, float]]:
     start_s, victim = experiment.inject_s, experiment.victim
-    survivors = {*range(len(experiment.names))} - {victim}
-    suspected = _first(noted, "suspect", survivors, start_s)
+    survivors = len(experiment.names) - 1
+    suspected = _first(noted, "suspect", experiment.watched, start_s)
     yield "first_suspect_log_after_inject_s", suspected - start_s
-    view = _first(noted, "primary", survivors, start_s, len(survivors))
+    view = _first(noted, "primary", experiment.watched, start_s, survivors)
     yield "view_change_after_inject_s", view - start_s
     left = _first(noted, "non-primary", {victim}, start_s)
     yield "victim_non_primary_after_inject_s", left - start_s
@@ -293,15 +298,16 @@ def _of_servers(noted: Collection[Noted], experiment: Experiment) -> Iterator[tu
 
 
 def _of_return(
-    noted: Collection[Noted], clients: _Client, experiment: Experiment
+    noted: Collection[Noted], clients: _Clients, experiment: Experiment
 ) -> Iterator[tuple[str, float]]:
     start_s, back_s = experiment.inject_s, experiment.back_s
     own = {experiment.victim}
     primary_s = _first(noted, "primary", own, back_s)
     synced_s = _first(noted, "synced", own, back_s)
-    yield "link_open_after_back_s", _first(noted, "link-open", own, back_s) - back_s
+    linked_s = _first(noted, "link-open", own, back_s)
+    yield "link_open_after_back_s", linked_s - back_s
     yield "rejoin_primary_view_after_s", primary_s - back_s
-    yield "primary_view_after_connect_s", primary_s - experiment.connect_s
+    yield "primary_view_after_connect_s", primary_s - linked_s
     yield "rejoin_joined_after_s", _first(noted, "joined", own, back_s) - back_s
     for name in ("rejoin_synced_after_heal_s", "restart_total_s", "rejoining_seconds_s"):
         yield name, synced_s - back_s
@@ -330,7 +336,7 @@ def _of_return(
 
 
 def _of_reader(
-    clients: _Client, group: Group, experiment: Experiment
+    clients: _Clients, group: Group, experiment: Experiment
 ) -> Iterator[tuple[str, float]]:
     """How long a node answers reads, and when again."""
     name = f"reads_on_{experiment.names[group.node]}"

@@ -183,7 +183,7 @@ def judged(
     """The figures of a cell beside those of simulated runs."""
     figures = []
     for metric, measured in cell.values.items():
-        name = f"{cell.series}/{metric}"
+        name = f"{' '.join(map(str, [cell.series, *cell.factors.values()]))}/{metric}"
         values = [own[metric] for own, _ in samples if metric in own]
         predicted = median(values) if 2 * len(values) >= len(samples) else nan
         low, high = np.percentile(values, _RANGE).tolist() if values else (nan, nan)

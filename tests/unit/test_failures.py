@@ -11,38 +11,39 @@ from simrep.data.definition import FailuresTable
 from simrep.data.failure_metrics import Experiment, Group, failure_figures
 from simrep.data.failures import FailureCell, judged
 from simrep.kernel.timeline import Noted
-from simrep.measure.meter import TransactionLog
+from simrep.measure.attempts import Attempts
 from simrep.runs.replication import simulate
 from simrep.scenario import load
 from simrep.show.plot.failures import plot_failures
 from simrep.show.views import console, tables
 from tests.legible import problems
 
-WRITERS = Group("A", range(2), 0, reads=False, moves=False)
-MOVING = Group("B", range(2, 3), 2, reads=False, moves=True)
-READER = Group("R3", range(3, 4), 2, reads=True, moves=False)
+WRITERS = Group("A", 0, reads=False, moves=False)
+MOVING = Group("B", 2, reads=False, moves=True)
+READER = Group("R3", 2, reads=True, moves=False)
 EXPERIMENT = Experiment(
     names=("n1", "n2", "n3"),
     victim=2,
     inject_s=10.0,
     back_s=20.0,
-    connect_s=21.0,
     end_s=30.0,
     groups=(WRITERS, MOVING, READER),
+    watched=frozenset({0, 1}),
 )
-# Client, node, end and latency in seconds, error.
+NAMES, TEXTS = ("A", "B", "R3"), ("", "1180 not connected", "1047 not prepared")
+# Group, node, end and latency in seconds, error.
 COURSE = [
-    *((0, "n1", at_s, 0.1, "") for at_s in (5.0, 6.0, 7.0, 8.0, 9.0, 10.2)),
-    (1, "n1", 16.5, 6.4, ""),
-    (0, "n1", 19.0, 0.1, ""),
-    (0, "n1", 22.0, 0.1, ""),
-    (0, "n1", 22.5, 0.1, ""),
-    (2, "n3", 16.1, 6.0, "1180 not connected"),
-    (2, "n3", 16.3, 0.02, "1047 not prepared"),
-    (2, "n1", 17.0, 0.1, ""),
-    (3, "n3", 15.0, 0.01, ""),
-    (3, "n3", 16.4, 0.01, "1047 not prepared"),
-    (3, "n3", 24.0, 0.01, ""),
+    *((0, 0, at_s, 0.1, 0) for at_s in (5.0, 6.0, 7.0, 8.0, 9.0, 10.2)),
+    (2, 2, 15.0, 0.01, 0),
+    (1, 2, 16.1, 6.0, 1),
+    (1, 2, 16.3, 0.02, 2),
+    (2, 2, 16.4, 0.01, 2),
+    (0, 0, 16.5, 6.4, 0),
+    (1, 0, 17.0, 0.1, 0),
+    (0, 0, 19.0, 0.1, 0),
+    (0, 0, 22.0, 0.1, 0),
+    (0, 0, 22.5, 0.1, 0),
+    (2, 2, 24.0, 0.01, 0),
 ]
 NOTED = [
     Noted(13.1, 0, "link-closed", (2,)),
@@ -86,7 +87,7 @@ EXPECTED = {
     "reads_on_n3_ok_after_heal_before_first_error_s": 0.0,
     "link_open_after_back_s": 1.5,
     "rejoin_primary_view_after_s": 2.2,
-    "primary_view_after_connect_s": 1.2,
+    "primary_view_after_connect_s": 0.7,
     "rejoin_joined_after_s": 3.0,
     "rejoin_synced_after_heal_s": 3.5,
     "rejoin_ist_n": 1.0,
@@ -101,18 +102,21 @@ EXPECTED = {
 def run():
     """A run with the course of this test."""
     empty = simulate(load({"cluster": {"model": "standalone"}, "workload": {"queries": 1}}), seed=1)
-    client, node, ended_s, latency_s, error = map(np.array, zip(*COURSE, strict=True))
-    order = np.argsort(ended_s)
-    log = TransactionLog(
-        started_s=(ended_s - latency_s)[order],
-        latency_s=latency_s[order],
-        client=client[order],
-        kind=np.array(["a"] * len(COURSE)),
-        committed=(error == "")[order],
-        node=node[order],
-        error=error[order],
+    group, node, ended_s, latency_s, error = map(np.array, zip(*COURSE, strict=True))
+    attempts = Attempts(
+        groups=NAMES,
+        nodes=EXPERIMENT.names,
+        texts=TEXTS,
+        began_s=ended_s - latency_s,
+        ended_s=ended_s,
+        group=group,
+        node=node,
+        error=error,
+        writes=group != 2,
+        connecting=np.zeros(len(COURSE), bool),
+        end_s=EXPERIMENT.end_s,
     )
-    return replace(empty, noted=tuple(NOTED), measurement=replace(empty.measurement, log=log))
+    return replace(empty, noted=tuple(NOTED), attempts=attempts)
 
 
 def test_figures_of_a_run(run):
@@ -126,7 +130,7 @@ def test_what_did_not_happen_has_no_figure(run):
     assert not {"view_change_after_inject_s", "donor_n", "rejoining_tps"} & figures.keys()
 
 
-TABLE = FailuresTable(processors=("*/tput_*",), distributions=("G1/freeze_s",))
+TABLE = FailuresTable(processors=("*/tput_*",), distributions=("G1/freeze_s", "G2 */freeze_s"))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +192,6 @@ name = "pause"
 title = "SIGSTOP"
 scenario = "pause.toml"
 where = { experiment = "pause" }
-groups = ["A"]
 """
 SCENARIO = """
 [cluster]
@@ -199,6 +202,7 @@ nodes = 2
 think_time_ms = 5
 
 [[workload.group]]
+name = "A"
 node = "n1"
 threads = 1
 
