@@ -126,7 +126,7 @@ class Galera(Model):
             if index not in cluster.arbitrators
         }
         for index in cluster.arbitrators:
-            self._arbitrator(index)
+            self._arbitrator(index, anew=False)
         self._changes: Changes | None = None
         if cluster.changes:
             options.check_timers()
@@ -226,9 +226,10 @@ class Galera(Model):
         """Redo logs; machines are the engine's."""
         return [node.redo_stage for node in self.nodes if node.redo_stage is not None]
 
-    def _arbitrator(self, index: int) -> None:
+    def _arbitrator(self, index: int, *, anew: bool = True) -> None:
         """Start an arbitrator."""
-        Arbitrator(self._parts[index], self._members[index])
+        views = self._options.ordered_views
+        Arbitrator(self._parts[index], self._members[index], ordered_views=views, anew=anew)
 
     def _server(self, index: int) -> GaleraServer:
         """Start the server of a node."""

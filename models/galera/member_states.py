@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -73,8 +73,10 @@ class MemberStates:
         named: Sequence[int | None] = (None,),
         *,
         ordered_views: bool = True,
+        arbitrators: Collection[int] = (),
     ) -> None:
         self._me = me
+        self._arbitrators = arbitrators
         self._segments = segments
         self._named = named  # see ``named_donors``
         self._ordered_views = ordered_views
@@ -112,12 +114,15 @@ class MemberStates:
         reports: dict[int, Report] = {
             member: report
             for member, report in zip(view.members, view.reports, strict=True)
-            if report is not None  # a member without data
+            if report is not None
         }
         best = max(reports.values(), key=lambda report: (report.primary, report.history))
         own = reports[self._me]
         self._cached = {member: report.cached for member, report in reports.items()}
-        self._states = {member: _state(report, best) for member, report in reports.items()}
+        self._states = {
+            member: MemberState.SYNCED if member in self._arbitrators else _state(report, best)
+            for member, report in reports.items()
+        }
         self._donors = {
             member: report.donor
             for member, report in reports.items()
@@ -216,7 +221,8 @@ class MemberStates:
         return None if waits else Grant(NOBODY, "SST")
 
     def _whole_of_anybody(self, joiner: int) -> Grant | None:
-        others = [member for member in sorted(self._states) if member != joiner]
+        away = {joiner, *self._arbitrators}
+        others = [member for member in sorted(self._states) if member not in away]
         able = [member for member in others if self._gives(member)]
         near = [member for member in others if self._segments[member] == self._segments[joiner]]
         for member in near:
@@ -227,7 +233,8 @@ class MemberStates:
         return Grant(able[-1], "SST")
 
     def _gives(self, member: int) -> bool:
-        return self._states.get(member) == MemberState.SYNCED
+        synced = self._states.get(member) == MemberState.SYNCED
+        return synced and member not in self._arbitrators
 
 
 def named_donors(text: str, names: Sequence[str]) -> tuple[int | None, ...]:

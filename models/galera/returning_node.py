@@ -71,6 +71,7 @@ class ReturningNode(GaleraNode):
             cluster.segments,
             named_donors(options.sst_donor, cluster.names),
             ordered_views=options.ordered_views,
+            arbitrators=cluster.arbitrators,
         )
         self.views = NodeViews(
             cluster.size, self.certifier, self.apply_monitor, self.flow_control, self.writer

@@ -54,8 +54,9 @@ class NodeViews:
         joined = self._came & set(view.members)
         self._came.clear()
         self._certifier.change(view.members, joined)
+        began = view.members if view.restored else joined
         self.since = {
-            member: position if member in joined else self.since.get(member, 0)
+            member: position if member in began else self.since.get(member, 0)
             for member in view.members
         }
         self.close_orphans_at(position)

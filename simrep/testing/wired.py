@@ -157,6 +157,8 @@ class WiredCluster:
         Whether there is a trace.
     changes : bool
         Whether servers will come and go.
+    arbitrators : sequence of int
+        Nodes without data.
 
     Attributes
     ----------
@@ -189,6 +191,7 @@ class WiredCluster:
         seed: int = 0,
         traced: bool = True,
         changes: bool = False,
+        arbitrators: Sequence[int] = (),
     ) -> None:
         size = len(delays_s)
         nodes = range(size)
@@ -229,6 +232,7 @@ class WiredCluster:
                 trace=self.trace if traced else None,
                 changes=changes,
                 timeline=self.timeline,
+                arbitrators=arbitrators,
             ),
             model.Options(**options or {}),
             model.Costs(**free(model.Costs) | dict(costs or {})),

@@ -353,19 +353,27 @@ class PrimaryComponent:
 
     def _told(self, formed: _Formed, *, primary: bool) -> None:
         """Tell the application of a view, and what is new in it."""
-        states = self._states.values()
-        come_from = [state.last_primary for state in states if state.primary]
-        come_from = come_from or [state.last for state in states]
-        before = max((view for view in come_from if view is not None), default=None)
+        states = self._states
+        came = [state.last_primary for state in states.values() if state.primary]
+        before = max(
+            (view for view in came or [state.last for state in states.values()] if view),
+            default=None,
+        )
         earlier = () if before is None else before.members
+        new = [
+            member[0]
+            for member in formed.members
+            if member not in earlier or (came and not states[member[0]].primary)
+        ]
         self._last = formed
         self._evs.tell(
             View(
                 formed.number,
                 tuple(member for member, _ in formed.members),
-                tuple(member[0] for member in formed.members if member not in earlier),
+                tuple(new),
                 tuple(member[0] for member in earlier if member not in formed.members),
                 primary,
-                tuple(self._states[member].report for member, _ in formed.members),
+                tuple(states[member].report for member, _ in formed.members),
+                restored=primary and not came,
             )
         )

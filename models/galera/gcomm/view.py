@@ -64,6 +64,9 @@ class View:
     # What each member has told of its application in the exchange of states, by its place in
     # ``members``; see ``Evs.on_report``.
     reports: tuple[Any, ...] = ()
+    # It is primary, and no member of it comes from a primary component: all of them have given up
+    # what they had under way.
+    restored: bool = False
     # Those of the view of this number who come along from it; never primary. What comes after it
     # was sent in that view, and is delivered in no primary component.
     transitional: bool = False
