@@ -17,6 +17,8 @@ from .server import GaleraServer
 
 __all__ = ["Changes"]
 
+_RELEASE_S = 1.0  # so often is looked what nobody can ask for any more; results are the same
+
 
 class Changes:
     """What happens to the servers of a cluster; and what is on the disk of those that are away.
@@ -60,6 +62,17 @@ class Changes:
             self._membership.primary(node).on_abort(partial(self._abort, node))
         for server in servers.values():
             self._listen(server)
+        self._release(None)
+
+    def _release(self, _: None) -> None:
+        """Gcaches need not hold what every disk has."""
+        position = min(
+            self._remains[node].position if node in self._remains else self._node(node).durable
+            for node in self._servers
+        )
+        for node in self._servers:
+            self._node(node).gcache.release(position)
+        self._clock.at(self._clock.now + _RELEASE_S, self._release)
 
     def change(self, change: Change) -> None:
         """Let a server crash, leave or join now, or go on by itself."""

@@ -21,6 +21,11 @@ class Gcache:
     size_bytes : int
         The writeset that was received last is kept whatever its size.
 
+    Notes
+    -----
+    Of writesets that every node has on its disk, ``release`` leaves only the sizes: nobody can ask
+    for them.
+
     References
     ----------
     codership/galera ``gcache/src/gcache_rb_store.cpp``.
@@ -28,34 +33,49 @@ class Gcache:
 
     def __init__(self, size_bytes: int) -> None:
         self._size_bytes = size_bytes
-        self._kept: deque[Ordered] = deque()
-        self._bytes = 0
+        self._sizes: deque[int] = deque()  # of all that it holds
+        self._kept: deque[Ordered] = deque()  # the last of them
+        self._bytes = self._last = 0
 
     def add(self, ordered: Ordered) -> None:
         """Keep the next writeset of the order, in the place of the oldest ones."""
-        kept = self._kept
+        sizes, kept = self._sizes, self._kept
+        size_bytes = ordered.writeset.size_bytes
+        sizes.append(size_bytes)
         kept.append(ordered)
-        self._bytes += ordered.writeset.size_bytes
-        while self._bytes > self._size_bytes and len(kept) > 1:
-            self._bytes -= kept.popleft().writeset.size_bytes
+        self._last = ordered.seqno
+        self._bytes += size_bytes
+        while self._bytes > self._size_bytes and len(sizes) > 1:
+            self._bytes -= sizes.popleft()
+            if len(kept) > len(sizes):
+                kept.popleft()
 
     @property
     def lowest(self) -> int | None:
-        """The lowest sequence number that is kept; None if nothing is."""
-        return self._kept[0].seqno if self._kept else None
+        """The lowest sequence number that it holds; None if it holds nothing."""
+        return self._last - len(self._sizes) + 1 if self._sizes else None
 
     def between(self, after: int, last: int) -> list[Ordered]:
-        """What is kept after a sequence number, up to another one."""
+        """What it holds after a sequence number, up to another one."""
         return [ordered for ordered in self._kept if after < ordered.seqno <= last]
+
+    def release(self, position: int) -> None:
+        """Every node has everything up to a sequence number on its disk."""
+        kept = self._kept
+        while kept and kept[0].seqno <= position:
+            kept.popleft()
 
     def cut(self, last: int) -> None:
         """Forget what comes after a sequence number, as the state on the disk does not have it."""
-        kept = self._kept
-        while kept and kept[-1].seqno > last:
-            self._bytes -= kept.pop().writeset.size_bytes
+        while self._sizes and self._last > last:
+            self._last -= 1
+            self._bytes -= self._sizes.pop()
+            if self._kept:
+                self._kept.pop()
 
     def clear(self) -> None:
         """Forget everything, as it does not lead up to the state of the node."""
+        self._sizes.clear()
         self._kept.clear()
         self._bytes = 0
 

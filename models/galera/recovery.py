@@ -65,6 +65,10 @@ class Durability:
         self._flushed = self._committed()
         self._clock.at(self._clock.now + _FLUSH_S, self._flush)
 
+    def start_after(self, position: int) -> None:
+        """Begin with what is on the disk."""
+        self._flushed = position
+
     def position(self, what: str) -> int:
         """Up to which writeset everything is on the disk after this has happened."""
         survives = {"leave": (0, 1, 2), "power-loss": (1,)}.get(what, (1, 2))

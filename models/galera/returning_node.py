@@ -226,6 +226,11 @@ class ReturningNode(GaleraNode):
             clean=what == "leave",
         )
 
+    @property
+    def durable(self) -> int:
+        """Up to which writeset everything is on its disk, whatever happens."""
+        return self._durability.position("power-loss")
+
     def start_anew(self, remains: Remains, transfer_s: float | None) -> None:
         """Begin as a server that has just started, with what is on its disk."""
         self._lacks = self._anew = True
@@ -234,6 +239,7 @@ class ReturningNode(GaleraNode):
         self.states.start(remains.position, remains.views)
         self._streams = remains.streams
         self._begin_after(remains.position)
+        self._durability.start_after(remains.position)
         if remains.gcache is not None:
             remains.gcache.cut(remains.position)
             self.gcache = self.certifier.gcache = remains.gcache

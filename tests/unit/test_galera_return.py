@@ -298,8 +298,12 @@ def test_a_gcache_keeps_what_has_room() -> None:
         cache.add(Ordered(Writeset(updates(0, 0, seqno), local), seqno))
     assert [one.seqno for one in cache.between(0, 10)] == [8, 9, 10]
     assert cache.lowest == 8
-    cache.cut(8)
-    assert [one.seqno for one in cache.between(0, 10)] == [8]
+    cache.release(8)
+    assert [one.seqno for one in cache.between(7, 10)] == [9, 10]
+    assert cache.lowest == 8
+    cache.cut(9)
+    assert [one.seqno for one in cache.between(7, 10)] == [9]
+    assert cache.lowest == 8
 
 
 def test_sizes_are_written_as_the_provider_writes_them() -> None:

@@ -199,6 +199,9 @@ class Participant:
         """At the end of a slice in which nobody was known yet (``PC::connect``)."""
         if self.evs.member != member or self.evs.state in {State.CLOSED, State.LEAVING}:
             return
+        if self.primary.primary:  # it was told to begin the primary component
+            self.evs.connect()
+            return
         if len(self._known) <= 1 and self._clock.now <= until_s:
             self._send_join()
             self._next_slice(partial(self._announce, member, until_s, restored))
