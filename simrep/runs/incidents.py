@@ -318,7 +318,7 @@ class _Inquiry:
         def for_it(line: _Line) -> bool:
             return node in line.of
 
-        out = self._first("non-primary", began_s, self._next_harm_s(), own)
+        out = self._out(node)
         if out is None and node not in fault.nodes:
             return None
         again = None if out is None else self._first("primary", out.at_s, inf, own)
@@ -341,6 +341,28 @@ class _Inquiry:
             synced_s=_after(synced, from_s),
             ended=tuple(f"{line.what} {line.how}".strip() for line in ended[:1]),
         )
+
+    def _out(self, node: str) -> _Line | None:
+        """When a node noticed that it is in no primary component, which it was before.
+
+        What a server notes that was started later belongs to the fault that started it.
+        """
+        began_s, was = self._fault.event.at_s, "primary"
+        until_s = min(
+            (one.event.at_s for one in self._others
+             if one.word in _RETURNS and node in one.nodes and one.event.at_s > began_s),
+            default=inf,
+        )  # fmt: skip
+        until_s = min(until_s, self._next_harm_s())
+        fresh = self._fault.word in _RETURNS and node in self._fault.nodes
+        for line in self._lines:
+            if line.node != node or line.what not in {"primary", "non-primary"}:
+                continue
+            left = line.what == "non-primary" and (fresh or was == "primary")
+            if left and began_s <= line.at_s < until_s:
+                return line
+            was = line.what
+        return None
 
 
 def _after(line: _Line | None, began_s: float) -> Spread:

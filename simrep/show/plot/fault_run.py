@@ -162,10 +162,11 @@ class _Look:
 
 
 _AWAY = _Look("away or stopped", "#374151")
-_OUT = _Look("in no primary component", PALETTE[1])
-_BEHIND = _Look("gets the state, catches up", PALETTE[5])
+_OUT = _Look("in no primary component", PALETTE[1], 1.0)
+_BEHIND = _Look("starts, gets the state, catches up", PALETTE[5], 1.0)
 _CUT_OFF = _Look("its links fail", GREY, 0.4)
-_LOOKS = (_AWAY, _OUT, _BEHIND, _CUT_OFF)
+_LOOKS = (_CUT_OFF, _AWAY, _BEHIND, _OUT)
+"""A later one covers an earlier one."""
 
 
 def _draw_nodes(axes: Axes, run: RunRecord, names: Sequence[str]) -> list[Any]:
@@ -178,8 +179,16 @@ def _draw_nodes(axes: Axes, run: RunRecord, names: Sequence[str]) -> list[Any]:
             left, right = max(from_s, low), min(to_s, high)
             if right > left:
                 used[look] = None
-                axes.barh(row, right - left, left=left, height=0.56, color=look.shade,
-                          alpha=look.alpha, linewidth=0, zorder=2)  # fmt: skip
+                axes.barh(
+                    row,
+                    right - left,
+                    left=left,
+                    height=0.56,
+                    color=look.shade,
+                    alpha=look.alpha,
+                    linewidth=0,
+                    zorder=2.0 + 0.1 * _LOOKS.index(look),
+                )
     ticks = {
         "suspects somebody": ("suspect", "^", PALETTE[1]),
         "new view": ("stable", "|", INK),

@@ -66,9 +66,8 @@ def spread_text(spread: Spread, text: Callable[[float], str] = duration) -> str:
     """The median, and the range over replications if there are several."""
     if not spread.known:
         return "-"
-    if len(spread.values) == 1 or spread.low == spread.high:
-        return text(spread.median)
-    return f"{text(spread.median)} ({text(spread.low)} .. {text(spread.high)})"
+    low, high = text(spread.low), text(spread.high)
+    return text(spread.median) if low == high else f"{text(spread.median)} ({low} .. {high})"
 
 
 def _seconds(spread: Spread) -> str:
@@ -87,14 +86,22 @@ def _noticed(found: Iterable[Incident]) -> Table:
 
 
 def _stalls(found: Iterable[Incident]) -> Table:
+    """A row per fault and group; a stall that has begun with an earlier fault is told there."""
     heads = ("fault", "clients", "no commit for", "began after (s)", "longest wait")
-    rows = (
-        (one.called, group, spread_text(stall.stall_s), _seconds(stall.began_s),
-         spread_text(stall.longest_wait_s))
-        for one in found
-        for group, stall in one.stalls.items()
-    )  # fmt: skip
-    return _table(heads, "llr", rows)
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        told: set[tuple[str, float]] = set()
+        for one in found:
+            for group, stall in one.stalls.items():
+                key = group, round(one.at_s + stall.began_s.median, 3)
+                if key not in told:
+                    told.add(key)
+                    yield (
+                        *(one.called, group, spread_text(stall.stall_s)),
+                        *(_seconds(stall.began_s), spread_text(stall.longest_wait_s)),
+                    )
+
+    return _table(heads, "llr", rows())
 
 
 def _absences(found: Iterable[Incident]) -> Table:
@@ -138,10 +145,12 @@ def _seen(seen: GroupOutcome) -> tuple[str, ...]:
 def _errors(phases: Iterable[Phase]) -> Iterator[tuple[str, ...]]:
     """A row per phase, group and error."""
     for phase in phases:
+        name = phase.name
         for group, seen in phase.groups.items():
             for error, one in seen.errors.items():
                 first, longest = _seconds(one.first_s), spread_text(one.longest_wait_s)
-                yield (phase.name, group, error, spread_text(one.times, number), first, longest)
+                yield (name, group, error, spread_text(one.times, number), first, longest)
+                name = ""
 
 
 _FATES = {

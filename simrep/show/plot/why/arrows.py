@@ -15,8 +15,7 @@ from simrep.show.plot.axes import Since
 from simrep.show.plot.style import INK, PALETTE
 from simrep.why.commit import Transmission
 
-__all__ = ["CRITICAL", "FOREIGN", "HALF", "MOST_FOREIGN", "OWN", "draw_arrows",
-           "is_upright", "label_arrows"]  # fmt: skip
+__all__ = ["CRITICAL", "FOREIGN", "HALF", "MOST_FOREIGN", "OWN", "draw_arrows", "label_arrows"]
 
 OWN, CRITICAL, FOREIGN = PALETTE[0], PALETTE[0], "#C3C8CF"
 MOST_FOREIGN = 60
@@ -75,7 +74,7 @@ def label_arrows(
     ``taken``, in pixels; the places of the labels are added to it.
     """
     shown = [m for m in messages if (m.own or m.critical) and isfinite(m.arrived_s)]
-    shown = [one for one in shown if one.critical or not is_upright(axes, one, lines, since)]
+    shown = [one for one in shown if one.critical or not _is_upright(axes, one, lines, since)]
     if len(shown) > _MOST_OWN:
         shown = [one for one in shown if one.critical]
     elif len(shown) > _FEW:
@@ -100,7 +99,7 @@ def label_arrows(
             text.remove()
 
 
-def is_upright(axes: Axes, message: Transmission, lines: Lines, since: Since) -> bool:
+def _is_upright(axes: Axes, message: Transmission, lines: Lines, since: Since) -> bool:
     """Whether it takes next to no time on this axis: there is no room for a name at its side."""
     (x0, _), (x1, _) = axes.transData.transform(_ends(message, lines, since))
     return bool(abs(x1 - x0) < 0.5 * _NEAR * axes.figure.dpi / 72.0)
