@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from random import Random
 from typing import Any, NamedTuple, cast
 
@@ -33,6 +34,38 @@ class Sent(NamedTuple):
     life: int
 
 
+class LossyLink:
+    """What a member sends to another is lost for a while: a fake, as links do not lose packets."""
+
+    def __init__(self, group: EvsGroup, source: int, target: int) -> None:
+        self.begin_s, self.end_s = inf, -inf
+        self.share = 1.0  # of the messages that is lost
+        self._random = Random(source * 100 + target).random
+        mesh, clock = group.meshes[source], group.clock
+        passed = mesh._network.send
+
+        class Network:
+            """The network of one member."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(network, name)
+
+            @staticmethod
+            def send(me: int, peer: int, size: int, envelope: Any, at: float) -> None:
+                """Send, or lose it."""
+                lost = me == source and peer == target and self.begin_s <= clock.now < self.end_s
+                if not lost or self._random() >= self.share:
+                    passed(me, peer, size, envelope, at)
+
+        network = mesh._network
+        mesh._network = Network()  # type: ignore[assignment]
+        self._clock = clock
+
+    def heal(self) -> None:
+        """Lose nothing more."""
+        self.end_s = self._clock.now
+
+
 class ChangingGroup:
     """A group and its membership.
 
@@ -53,6 +86,8 @@ class ChangingGroup:
         By member.
     lost : list of list of float
         When each member was told, at the end of a view, that its component has no quorum.
+    entered : list of list of (int, int, int)
+        For each view of EVS of a member: where in its log it began, its life, the number.
     sent : dict of int to Sent
         By payload, which are numbered.
     lives : list of int
@@ -72,6 +107,7 @@ class ChangingGroup:
         self.group = EvsGroup(delays_s, kind=ChangingEvs, **how)
         self.clock = self.group.clock
         self.size = size = len(delays_s)
+        self.lossy: dict[tuple[int, int], LossyLink] = {}
         self.noted: list[tuple[float, int, str, tuple[int, ...]]] = []
         random = Random(how.get("seed", 0)).random
         members = [cast("ChangingEvs", member) for member in self.group.members]
@@ -79,6 +115,7 @@ class ChangingGroup:
             self.clock, members, timers, [random] * size if drift else None, self._note
         )
         self.logs: list[list[Told]] = [[] for _ in range(size)]
+        self.entered: list[list[tuple[int, int, int]]] = [[(0, 0, 0)] for _ in range(size)]
         self.lost: list[list[float]] = [[] for _ in range(size)]
         self.sent: dict[int, Sent] = {}
         self.lives = [0] * size
@@ -89,6 +126,10 @@ class ChangingGroup:
 
     def _note(self, position: int, what: str, of: tuple[int, ...]) -> None:
         self.noted.append((self.clock.now, position, what, of))
+        if what == "stable":
+            evs = self.membership.participants[position].evs
+            entry = len(self.logs[position]), self.lives[position], evs.view
+            self.entered[position].append(entry)
 
     def _told(self, member: int, what: View | int) -> None:
         if isinstance(what, View) and what.transitional:
@@ -100,6 +141,14 @@ class ChangingGroup:
         assert self.sent[payload].sender == sender
         self._told(member, payload)
 
+    def lose(self, source: int, target: int) -> LossyLink:
+        """Lose what one member sends to another from now on, until it heals."""
+        link = self.lossy.get((source, target))
+        if link is None:
+            link = self.lossy[source, target] = LossyLink(self.group, source, target)
+        link.begin_s, link.end_s = self.clock.now, inf
+        return link
+
     # -- what to do, and when ------------------------------------------------------------------
 
     def send(self, time_s: float, member: int, size_bytes: int = 100) -> None:
@@ -109,9 +158,10 @@ class ChangingGroup:
             if not self.is_up(member):
                 return
             number = len(self.sent)
-            if self.group.members[member].send(number, size_bytes):
-                self.sent[number] = Sent(self.clock.now, member, self.lives[member])
-            else:  # as gcs does
+            self.sent[number] = Sent(self.clock.now, member, self.lives[member])
+            if not self.group.members[member].send(number, size_bytes):
+                del self.sent[number]
+                # As gcs does.
                 self.send(self.clock.now + _RETRY_S, member, size_bytes)
 
         self.clock.at(time_s, send)
