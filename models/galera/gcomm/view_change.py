@@ -33,15 +33,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from enum import IntEnum
 from functools import partial
 from math import inf
 from typing import Any
 
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs, Peer, State
-from simrep.models.galera.gcomm.consensus import Consensus
+from simrep.models.galera.gcomm.knowledge import Knowledge
 from simrep.models.galera.gcomm.primary import Presence, PrimaryComponent, PrimaryOptions
 from simrep.models.galera.gcomm.suspicion import MembershipOptions, Suspicion
+from simrep.models.galera.gcomm.timers import Timer, Timers
 from simrep.models.galera.gcomm.view import (
     NO_VIEW,
     EvsMessage,
@@ -54,7 +54,6 @@ from simrep.models.galera.gcomm.view_messages import (
     Join,
     Leave,
     LivingMessage,
-    NodeState,
     ViewGap,
     ViewMessage,
 )
@@ -63,14 +62,7 @@ __all__ = ["Participant"]
 
 _JOIN_AGAIN_S = 0.1  # evs_proto.cpp join_rate_limit
 _SLICE_S = 0.5  # pc.cpp connect
-_LATE_S = 2e-4  # a timer fires up to so much late: ticks drift apart by half of it in the mean
 _MISSED_TICKS = 3  # after so many periods without a tick nobody is accused
-
-
-class _Timer(IntEnum):
-    INACTIVITY = 0
-    RETRANS = 1
-    INSTALL = 2
 
 
 class _Silence:
@@ -86,7 +78,7 @@ class _Silence:
         """Send nothing."""
 
 
-class Participant:
+class Participant(Knowledge):
     """One member's part in changes of view.
 
     Parameters
@@ -111,17 +103,12 @@ class Participant:
         note: Callable[[str, tuple[int, ...]], object],
         primary: PrimaryOptions | None = None,
     ) -> None:
-        self.evs = evs
+        super().__init__(evs)
         self.closed: Callable[[], object] = _nothing  # called when it has ended by itself
-        self._clock = evs.clock
         self._options = options
-        self._uniform = uniform
         self._note = note
         self._mesh = evs.mesh
         self.primary = PrimaryComponent(evs, size, primary)
-        self._known: dict[Member, Peer] = {}
-        self._base = 0
-        self._consensus = Consensus(evs, self._known, lambda: self._base)
         self._suspicion = Suspicion(
             evs, self._known, options, lambda position: note("suspect", (position,))
         )
@@ -133,14 +120,12 @@ class Participant:
             self._known[member] = Peer(member, now)
         self._forget_views()
         evs.open(0, {member.position: peer for member, peer in self._known.items()})
-        first = evs.first_keepalive_s
-        self._arm_at(_Timer.RETRANS, now + options.keepalive_period_s if first is None else first)
-        self._arm_at(_Timer.INACTIVITY, now + options.inactive_check_period_s * uniform())
+        self._timers = Timers(evs, options, uniform, self._tick, self._retransmit, self._expire)
 
     def _forget_views(self) -> None:
         self._install: Install | None = None
-        self._number = 0  # of the last message that was sent
-        self._earlier: set[int] = set()  # views that were, of any part
+        self._number = 0
+        self._earlier.clear()
         self._gathered: set[int] = set()  # of those who are in this change
         self._joined_s = -inf  # when the last join message was sent
         self._highest = 0  # sequence number of any view, for the next one
@@ -150,8 +135,6 @@ class Participant:
         self._isolated_until_s = inf
         self._leaves = False  # as soon as the view is there
         self._ticked_s = self._clock.now
-        self._due_s = [inf, inf, inf]
-        self._armed = [0, 0, 0]
 
     # -- what happens to this member -------------------------------------------------------------
 
@@ -188,7 +171,7 @@ class Participant:
         self._base = view_number(sequence, member)
         evs.open(self._base, {member.position: own})
         evs.state = State.JOINING
-        self._arm(_Timer.RETRANS)
+        self._timers.arm(Timer.RETRANS)
         announce = self._clock.now + self._options.announce_timeout_s
         self._next_slice(partial(self._announce, member, announce, restored))
 
@@ -228,8 +211,7 @@ class Participant:
     def _begin_leaving(self) -> None:
         self._leaves = False
         self.evs.state = State.LEAVING
-        for timer in _Timer:
-            self._arm(timer)
+        self._timers.arm(*Timer)
         self._send_leave()
         if sum(peer.member.life >= 0 for peer in self.evs.peers) == 1:
             self._close()
@@ -240,41 +222,11 @@ class Participant:
         self.closed()
 
     def _stop(self) -> None:
-        self._due_s = [inf, inf, inf]
+        self._timers.stop()
         self._end_isolation()
         self.evs.stop()
 
-    # -- timers ------------------------------------------------------------------------------------
-
-    def _arm(self, timer: _Timer) -> None:
-        options, state = self._options, self.evs.state
-        if timer is _Timer.INACTIVITY:
-            after_s = options.inactive_check_period_s + _LATE_S * self._uniform()
-        elif timer is _Timer.INSTALL:
-            gathers = state is State.GATHER or state is State.INSTALL
-            after_s = options.install_timeout_s if gathers else inf
-        elif state is State.OPERATIONAL or state is State.LEAVING:
-            after_s = options.keepalive_period_s
-        else:
-            after_s = options.join_retrans_period_s
-        self._arm_at(timer, self._clock.now + after_s)
-
-    def _arm_at(self, timer: _Timer, at_s: float) -> None:
-        self._due_s[timer] = at_s
-        self._armed[timer] += 1
-        if at_s < inf:
-            self._clock.at(at_s, self._fire, (self.evs.member, timer, self._armed[timer]))
-
-    def _fire(self, armed: tuple[Member, _Timer, int]) -> None:
-        member, timer, number = armed
-        if member != self.evs.member or self._armed[timer] != number:
-            return
-        if self._due_s[timer] == inf:
-            return
-        self._armed[timer] += 1
-        (self._tick, self._retransmit, self._expire)[timer]()
-        if self.evs.state is not State.CLOSED:
-            self._arm(timer)
+    # -- what its timers do --------------------------------------------------------------------------
 
     def _tick(self) -> None:
         now, evs = self._clock.now, self.evs
@@ -341,17 +293,6 @@ class Participant:
 
     # -- GATHER ------------------------------------------------------------------------------------
 
-    def _operational(self) -> list[Member]:
-        return sorted(member for member, peer in self._known.items() if peer.operational)
-
-    def _speaks(self) -> bool:
-        """Whether this is the first of the operational members."""
-        return min(
-            member
-            for member, peer in self._known.items()
-            if peer.operational and not peer.inactive
-        ) == self.evs.member  # fmt: skip
-
     def _gather(self, *, send: bool) -> None:
         """Stop the view, or its installation; ``send`` a join message."""
         evs, before = self.evs, self.evs.state
@@ -363,51 +304,13 @@ class Participant:
         evs.state = State.GATHER
         if send:
             self._send_join()
-        self._arm(_Timer.INACTIVITY)
+        self._timers.arm(Timer.INACTIVITY)
         if before is State.OPERATIONAL or before is State.JOINING:
-            self._arm(_Timer.RETRANS)
-            self._arm(_Timer.INSTALL)
+            self._timers.arm(Timer.RETRANS, Timer.INSTALL)
 
     def _drop_install(self) -> None:
         self._install = None
         self.evs.installing = False
-
-    def _next_number(self) -> int:
-        self._number += 1
-        return self._number
-
-    def _states(self) -> dict[Member, NodeState]:
-        """What this member knows of all (``populate_node_list``)."""
-        return {member: self._state(self._known[member]) for member in sorted(self._known)}
-
-    def _state(self, peer: Peer) -> NodeState:
-        evs, base, at = self.evs, self._base, peer.member.position
-        own = peer.member == evs.member
-        leave = -1
-        view = base if own or evs.peers[at] is peer else NO_VIEW
-        if not own and peer.join is not None:
-            view = peer.join.base
-            if view != base:
-                told = peer.join.nodes[peer.member]
-                return NodeState(
-                    peer.operational, peer.suspected, -1, view, told.safe, told.low, told.high
-                )
-        elif not own and peer.leave is not None:
-            leave, view = peer.leave.last_sent, peer.leave.base
-        operational, suspected = (True, False) if own else (peer.operational, peer.suspected)
-        if view != base:
-            return NodeState(operational, suspected, leave, view, -1, -1, -1)
-        low, high = self._consensus.range_of(peer)
-        return NodeState(operational, suspected, leave, view, evs.reported(at), low, high)
-
-    def _make_join(self) -> Join:
-        evs = self.evs
-        join = Join(
-            evs.member, self._next_number(), self._base, evs.safe, evs.aru, self._states(),
-            frozenset(),
-        )  # fmt: skip
-        self._known[evs.member].join = join
-        return join
 
     def _send_join(self, *, handle: bool = False) -> None:
         join = self._make_join()
@@ -420,13 +323,6 @@ class Participant:
         """Something of the old view has arrived in GATHER."""
         if self._consensus.reachable() == self.evs.aru and not self._consensus.reached():
             self._send_join(handle=True)
-
-    def _is_late(self, source: Member, view: int) -> bool:
-        """Whether a message comes from a view that was (``is_msg_from_previous_view``)."""
-        if view in self._earlier:
-            return True
-        peer = self.evs.peers[source.position]
-        return peer.member == source and view_sequence(view) < view_sequence(self._base)
 
     def _on_join(self, join: Join, peer: Peer) -> None:
         evs, own = self.evs, join.sender == self.evs.member
@@ -496,61 +392,11 @@ class Participant:
     def _is_leaving(self) -> bool:
         return self.evs.state in {State.LEAVING, State.CLOSED}
 
-    def _learn_reports(self, join: Join) -> bool:
-        """Take over who of the own view has told that it has what."""
-        news = False
-        for member, state in join.nodes.items():
-            if state.view == self._base and self.evs.note_reported(member.position, state.safe):
-                news = True
-        return news
-
     def _exclude_asymmetric(self) -> None:
         options = self._options
-        left_s = self._due_s[_Timer.INSTALL] - self._clock.now
+        left_s = self._timers.left_s(Timer.INSTALL)
         if left_s <= options.install_timeout_s - options.suspect_timeout_s:
             self._suspicion.exclude_asymmetric()
-
-    def _ask_for_missing(self) -> None:
-        """``request_missing``: of members that are gone, from the one that has most."""
-        evs = self.evs
-        for member, peer in self._known.items():
-            at = member.position
-            if member == evs.member or evs.peers[at] is not peer:
-                continue
-            low, high = evs.low(at), evs.high(at)
-            if low > high >= evs.last_sent:
-                continue
-            if peer.leave is not None and peer.leave.last_sent <= high:
-                continue
-            if peer.operational:
-                evs.ask(peer, at, low, evs.last_sent)
-                continue
-            best, most = None, -1
-            for other in self._known.values():
-                join = other.join
-                if (
-                    other.operational
-                    and other.member != evs.member
-                    and join is not None
-                    and join.base == self._base
-                    and join.nodes[member].low > most
-                ):
-                    best, most = other, join.nodes[member].low
-            if best is not None:
-                evs.ask(best, at, low, most - 1)
-
-    def _resend_missing(self) -> None:
-        """``retrans_missing``: what others lack of this member's messages."""
-        evs = self.evs
-        me = evs.member.position
-        for member, peer in self._known.items():
-            if member == evs.member:
-                continue
-            join, leave = peer.join, peer.leave
-            if join is not None and join.base == self._base and evs.member in join.nodes:
-                evs.resend(member.position, me, join.nodes[evs.member].low, evs.last_sent)
-            if leave is not None and leave.base == self._base and leave.aru < evs.last_sent:
-                evs.resend(member.position, me, leave.aru + 1, evs.last_sent)
 
     # -- LEAVING -----------------------------------------------------------------------------------
 
@@ -561,14 +407,6 @@ class Participant:
         evs.flush()
         leave = Leave(evs.member, self._next_number(), self._base, evs.last_sent, evs.aru)
         evs.mesh.broadcast(leave, leave.size_bytes)
-
-    def _repeat_leaves(self, nodes: dict[Member, NodeState]) -> None:
-        for member, peer in self._known.items():
-            if peer.leave is not None and not peer.inactive:
-                state = nodes.get(member)
-                if state is None or not state.leaving:
-                    again = replace(peer.leave, resent=True)
-                    self.evs.mesh.broadcast(again, again.size_bytes)
 
     def _on_leave(self, leave: Leave, peer: Peer) -> None:
         evs = self.evs
@@ -698,8 +536,7 @@ class Participant:
 
     def _shift_to_install(self) -> None:
         self.evs.state = State.INSTALL
-        self._arm(_Timer.INACTIVITY)
-        self._arm(_Timer.RETRANS)
+        self._timers.arm(Timer.INACTIVITY, Timer.RETRANS)
 
     # -- OPERATIONAL -------------------------------------------------------------------------------
 
@@ -732,9 +569,7 @@ class Participant:
         evs.state = State.OPERATIONAL
         positions = tuple(member.position for member in members)
         self._note("stable", positions)
-        self._arm(_Timer.INACTIVITY)
-        self._arm(_Timer.RETRANS)
-        self._arm(_Timer.INSTALL)
+        self._timers.arm(Timer.INACTIVITY, Timer.RETRANS, Timer.INSTALL)
         self.primary.regular(install.proposed, members)
         evs.acknowledge()
         if evs.state is State.OPERATIONAL and self._leaves:
@@ -814,7 +649,7 @@ class Participant:
             return
         peer = self._known[source] = Peer(source, self._clock.now)
         self._gather(send=False)
-        self._arm(_Timer.INSTALL)
+        self._timers.arm(Timer.INSTALL)
         if isinstance(message, Join):
             peer.join = message
             peer.number = message.number
