@@ -12,9 +12,9 @@ from functools import partial
 
 from simrep.modelling import Clock
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
+from simrep.models.galera.gcomm.participant import Participant
 from simrep.models.galera.gcomm.primary import PrimaryComponent, PrimaryOptions
 from simrep.models.galera.gcomm.suspicion import MembershipOptions
-from simrep.models.galera.gcomm.view_change import Participant
 
 __all__ = ["Membership", "MembershipOptions"]
 
@@ -55,6 +55,7 @@ class Membership:
         self._clock = clock
         self._members = members
         self._away: dict[int, bool] = {}  # and whether it crashed
+        self._restores = primary is None or primary.recovery
         self._lives = [0] * len(members)
         log = note or _forget
         self.participants = [
@@ -109,7 +110,7 @@ class Membership:
 
     def _join(self, start: tuple[int, int, bool]) -> None:
         member, life, crashed = start
-        self.participants[member].start(life, crashed)
+        self.participants[member].start(life, crashed and self._restores)
         self._reach_who_is_there(member)
 
     def _reach_who_is_there(self, _: int) -> None:

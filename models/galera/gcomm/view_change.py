@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -58,7 +57,7 @@ from simrep.models.galera.gcomm.view_messages import (
     ViewMessage,
 )
 
-__all__ = ["Participant"]
+__all__ = ["ViewChange"]
 
 _JOIN_AGAIN_S = 0.1  # evs_proto.cpp join_rate_limit
 _SLICE_S = 0.5  # pc.cpp connect
@@ -78,7 +77,7 @@ class _Silence:
         """Send nothing."""
 
 
-class Participant(Knowledge):
+class ViewChange(Knowledge):
     """One member's part in changes of view.
 
     Parameters
@@ -136,77 +135,12 @@ class Participant(Knowledge):
         self._leaves = False  # as soon as the view is there
         self._ticked_s = self._clock.now
 
-    # -- what happens to this member -------------------------------------------------------------
+    # -- the end ----------------------------------------------------------------------------------
 
     def crash(self) -> None:
         """End without a word."""
         self._stop()
         self.primary.forget(Presence.CRASHED)
-
-    def leave(self) -> None:
-        """Tell the others, answer until they have gone on, and be gone."""
-        self.evs.forsake()
-        if self.evs.state in {State.GATHER, State.INSTALL}:
-            self._leaves = True
-        elif self.evs.state is State.CLOSED:
-            return
-        else:
-            self._begin_leaving()
-        self._clock.at(self._clock.now + self._options.linger_s, self._linger_ends, self.evs.member)
-
-    def start(self, life: int, restored: bool) -> None:
-        """Come up anew; ``restored``: with what the disk knows of the last view."""
-        evs = self.evs
-        if evs.state is not State.CLOSED:  # it was still leaving
-            self._close()
-        member = Member(evs.member.position, life)
-        sequence = view_sequence(self._base) + 1 if restored else 0
-        evs.mesh.reopen()
-        evs.begin(member)
-        evs.connecting()
-        self._forget_views()
-        self._starting = True
-        self._known.clear()
-        own = self._known[member] = Peer(member, self._clock.now)
-        self._base = view_number(sequence, member)
-        evs.open(self._base, {member.position: own})
-        evs.state = State.JOINING
-        self._timers.arm(Timer.RETRANS)
-        announce = self._clock.now + self._options.announce_timeout_s
-        self._next_slice(partial(self._announce, member, announce, restored))
-
-    def _next_slice(self, call: Callable[[None], object]) -> None:
-        self._clock.at(self._clock.now + _SLICE_S, call)
-
-    def _announce(self, member: Member, until_s: float, restored: bool, _: None) -> None:
-        """At the end of a slice in which nobody was known yet (``PC::connect``)."""
-        if self.evs.member != member or self.evs.state in {State.CLOSED, State.LEAVING}:
-            return
-        if self.primary.primary:  # it was told to begin the primary component
-            self.evs.connect()
-            return
-        if len(self._known) <= 1 and self._clock.now <= until_s:
-            self._send_join()
-            self._next_slice(partial(self._announce, member, until_s, restored))
-            return
-        if self.evs.state is not State.OPERATIONAL:
-            self._send_join(handle=True)
-        if restored:
-            self.evs.connect()
-        else:
-            self._await_primary(member, None)
-
-    def _await_primary(self, member: Member, _: None) -> None:
-        if self.evs.member != member or self.evs.state in {State.CLOSED, State.LEAVING}:
-            return
-        if self.primary.primary:
-            self.evs.connect()
-        else:
-            self._next_slice(partial(self._await_primary, member))
-
-    def _linger_ends(self, member: Member) -> None:
-        if self.evs.member == member and self.evs.state is not State.CLOSED:
-            self._close()
 
     def _begin_leaving(self) -> None:
         self._leaves = False
@@ -226,7 +160,7 @@ class Participant(Knowledge):
         self._end_isolation()
         self.evs.stop()
 
-    # -- what its timers do --------------------------------------------------------------------------
+    # -- what its timers do -----------------------------------------------------------------------
 
     def _tick(self) -> None:
         now, evs = self._clock.now, self.evs
