@@ -32,6 +32,7 @@ Streams = Mapping[tuple[int, int], tuple[Ordered, ...]]
 
 _KEPT = (Kind.WRITESET, Kind.LAST_COMMITTED)  # by who lacks the state before them
 _ASK_AGAIN_S = 1.0  # gcs: a request that no donor could be found for (-EAGAIN)
+_LISTENS_AGAIN_S = 1e-3
 
 
 class _Answer:
@@ -318,8 +319,13 @@ class ReturningNode(GaleraNode):
         elif grant is not None and grant.donor == self.index:
             self._give(request, grant)
 
+    @property
+    def asks(self) -> bool:
+        """Whether it has asked for the state, and waits for the answer."""
+        return self.alive and self._asking and self._lacks
+
     def _granted(self, request: StateRequest, grant: Grant | None) -> None:
-        if not (self._asking and self._lacks):
+        if not self.asks:
             return
         if grant is None:
             self._later(_ASK_AGAIN_S, self._send_request)
@@ -461,6 +467,10 @@ class ReturningNode(GaleraNode):
     def _certified(self, request: StateRequest, grant: Grant, state: NodeState) -> None:
         joiner = self.peer(request.node)
         cluster = self._cluster
+        if joiner.asks:  # it has not got the answer yet: the connection waits for it
+            wait = partial(self._certified, request, grant)
+            cluster.clock.at(cluster.clock.now + _LISTENS_AGAIN_S, wait, state)
+            return
         stream = BulkStream(cluster.clock, cluster.network, self.index, request.node)
         how = (self, joiner, request, state, self.plan, stream)
         if joiner.transfer_s is not None:

@@ -74,6 +74,23 @@ def test_who_comes_back_gets_all_that_it_has_missed_once(what: str) -> None:
     assert noted(built, 1) == [("donor", (2,), "IST"), ("joined", (), ""), ("synced", (), "")]
 
 
+def test_a_donor_that_has_the_answer_first_waits_for_the_joiner() -> None:
+    """Where messages are late, the joiner knows of its donor after that one has begun."""
+    scenario = load({
+        "cluster": {"model": "galera", "nodes": 3, "shared_host": True},
+        "network": {"rtt_ms": 0.1, "jitter": {"kind": "exponential", "mean_ms": 3.0}},
+        "workload": {"think_time_ms": 50},
+        "fault": [
+            {"what": "kill", "node": "n3", "at_s": 0.5},
+            {"what": "restart", "node": "n3", "at_s": 8.0},
+        ],
+        "run": {"duration_s": 18},
+    })  # fmt: skip
+    for seed in range(1, 5):
+        noted = simulate(scenario, seed).noted
+        assert any((one.node, one.what) == (2, "synced") for one in noted), seed
+
+
 def test_a_start_takes_what_its_parts_take() -> None:
     built = away(costs=STARTS)
     built.clock.run(6.0)
