@@ -17,12 +17,11 @@ Conservative
 Optimistic
     Reads and writes of data pages cost no I/O, nor does the file that a large writeset is kept in;
     the background flush of the redo log costs nothing, and the log never runs full; what a
-    donor reads does not delay its fsyncs. Nobody is suspected without a crash.
+    donor reads does not delay its fsyncs.
 Left out
     Gap locks, hence replay of victims that pass certification; causal reads
     (``wsrep_sync_wait``); schema changes; the one-millisecond retry of a commit that meets flow
-    control between the two checks of it; partitions of the network; the purge of old row versions;
-    the binary log.
+    control between the two checks of it; the purge of old row versions; the binary log.
 Validated
     Against published measurements of Percona XtraDB Cluster 5.7 (``wan-concurrency``) and 5.5
     (``semisync-wan``) and own ones of MariaDB 11.8, two to five nodes, 0 to 100 ms, 1 to 128
@@ -40,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import count
+from math import inf
 from typing import Any, ClassVar
 
 from simpy.events import Event
@@ -91,8 +91,11 @@ class Galera(Model):
     Costs: ClassVar[type[GaleraCosts]] = GaleraCosts
     Session: ClassVar[type[GaleraSession]] = GaleraSession
     faults: ClassVar = frozenset(
-        {"slow", "pause", "disk-stall", "kill", "leave", "restart", "bootstrap", "loss", "jitter"}
-    )
+        {
+            "slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "bootstrap",
+            "cut", "loss", "jitter",
+        }
+    )  # fmt: skip
     node_costs: ClassVar[bool] = True
     node_options: ClassVar[frozenset[str]] = frozenset({"pc.weight"})
     arbitrators: ClassVar[bool] = True
@@ -136,8 +139,9 @@ class Galera(Model):
 
     @staticmethod
     def pause_limit_s(options: GaleraOptions) -> float:
-        """See ``Model.pause_limit_s``: only what nobody notices."""
-        return Galera.silence_limit_s(options)
+        """See ``Model.pause_limit_s``: any, as the others notice it."""
+        del options
+        return inf
 
     @staticmethod
     def silence_limit_s(options: GaleraOptions) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 from simrep.modelling import Clock, Host, Lap, MessageWork, Parts, PausableMutex, Thread
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
+from simrep.models.galera.gcomm.gmcast import Gmcast, LinkOptions
 
 from .options import GaleraCosts, GaleraOptions
 from .state_exchange import StateExchange
@@ -59,7 +60,12 @@ class GroupMember:
             host.routine(costs.receive_us * _US),
             costs.byte_ns * 1e-9,
         )
-        self.mesh = parts.mesh(cluster.segments, Thread(host), work)
+        thread = Thread(host)
+        self.mesh = (
+            _links(parts, options, thread, work)
+            if cluster.changes
+            else parts.mesh(cluster.segments, thread, work)
+        )
         how = (clock, self.mesh, cluster.size, self.options, keepalive_at_s)
         self.group: Evs | StateExchange  # as its server sees it
         if cluster.changes:
@@ -68,6 +74,23 @@ class GroupMember:
             self.group = StateExchange(self.changing, self.options.mtu_bytes)
         else:
             self.group = self.evs = Evs(*how)
+
+
+def _links(parts: Parts, options: GaleraOptions, thread: Thread, work: MessageWork) -> Gmcast:
+    """How a node reaches the others if links may end."""
+    cluster, index = parts.cluster, parts.index
+    return parts.make(
+        Gmcast,
+        parts.clock,
+        cluster.network,
+        index,
+        cluster.segments,
+        thread,
+        work,
+        LinkOptions(options.peer_timeout_s, options.time_wait_s),
+        cluster.streams.uniform(f"galera/links/{index}"),
+        cluster.timeline,
+    )
 
 
 class Sender:

@@ -18,6 +18,7 @@ from simrep.modelling import (
 )
 from simrep.modelling.watching import (
     HELD,
+    HeardMesh,
     Line,
     Twin,
     WatchedGate,
@@ -26,6 +27,7 @@ from simrep.modelling.watching import (
     named,
     who,
 )
+from simrep.models.galera.gcomm.gmcast import Gmcast
 
 from .certifier import Certifier
 from .flow_control import FlowControl, MemberFlowControl
@@ -264,6 +266,14 @@ class _WatchedRedoLog(Twin, RedoLog):
         super().flush(size_bytes, call, argument)
 
 
+class _HeardGmcast(HeardMesh, Gmcast):
+    """Links that know who was silent."""
+
+
+def _heard_gmcast(parts: WatchedParts, *args: Any) -> Gmcast:
+    return _HeardGmcast(parts.watch, *args)
+
+
 class WatchedParts(watching.WatchedParts):
     """See ``watching.WatchedParts``; knows by which number a transaction is ordered here."""
 
@@ -272,6 +282,7 @@ class WatchedParts(watching.WatchedParts):
         Certifier: _WatchedCertifier,
         FlowControl: _WatchedFlowControl,
         GaleraNode: _WatchedNode,
+        Gmcast: _heard_gmcast,
         KeepingCertifier: _WatchedKeepingCertifier,
         MemberFlowControl: _WatchedMemberFlowControl,
         OrderedGate: _WatchedLocalMonitor,

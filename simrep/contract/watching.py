@@ -317,7 +317,7 @@ class HeardMesh(Mesh):
 
         def heard(message: Any) -> None:
             now, source = self._watch.clock._now, getattr(message, "source", None)
-            if source is not None:  # else it tells of the group itself
+            if source in self._heard_s:  # else it tells of the group itself
                 if now - self._heard_s[source] >= self._watch.longer_than_s:
                     self._silences[source] = (self._heard_s[source], now)
                 self._heard_s[source] = now

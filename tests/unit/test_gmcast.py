@@ -280,6 +280,16 @@ def test_who_is_not_in_the_primary_component_is_forgotten_and_may_come_back_late
     assert links.members[0].linked == (1, 2)
 
 
+def test_who_has_left_may_come_back_at_once_as_another_process():
+    links = Links(3)
+    links.clock.at(5.0, lambda _: links.members[2].close())
+    for i in (0, 1):
+        links.clock.at(5.1, lambda _, i=i: links.members[i].stable((0, 1), (2,)))
+    links.clock.at(6.0, lambda _: links.members[2].reopen())
+    links.run(6.1)
+    assert links.members[2].linked == (0, 1)
+
+
 def test_an_evicted_member_is_refused_until_it_starts_anew():
     links = Links(3)
     told: list[float] = []

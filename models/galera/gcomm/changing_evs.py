@@ -14,7 +14,7 @@ again; numbers without a payload that are sent again come in as few messages as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
 from functools import partial
@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from simrep.modelling import Clock, Deliver, Mesh
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
+from simrep.models.galera.gcomm.gmcast import Gmcast
 from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage, Member, View
 from simrep.models.galera.gcomm.view_messages import (
     Join,
@@ -110,6 +111,7 @@ class ChangingEvs(Evs):
     ) -> None:
         super().__init__(clock, mesh, size, options)
         self.clock = clock
+        self._links = mesh if isinstance(mesh, Gmcast) else None
         self.first_keepalive_s = keepalive_at_s
         self.state = State.OPERATIONAL
         self.member = Member(self._me, 0)
@@ -156,6 +158,20 @@ class ChangingEvs(Evs):
     def tell(self, view: View) -> None:
         """Tell the application of a view."""
         self._tell_view(view)
+        if view.primary:
+            self.settle(view.members, primary=True)
+
+    def settle(
+        self, members: Collection[int], left: Collection[int] = (), *, primary: bool = False
+    ) -> None:
+        """Tell the links of a view: see ``Gmcast.stable``."""
+        if self._links is not None:
+            self._links.stable(members, left, primary=primary)
+
+    def allow(self, member: int) -> None:
+        """Let a member connect, even if it was forgotten: see ``Gmcast.allow``."""
+        if self._links is not None:
+            self._links.allow(member)
 
     def announce(self, payload: Any, size_bytes: int) -> bool:
         """Send a message of the group itself: it does not wait for the window."""

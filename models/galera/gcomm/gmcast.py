@@ -60,9 +60,10 @@ class LinkOptions:
 class _Address:
     """Where a peer is to be found (``AddrEntry``)."""
 
-    __slots__ = ("forgotten", "known", "next_s")
+    __slots__ = ("forgotten", "known", "life", "next_s")
 
     def __init__(self, next_s: float, *, known: bool) -> None:
+        self.life = 0  # of its process: one that starts anew is another member there
         self.next_s = next_s  # next attempt to connect
         self.known = known  # whether it has ever been a member that answered
         self.forgotten = False  # no longer connected to, and removed at ``next_s``
@@ -99,8 +100,7 @@ class Gmcast(Mesh):
 
     Notes
     -----
-    Simplified: members are known by their position, so that one that starts anew with another UUID
-    is the same; relays of segments are chosen by position, there by UUID; the kernel answers for a
+    Simplified: relays of segments are chosen by position, there by UUID; the kernel answers for a
     stopped process only when that goes on.
     """
 
@@ -486,6 +486,9 @@ class Gmcast(Mesh):
         peer = connection.peer
         address = self._addresses.setdefault(peer, _Address(inf, known=True))
         address.known = True
+        if address.life != self._lives[peer]:
+            address.life = self._lives[peer]
+            address.forgotten = False
         if address.forgotten:  # too early: time wait
             self._erase(connection, "time wait")
             return

@@ -249,6 +249,9 @@ class ViewChange(Knowledge):
     def _send_join(self, *, handle: bool = False) -> None:
         join = self._make_join()
         self._joined_s = self._clock.now
+        for member, peer in self._known.items():
+            if peer.operational and not peer.suspected:
+                self.evs.allow(member.position)
         self.evs.mesh.broadcast(join, join.size_bytes)
         if handle:
             self._on_join(join, self._known[join.sender])
@@ -503,6 +506,7 @@ class ViewChange(Knowledge):
         evs.state = State.OPERATIONAL
         positions = tuple(member.position for member in members)
         self._note("stable", positions)
+        evs.settle(positions, [m.position for m in old if m in nodes and nodes[m].leaving])
         self._timers.arm(Timer.INACTIVITY, Timer.RETRANS, Timer.INSTALL)
         self.primary.regular(install.proposed, members)
         evs.acknowledge()
