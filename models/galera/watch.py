@@ -337,6 +337,8 @@ class WatchedParts(watching.WatchedParts):
     def stopped(self) -> Holder:
         """Who has stopped the cluster, and why."""
         names, stops = self.cluster.names, self.stops.items()
+        if not stops:
+            return Holder("the next view of the group", (), "was paused {} until")
         text = " and ".join(
             f"{names[node]} (receive queue {stop.queue:,} > {stop.upper:,})" for node, stop in stops
         )

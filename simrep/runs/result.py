@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from simrep.why.commit import Explanation
+    from simrep.why.window import WindowExplanation
 
 __all__ = ["FIGURES", "Result"]
 
@@ -272,11 +273,45 @@ class Result(Report):
         """
         from simrep.why.commit import explain
 
+        return explain(self._again(replication), txn=txn, seed=self.seed, replication=replication)
+
+    def explain_fault(
+        self,
+        fault: str | None = None,
+        *,
+        from_s: float | None = None,
+        until_s: float | None = None,
+        replication: int = 0,
+    ) -> WindowExplanation:
+        """How servers reacted to a fault in a replication, message by message.
+
+        Parameters
+        ----------
+        fault : str, optional
+            Its name, or its position: the time from the first suspicion because of it (or its
+            begin) to the next primary component.
+        from_s, until_s : float, optional
+            The time itself, in simulated seconds.
+        replication : int
+            From 0.
+        """
+        from simrep.why.window import explain_window
+
+        return explain_window(
+            self._again(replication),
+            fault=fault,
+            from_s=from_s,
+            until_s=until_s,
+            seed=self.seed,
+            replication=replication,
+        )
+
+    def _again(self, replication: int) -> dict[str, Any]:
+        """The scenario, to simulate a replication of it once more."""
         self._run(replication)
         # Its costs are filled in; a pack that lay beside the scenario's file is not needed again.
         cluster = {key: one for key, one in self.scenario["cluster"].items() if key != "pack"}
-        scenario = {**self.scenario, "cluster": cluster}
-        return explain(scenario, txn=txn, seed=self.seed, replication=replication)
+        return {**self.scenario, "cluster": cluster}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.contract.model import StallPhase
 from simrep.errors import ScenarioError
+from simrep.kernel.watch import Waited
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
 from simrep.measure.units import duration
+from simrep.runs.incidents import Incident
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
@@ -215,6 +217,27 @@ class StallExplanation(Report):
         )
 
 
+def _away(faults: Mapping[str, Incident]) -> list[tuple[str, float, float]]:
+    """Which servers are not there, from when to when."""
+    spans = []
+    for gone in faults.values():
+        if gone.word in {"kill", "power-loss", "leave"}:
+            for node in gone.nodes:
+                back = (one.at_s for one in faults.values() if one.at_s > gone.at_s
+                        and one.word in {"restart", "bootstrap"} and node in one.nodes)  # fmt: skip
+                spans.append((node, gone.at_s, next(back, inf)))
+    return spans
+
+
+def _of_nobody(waited: Waited, away: Sequence[tuple[str, float, float]]) -> bool:
+    """Whether the server that something waited in was away most of the time."""
+    half_s = 0.5 * (waited.ended_s - waited.began_s)
+    return any(
+        node == waited.node and min(waited.ended_s, to_s) - max(waited.began_s, from_s) > half_s
+        for node, from_s, to_s in away
+    )
+
+
 def _timer_text(seconds: float) -> str:
     """Timers are told to a hundredth of a second."""
     return f"{seconds:.2f} s" if seconds >= _SHORT_S else duration(seconds)
@@ -256,7 +279,8 @@ def explain_stall(
     work_expected(1)
     setup = replay.setup
     record = simulate(setup, replay.seed, replication, watch_s=longer_than_s)
-    found = blockages(record.waited or ())
+    away = _away(record.faults)
+    found = blockages([one for one in record.waited or () if not _of_nobody(one, away)])
     stall = record.measurement.stall
     reasons, unexplained_s = causes(found, stall)
     happened = events(setup.scenario)

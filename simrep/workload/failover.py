@@ -237,9 +237,9 @@ class FailoverClients(Clients):
         client, started_s, kind = transaction.client, transaction.started_s, transaction.kind
         writes = transaction.rows > 0
         fate: Fate | None = None
+        began_s = started_s  # with the time in line for a connection
         while True:
             node = transaction.node = caller.node
-            began_s = clock._now
             self._in_flight[client] = transaction
             self._open[client] = began_s, caller
             self.submitted += 1
@@ -266,6 +266,7 @@ class FailoverClients(Clients):
                 return
             transaction = _again(transaction)
             yield from self._connect(caller)
+            began_s = clock._now
 
     def _attempt(
         self, transaction: TrackedTransaction, limit_s: float

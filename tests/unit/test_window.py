@@ -51,7 +51,7 @@ def result() -> Result:
 
 @cache
 def window() -> WindowExplanation:
-    return explain_window(TOML, fault="n3-dies")
+    return result().explain_fault("n3-dies")
 
 
 @cache
