@@ -32,7 +32,6 @@ Streams = Mapping[tuple[int, int], tuple[Ordered, ...]]
 
 _KEPT = (Kind.WRITESET, Kind.LAST_COMMITTED)  # by who lacks the state before them
 _ASK_AGAIN_S = 1.0  # gcs: a request that no donor could be found for (-EAGAIN)
-_LISTENS_AGAIN_S = 1e-3
 
 
 class _Answer:
@@ -93,7 +92,9 @@ class ReturningNode(GaleraNode):
         self._anew = False  # its server has just started
         self._attempt = 0  # a number for all that is done for one transfer
         self._asking = False
+        self._sent: StateRequest | None = None
         self._request: StateRequest | None = None  # that a donor was found for
+        self._ahead: list[Callable[[], object]] = []  # what donors have sent before it knows that
         self._donor, self._how = NOBODY, ""
         self._kept: list[Any] = []  # what was ordered after the request
         self._given = 0  # up to here, donors have certified
@@ -284,7 +285,8 @@ class ReturningNode(GaleraNode):
     def _send_request(self, attempt: int) -> None:
         if not self._over(attempt):
             position = self.apply_monitor.last_left
-            self.sender.control(StateRequest(self.index, position, anew=self._anew))
+            self._sent = StateRequest(self.index, position, anew=self._anew)
+            self.sender.control(self._sent)
 
     def _fall_out(self) -> None:
         """Outside the primary component nobody joins: begin again later with what there is."""
@@ -301,8 +303,9 @@ class ReturningNode(GaleraNode):
             self._recv_q.clear()
             self.gcache.cut(position)
             self.certifier.start_after(position)
-        self._request = self._expected = None
+        self._sent = self._request = self._expected = None
         self._applies = False
+        self._ahead.clear()
         self._missed.clear()
         self._kept.clear()
         self.states.lose(position)
@@ -319,13 +322,8 @@ class ReturningNode(GaleraNode):
         elif grant is not None and grant.donor == self.index:
             self._give(request, grant)
 
-    @property
-    def asks(self) -> bool:
-        """Whether it has asked for the state, and waits for the answer."""
-        return self.alive and self._asking and self._lacks
-
     def _granted(self, request: StateRequest, grant: Grant | None) -> None:
-        if not self.asks:
+        if request is not self._sent:  # of an earlier attempt
             return
         if grant is None:
             self._later(_ASK_AGAIN_S, self._send_request)
@@ -340,16 +338,26 @@ class ReturningNode(GaleraNode):
             return
         self._request, self._donor, self._how = request, grant.donor, grant.how
         self._kept.clear()  # all before is in the state
+        ahead, self._ahead = self._ahead, []
+        for call in ahead:
+            call()
+
+    def _knows(self, call: Callable[[], object]) -> bool:
+        """Whether it knows of its donor; else it is called as soon as it does."""
+        if self._request is None:
+            self._ahead.append(call)
+        return self._request is not None
 
     # -- to get it -----------------------------------------------------------------------------
 
     def wants(self, request: StateRequest) -> bool:
         """See ``Recipient.wants``."""
-        return self.alive and self._request is request
+        return self.alive and self._sent is request
 
     def start_engine(self) -> None:
         """See ``Recipient.start_engine``."""
-        self._later(self.plan.engine_s, self._engine_runs)
+        if self._knows(self.start_engine):
+            self._later(self.plan.engine_s, self._engine_runs)
 
     def _engine_runs(self, attempt: int) -> None:
         if not self._over(attempt):
@@ -358,8 +366,9 @@ class ReturningNode(GaleraNode):
 
     def expect(self, state: NodeState) -> None:
         """See ``Recipient.expect``."""
-        self._expected = state
-        self._go_to_expected()
+        if self._knows(partial(self.expect, state)):
+            self._expected = state
+            self._go_to_expected()
 
     def _go_to_expected(self) -> None:
         """Apply what is missing, when it is known what, and the storage engine runs."""
@@ -388,7 +397,8 @@ class ReturningNode(GaleraNode):
     def take(self, missed: Sequence[Ordered]) -> None:
         """See ``Recipient.take``."""
         if not self._applies:
-            self._missed += missed
+            if self._knows(partial(self.take, missed)):
+                self._missed += missed
             return
         for ordered in missed:
             self.certifier.given(ordered)
@@ -399,9 +409,10 @@ class ReturningNode(GaleraNode):
 
     def begin_from(self, state: NodeState, seconds: float) -> None:
         """See ``Recipient.begin_from``."""
-        self.gcache.clear()
-        self._expected = state
-        self._later(seconds, self._adopt_whole)
+        if self._knows(partial(self.begin_from, state, seconds)):
+            self.gcache.clear()
+            self._expected = state
+            self._later(seconds, self._adopt_whole)
 
     def _adopt_whole(self, attempt: int) -> None:
         state = self._expected
@@ -429,7 +440,7 @@ class ReturningNode(GaleraNode):
         if self._over(attempt):
             return
         self._lacks = self._anew = self._asking = self._applies = False
-        self._request = self._expected = self.transfer_s = None
+        self._sent = self._request = self._expected = self.transfer_s = None
         kept, self._kept = self._kept, []
         for message in kept:
             if message.kind == Kind.VIEW:
@@ -467,22 +478,16 @@ class ReturningNode(GaleraNode):
     def _certified(self, request: StateRequest, grant: Grant, state: NodeState) -> None:
         joiner = self.peer(request.node)
         cluster = self._cluster
-        if joiner.asks:  # it has not got the answer yet: the connection waits for it
-            wait = partial(self._certified, request, grant)
-            cluster.clock.at(cluster.clock.now + _LISTENS_AGAIN_S, wait, state)
-            return
         stream = BulkStream(cluster.clock, cluster.network, self.index, request.node)
         how = (self, joiner, request, state, self.plan, stream)
+        missed = self.gcache.between(request.seqno, state.position)
+        has_all = len(missed) == state.position - request.seqno
         if joiner.transfer_s is not None:
             TimedTransfer(*how).begin(joiner.transfer_s)
-        elif grant.how == "IST":
-            IncrementalTransfer(*how).begin()
-        else:
+        elif grant.how == "IST" and (has_all or not request.anew):
+            IncrementalTransfer(*how).begin(missed if has_all else None)
+        else:  # also if it has been overwritten meanwhile
             WholeTransfer(*how).begin()
-
-    def missed(self, after: int, last: int) -> list[Ordered]:
-        """See ``Donor.missed``."""
-        return self.gcache.between(after, last)
 
     def when_applied(self, seqno: int, call: Callable[[Any], object]) -> None:
         """See ``Donor.when_applied``."""

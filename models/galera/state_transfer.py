@@ -85,6 +85,10 @@ class Recipient(Protocol):
         """Whether it still waits for what it has asked for."""
         ...
 
+    def abort(self, why: str) -> object:
+        """It ends itself."""
+        ...
+
     def expect(self, state: NodeState) -> object:
         """An incremental transfer begins: the state that it leads to, without the data."""
         ...
@@ -109,10 +113,6 @@ class Donor(Protocol):
     alive: bool
     clock: Clock
     byte_s: float
-
-    def missed(self, after: int, last: int) -> list[Ordered]:
-        """Writesets from its gcache."""
-        ...
 
     def when_applied(self, seqno: int, call: Callable[[Any], object]) -> object:
         """``call`` when it has committed everything up to there."""
@@ -175,8 +175,10 @@ class Donation:
 class IncrementalTransfer(Donation):
     """The writesets that the joiner has missed."""
 
-    def begin(self) -> None:
-        """Be back in the group at once, or after the script."""
+    def begin(self, missed: Sequence[Ordered] | None) -> None:
+        """Be back in the group at once, or after the script; without ``missed`` it fails."""
+        self._fails = missed is None
+        self._pieces = _pieces(missed or (), self._joiner.index)
         self._later(self._plan.bypass_s if self._request.anew else 0.0, self._bypassed)
         self._later(self._stream.round_trip_s, self._connected)  # by then all are certified
 
@@ -193,10 +195,15 @@ class IncrementalTransfer(Donation):
     def _connected(self, _: None) -> None:
         if not self._goes_on:
             return
+        if self._fails:
+            self._stream.send(0, self._failed, None)
+            return
         self._stream.send(0, self._expected, None)
-        missed = self._donor.missed(self._request.seqno, self._state.position)
-        self._pieces = _pieces(missed, self._joiner.index)
         self._next(None)
+
+    def _failed(self, _: None) -> None:
+        if self._joiner.wants(self._request):
+            self._joiner.abort("its donor has not any more all that it has missed")
 
     def _expected(self, _: None) -> None:
         if self._joiner.wants(self._request):
