@@ -141,35 +141,37 @@ class FailoverClients(Clients):
 
     def _loop(self, client: int, node: int, loop: Loop) -> Generator[Event, Any, None]:
         """One client of a closed loop: connect, then one transaction after the other."""
+        process = self._begun()
         caller = self._caller(loop, node)
         think = self._think(client, loop)
         make = self._mix.client(str(client), client, node, loop.classes)
         number = self._workload.per_client
         self._recorder.opened()
-        yield from self._connect(caller)
+        yield from self._connect(caller, process)
         for _ in repeat(None) if number is None else repeat(None, number):
             if think is not None and not caller.paused:
                 yield self._clock.timeout(think())
-            yield from self._connect(caller)
-            yield from self._run(make(self._clock._now), caller)
+            yield from self._connect(caller, process)
+            yield from self._run(make(self._clock._now), caller, process)
 
     def _guest(
         self, client: int, node: int, loop: Loop, crew: Crew, place: int
     ) -> Generator[Event, Any, None]:
         """One client of a crew: it is there while it is wanted."""
+        process = self._begun()
         caller = self._caller(loop, node)
         think = self._think(client, loop)
         make = self._mix.client(str(client), client, node, loop.classes)
         while True:
             self._recorder.opened()
-            yield from self._connect(caller)
+            yield from self._connect(caller, process)
             while crew.wanted > place:
                 if think is not None and not caller.paused:
                     yield self._clock.timeout(think())
                     if crew.wanted <= place:
                         break
-                yield from self._connect(caller)
-                yield from self._run(make(self._clock._now), caller)
+                yield from self._connect(caller, process)
+                yield from self._run(make(self._clock._now), caller, process)
             caller.connected = caller.paused = False
             caller.since_s = None
             yield crew.call(place)
@@ -188,27 +190,28 @@ class FailoverClients(Clients):
 
     def _arrival(self, transaction: Transaction, caller: _Caller) -> Generator[Event, Any, None]:
         """One that finds no connection fails, unless it is submitted again until it commits."""
+        process = self._begun()
         if not caller.connected and not self._workload.retry:
-            node, error = caller.node, (yield from self._connect_once(caller))
+            node, error = caller.node, (yield from self._connect_once(caller, process))
             if error:
                 self.submitted += 1
                 self.aborted += 1
                 started_s, kind = transaction.started_s, transaction.kind
                 self._recorder.aborted(started_s, kind, transaction.client, node, error)
                 return
-        yield from self._connect(caller)
-        yield from self._run(transaction, caller)
+        yield from self._connect(caller, process)
+        yield from self._run(transaction, caller, process)
 
     def _connection(
         self, arrivals: Arrivals, line: deque[Transaction], idle: deque[Event]
     ) -> Generator[Event, Any, None]:
         """A connection of an open stream: one transaction of the line after the other."""
-        clock = self._clock
+        clock, process = self._clock, self._begun()
         client = next(self._numbers)
         caller = self._caller(arrivals, arrivals.node)
         self._recorder.opened()
         while True:
-            yield from self._connect(caller)
+            yield from self._connect(caller, process)
             while not line:
                 arrived = Event(clock)
                 idle.append(arrived)
@@ -216,7 +219,13 @@ class FailoverClients(Clients):
             transaction = line.popleft()
             transaction.client = client
             transaction.queued_s = clock._now - transaction.started_s
-            yield from self._run(transaction, caller)
+            yield from self._run(transaction, caller, process)
+
+    def _begun(self) -> Process:
+        """The process that begins now; later on, another one may have run inside of it."""
+        process = self._clock.active_process
+        assert process is not None
+        return process
 
     def _caller(self, source: Loop | Arrivals, node: int) -> _Caller:
         writes = any(
@@ -230,7 +239,9 @@ class FailoverClients(Clients):
 
     # -- what they do --------------------------------------------------------------------------
 
-    def _run(self, transaction: Transaction, caller: _Caller) -> Generator[Event, Any, None]:
+    def _run(
+        self, transaction: Transaction, caller: _Caller, process: Process
+    ) -> Generator[Event, Any, None]:
         """One transaction to its end; latency counts from its first attempt."""
         assert isinstance(transaction, TrackedTransaction)
         clock = self._clock
@@ -265,7 +276,7 @@ class FailoverClients(Clients):
             if not self._workload.retry:
                 return
             transaction = _again(transaction)
-            yield from self._connect(caller)
+            yield from self._connect(caller, process)
             began_s = clock._now
 
     def _attempt(
@@ -302,18 +313,18 @@ class FailoverClients(Clients):
         elif _is_lost(error):
             caller.connected = False
 
-    def _connect(self, caller: _Caller) -> Generator[Event, Any, None]:
+    def _connect(self, caller: _Caller, process: Process) -> Generator[Event, Any, None]:
         """Connect until there is a connection."""
         while not caller.connected:
             node = caller.node
-            error = yield from self._connect_once(caller)
+            error = yield from self._connect_once(caller, process)
             if error:
                 yield from self._recover(caller, node, error, unserved=True)
 
-    def _connect_once(self, caller: _Caller) -> Generator[Event, Any, str]:
+    def _connect_once(self, caller: _Caller, process: Process) -> Generator[Event, Any, str]:
         """Connect; the error, empty if there is a connection."""
         began_s, node = self._clock.now, caller.node
-        error = yield from self._open_connection(caller, node)
+        error = yield from self._open_connection(caller, node, process)
         if error:
             self._failed_to_connect(caller, began_s, node, error)
             self._turn(caller, node, error)
@@ -321,11 +332,11 @@ class FailoverClients(Clients):
             caller.connected = caller.node == node
         return error
 
-    def _open_connection(self, caller: _Caller, node: int) -> Generator[Event, Any, str]:
+    def _open_connection(
+        self, caller: _Caller, node: int, process: Process
+    ) -> Generator[Event, Any, str]:
         """Connect once; the error, empty if there is a connection."""
         clock = self._clock
-        process = clock.active_process
-        assert process is not None
         began_s = caller.connecting[process] = clock.now
 
         def give_up(_: object) -> None:

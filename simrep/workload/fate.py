@@ -110,6 +110,8 @@ class Fate(Witness):
 
     def settle(self) -> None:
         """See whether there is nothing more to learn of it."""
+        if self.ending == "answered" and not self.fates.told:
+            self.fates.never_told()
         everywhere = not self.wanted & ~self.nodes
         if everywhere and self.ending == "answered" and self.chain is None:
             self.fates.settled(self)
@@ -132,6 +134,7 @@ class Fates:
         self._up = (1 << nodes) - 1
         self.all_nodes = self._up & ~sum(1 << node for node in arbitrators)
         self.told = False  # the model tells which node has committed a transaction
+        self._untold = False  # it does not: somebody has an answer that no node has committed
         self._settled = 0
         self._kept: dict[Fate, None] = {}
         self._chains: list[list[Fate]] = []
@@ -139,8 +142,10 @@ class Fates:
     def begin(self, transaction: TrackedTransaction, before: Fate | None = None) -> Fate:
         """A client submits a transaction; ``before`` is the attempt that it repeats."""
         fate = Fate(self)
-        self._kept[fate] = None
         transaction.journal = fate
+        if self._untold:
+            return fate
+        self._kept[fate] = None
         if before is not None and (before.chain or before.ending == "unknown"):
             if before.chain is None:
                 before.chain = [before]
@@ -161,6 +166,12 @@ class Fates:
             self._kept[fate] = None
             self._settled -= 1
 
+    def never_told(self) -> None:
+        """The model does not tell what its nodes commit: nothing is followed."""
+        self._untold = True
+        self._kept.clear()
+        self._chains.clear()
+
     def adopted(self, node: int, donor: int) -> None:
         """A node has taken over the state of another one: it has what that has, and no more."""
         for fate in list(self._kept):
@@ -176,7 +187,7 @@ class Fates:
 
     def count(self) -> FateCount | None:
         """What became of them; None if the model does not tell what its nodes commit."""
-        if not self.told:
+        if self._untold or not self.told:
             return None
         times = {"answered": self._settled, "failed": 0, "unknown": 0, "": 0}
         present = dict.fromkeys(times, 0)

@@ -27,6 +27,7 @@ def drawn(model: str, number: int) -> dict[str, Any]:
     _mixes(draw, content)
     _sysbench(draw, content["workload"])
     _variation(draw, content)
+    _clients(Draw(f"{model}+clients", number), content)
     return content
 
 
@@ -107,6 +108,20 @@ def _sysbench(draw: Draw, workload: Table) -> None:
     if preset == "sysbench-oltp-read-write":
         words |= {"range_selects": False, "point_selects": draw.whole(0, 3)}
     workload["sysbench"] = words
+
+
+def _clients(draw: Draw, content: Table) -> None:
+    """Clients that give up, wait, or turn to another node."""
+    if not draw.chance(0.3):
+        return
+    policy: Table = {"retry_pause_s": draw.pick((0.001, 0.02, 1.0))}
+    if draw.chance(0.5):
+        policy["read_timeout_s"] = draw.real(0.001, 0.1)
+    if draw.chance(0.3):
+        policy["connect_timeout_s"] = draw.real(0.001, 0.1)
+    if content["cluster"]["model"] == "galera" and draw.chance(0.5):
+        policy["on_error"] = "next"
+    content["workload"]["clients"] = policy
 
 
 def _variation(draw: Draw, content: Table) -> None:

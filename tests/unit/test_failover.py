@@ -358,6 +358,15 @@ def test_what_clients_give_up_is_done_once_or_not_at_all(model: str, autocommit:
     assert (fates.duplicated > 0) <= (not autocommit)
 
 
+def test_a_deadlock_is_an_error_after_which_a_client_may_turn_to_another_node():
+    hot = {"statements": 2, "autocommit": False, "keys": {"distribution": "uniform", "rows": 5}}
+    workload = {"threads": 6, "nodes": ["*"], "class": [hot], "clients": {"on_error": "next"}}
+    traffic = check(
+        {"cluster": {"model": "galera"}, "workload": workload, "run": {"duration_s": 0.1}}
+    )
+    assert traffic.aborted > 10
+
+
 def test_groups_have_policies_and_pauses_of_their_own():
     groups = [
         {"node": "n1", "threads": 1, "name": "web", "clients": {"on_error": "next"}},
