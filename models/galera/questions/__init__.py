@@ -1,4 +1,4 @@
-"""Questions that only Galera answers: the size of fragments and of the gcache."""
+"""Questions that only Galera answers: the size of fragments and of the gcache, and timeouts."""
 
 from __future__ import annotations
 
@@ -53,6 +53,34 @@ QUESTIONS = (
                 flag="outage",
             ),
             repeated(10),
+        ),
+    ),
+    Question(
+        "timeouts",
+        f"{__name__}.timeouts:suspect_timeouts",
+        "Stalls after a crash and false suspicions, over evs.* timeouts (Galera).\n\n"
+        "Example: simrep plan cluster.toml timeouts --outage 4s --loss 1%",
+        (
+            Option(
+                "outage_s",
+                "How long a node is cut off: 1500ms, 4s.",
+                "time",
+                "4s",
+                metavar="TIME",
+                flag="outage",
+            ),
+            Option(
+                "loss", "Share of the segments that are lost: 1%.", "share", "0%", metavar="SHARE"
+            ),
+            Option(
+                "jitter_s",
+                "Mean of what is added to delays: 20ms.",
+                "time",
+                "0ms",
+                metavar="TIME",
+                flag="jitter",
+            ),
+            repeated(6, least=1),
         ),
     ),
 )

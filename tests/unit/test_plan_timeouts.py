@@ -1,0 +1,56 @@
+"""``plan timeouts``: a crash costs what timers add up to; short ones remove who was away."""
+
+import pytest
+
+import simrep
+from simrep.errors import ScenarioError
+from simrep.models.galera.questions import timeouts
+from simrep.show.views import console, tables
+from tests.legible import problems
+
+CLUSTER = {
+    "cluster": {"model": "galera", "nodes": 3},
+    "workload": {"threads": 1, "think_time_ms": 20},
+    "run": {"duration_s": 10},
+}
+
+
+@pytest.fixture
+def two_settings(monkeypatch):
+    """The shortest timers, and the defaults."""
+    chosen = [one for one in timeouts._SETTINGS if one[1]["suspect_timeout"] in (1.5, 5.0)]
+    monkeypatch.setattr(timeouts, "_SETTINGS", tuple(chosen))
+
+
+@pytest.mark.usefixtures("two_settings")
+def test_short_timeouts_cost_little_and_remove_who_was_away_for_a_moment():
+    found = simrep.plan(
+        CLUSTER, "timeouts", outage_s=2.5, loss=0.01, jitter_s=0.001, replications=1
+    )
+    short, usual = found.tried
+    for one, low_s, high_s in ((short, 1.5, 2.25), (usual, 6.0, 6.5)):
+        assert all(low_s - 0.05 <= stall_s <= high_s + 0.5 for stall_s in one.crash_s)
+    assert short.removed == 1
+    assert usual.removed == 0
+    assert (found.value, found.low) == (5.0, 1.5)
+    out = console(width=160)
+    with out.capture() as caught:
+        out.print(tables(found))
+    assert "defaults" in caught.get()
+    assert not problems(found.plot())
+    assert [row["removed"] for row in found.to_dict()["steps"]] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "match"),
+    [
+        ({}, {"outage_s": 0.0}, "outage_s: must be above 0"),
+        ({"fault": [{"what": "kill", "node": "n3", "at_s": 1}]}, {}, "without faults"),
+        ({"cluster": {"model": "galera", "nodes": 2}}, {}, "nobody survives"),
+        ({"workload": {"queries": 10}, "run": {}}, {}, "set run.duration_s"),
+        ({"cluster": {"model": "standalone"}}, {}, "model 'galera' has"),
+    ],
+)
+def test_what_cannot_be_asked(changed, options, match):
+    with pytest.raises(ScenarioError, match=match):
+        simrep.plan({**CLUSTER, **changed}, "timeouts", **options)
