@@ -116,7 +116,14 @@ class Network:
         else:
             self._clock.at(arrival, receive, message)
 
-    def send_once(self, source: int, target: int, message: Any, at: float) -> None:
+    def send_once(
+        self,
+        source: int,
+        target: int,
+        size_bytes: int,
+        message: Any,
+        at: float,
+    ) -> None:
         """Send a single packet that TCP does not repeat when it is lost, and that overtakes.
 
         That of a connection which is not open yet, or no longer: SYN and its answers.
@@ -180,14 +187,25 @@ class WatchedNetwork(Network):
 
     def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
         """See ``Network.send``."""
-        sent = self._watch.sends(source, target, size_bytes, message, at)
+        receive = self._tell(source, target, size_bytes, message, at)
+        super().send(source, target, size_bytes, message, at)
+        self._receive[target] = receive
+
+    def send_once(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
+        """See ``Network.send_once``."""
+        receive = self._tell(source, target, size_bytes, message, at)
+        super().send_once(source, target, size_bytes, message, at)
+        self._receive[target] = receive
+
+    def _tell(
+        self, source: int, target: int, size_bytes: int, message: Any, at: float
+    ) -> Receive | None:
+        """Tell of a message, whose arrival will be told; who receives those that are not."""
         receive = self._receive[target]
-        if sent is None or receive is None:
-            super().send(source, target, size_bytes, message, at)
-        else:
+        sent = self._watch.sends(source, target, size_bytes, message, at)
+        if sent is not None and receive is not None:
             self._receive[target] = partial(self._arrived, sent, receive)
-            super().send(source, target, size_bytes, message, at)
-            self._receive[target] = receive
+        return receive
 
     def _arrived(self, sent: Sent, receive: Receive, message: Any) -> None:
         self._watch.arrives(sent)

@@ -9,6 +9,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.pace import Pace
@@ -335,3 +337,23 @@ def test_others_close_their_links_to_a_stopped_process_which_finds_out_when_it_g
 def test_a_process_that_is_stopped_for_less_than_the_timeout_keeps_its_links():
     links = Links(3, pauses={2: (5.0, 7.8)}).run(12.0)
     assert not links.timeline.noted
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+def test_after_any_cuts_kills_and_starts_all_links_are_there_again(data):
+    size = data.draw(st.integers(2, 5))
+    times = st.floats(1.0, 12.0)
+    pairs = [(i, j) for i in range(size) for j in range(size) if i != j]
+    cuts = data.draw(st.dictionaries(st.sampled_from(pairs), st.tuples(times, times)))
+    cuts = {pair: (at, at + length_s) for pair, (at, length_s) in cuts.items()}
+    segments = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
+    hop_s = data.draw(st.sampled_from([0.0001, 0.1]))
+    links = Links(size, cuts, segments=segments, hop_s=hop_s, talk=False)
+    for i in data.draw(st.sets(st.integers(0, size - 1))):
+        at, length_s = data.draw(st.tuples(times, times))
+        links.clock.at(at, lambda _, i=i: links.members[i].close())
+        links.clock.at(at + length_s, lambda _, i=i: links.members[i].reopen())
+    links.run(24.0 + 10.0)
+    for i, member in enumerate(links.members):
+        assert member.linked == tuple(j for j in range(size) if j != i)

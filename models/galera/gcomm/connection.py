@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 __all__ = [
     "Ack",
+    "Alive",
     "Connection",
-    "ConnectionId",
     "Evicted",
     "Fin",
     "Handshake",
@@ -27,9 +28,6 @@ __all__ = [
     "SynAck",
     "Topology",
 ]
-
-ConnectionId = tuple[int, int, int]
-"""Who has connected, who has accepted, and which of those of the first it is."""
 
 
 class State(Enum):
@@ -46,7 +44,8 @@ class Connection:
 
     Parameters
     ----------
-    number : ConnectionId
+    number : int
+        By which both ends know it.
     peer : int
         The other end.
     state : State
@@ -67,7 +66,7 @@ class Connection:
 
     __slots__ = ("age", "connected", "heard_s", "links", "number", "peer", "sent_s", "state")
 
-    def __init__(self, number: ConnectionId, peer: int, state: State, now_s: float) -> None:
+    def __init__(self, number: int, peer: int, state: State, now_s: float) -> None:
         self.number = number
         self.peer = peer
         self.state = state
@@ -78,64 +77,90 @@ class Connection:
 
 
 class LinkMessage:
-    """What links send of their own; ``size_bytes`` is that on the wire."""
+    """What links send of their own."""
 
     __slots__ = ()
-    size_bytes = 60  # headers of IP and TCP
+    text: ClassVar[str]
+    membership: ClassVar[bool] = True  # whether a link begins or ends by it
+    size_bytes: ClassVar[int] = 60  # on the wire: headers of IP and TCP
 
 
 class Syn(LinkMessage):
     """Asks for a connection."""
 
+    text = "SYN"
+
 
 class SynAck(LinkMessage):
     """The kernel of the other machine answers; a program has yet to accept."""
+
+    text = "SYN-ACK"
 
 
 class Ack(LinkMessage):
     """Ends the handshake of TCP."""
 
+    text = "ACK"
+
 
 class Fin(LinkMessage):
     """The other end has closed: comes behind everything that it had sent."""
 
+    text = "FIN"
+
 
 class Rst(LinkMessage):
     """There is no such connection here, or nobody who would accept one."""
+
+    text = "RST"
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake(LinkMessage):
     """Who has accepted begins."""
 
+    text: ClassVar[str] = "handshake"
+    size_bytes: ClassVar[int] = 120
     age: tuple[float, int]
     life: int  # how often the sender was started anew
-    size_bytes = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Response(LinkMessage):
     """Who has connected answers."""
 
+    text: ClassVar[str] = "handshake response"
+    size_bytes: ClassVar[int] = 180
     life: int
-    size_bytes = 180
 
 
 class Ok(LinkMessage):
-    """The connection is open; also the answer to a keepalive."""
+    """The connection is open."""
 
+    text = "handshake ok"
     size_bytes = 120
 
 
 class Keepalive(LinkMessage):
     """Asks for a sign of life."""
 
+    text = "link keepalive"
+    membership = False
+    size_bytes = 120
+
+
+class Alive(LinkMessage):
+    """Gives one: an ``Ok`` there."""
+
+    text = "answer to a link keepalive"
+    membership = False
     size_bytes = 120
 
 
 class Evicted(LinkMessage):
     """The group has banned you."""
 
+    text = "evicted"
     size_bytes = 120
 
 
@@ -143,6 +168,8 @@ class Evicted(LinkMessage):
 class Topology(LinkMessage):
     """To whom the sender has links now."""
 
+    text: ClassVar[str] = "topology"
+    membership: ClassVar[bool] = False
     links: frozenset[int]
 
     @property

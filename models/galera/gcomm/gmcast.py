@@ -19,8 +19,8 @@ from typing import Any
 from simrep.modelling import Clock, Mesh, MessageWork, Network, Stream, Thread, Timeline
 from simrep.models.galera.gcomm.connection import (
     Ack,
+    Alive,
     Connection,
-    ConnectionId,
     Evicted,
     Fin,
     Handshake,
@@ -69,8 +69,10 @@ class _Address:
         self.forgotten = False  # no longer connected to, and removed at ``next_s``
 
 
-_Envelope = tuple[Any, int, ConnectionId, int, Collection[int] | None]
-"""Message, its bytes, by which connection, who passes it on, whom it is for (None: all)."""
+_Envelope = tuple[Any, int, int, int, int]
+"""Message, its bytes, number of the connection, who passes it on, a bit for each it is for."""
+
+_ALL = -1  # every bit
 
 
 def _ignore(*_: Any) -> None:
@@ -119,7 +121,7 @@ class Gmcast(Mesh):
         self._options = options
         self._chance = chance
         self._timeline = timeline
-        self._connections: dict[ConnectionId, Connection] = {}
+        self._connections: dict[int, Connection] = {}
         self._open: dict[int, Connection] = {}  # by peer
         self._addresses: dict[int, _Address] = {}
         self._relays: list[int] = []  # who passes on to all that it has links to
@@ -135,12 +137,12 @@ class Gmcast(Mesh):
         super().__init__(clock, network, me, segments, thread, work)
         everybody = frozenset(range(self.size))
         for peer in everybody - {me}:
-            number = (min(me, peer), max(me, peer), 0)
+            number = self._number(min(me, peer), max(me, peer), 0)
             connection = Connection(number, peer, State.OPEN, clock.now)
             connection.links = everybody - {peer}
             self._connections[number] = self._open[peer] = connection
             self._addresses[peer] = _Address(inf, known=True)
-        self._kernel: dict[type[Any], Callable[[ConnectionId], object]] = {
+        self._kernel: dict[type[Any], Callable[[int], object]] = {
             Syn: self._on_syn,
             SynAck: self._on_syn_ack,
             Ack: self._on_ack,
@@ -150,7 +152,8 @@ class Gmcast(Mesh):
             Response: self._on_response,
             Ok: self._on_ok,
             Topology: self._on_topology,
-            Keepalive: lambda connection, _: self._tell(connection, Ok()),
+            Keepalive: lambda connection, _: self._tell(connection, Alive()),
+            Alive: _ignore,
             Evicted: self._on_evicted_by_peer,
             Fin: lambda connection, _: self._fail(connection, "reset"),
             Rst: lambda connection, _: self._fail(connection, "reset"),
@@ -243,23 +246,23 @@ class Gmcast(Mesh):
 
     def broadcast(self, message: Any, size_bytes: int) -> None:
         """See ``Mesh.broadcast``: to all to whom there is a link, and to others by way of them."""
-        self._deal(self._to_all, message, size_bytes, None)
+        self._deal(self._to_all, message, size_bytes, _ALL)
 
     def send(self, peer: int, message: Any, size_bytes: int) -> None:
         """See ``Mesh.send``; without a link it travels as what is for all."""
         copies = [(peer, _DIRECT)] if peer in self._open else self._to_all
-        self._deal(copies, message, size_bytes, (peer,))
+        self._deal(copies, message, size_bytes, 1 << peer)
 
     def send_each(self, peers: Iterable[int], message: Any, size_bytes: int) -> None:
         """See ``Mesh.send_each``; it travels as what is for all, and others ignore it."""
-        self._deal(self._to_all, message, size_bytes, frozenset(peers))
+        self._deal(self._to_all, message, size_bytes, sum(1 << peer for peer in peers))
 
     def _deal(
         self,
         copies: Sequence[tuple[int, int]],
         message: Any,
         size_bytes: int,
-        targets: Collection[int] | None,
+        targets: int,
     ) -> None:
         cost = self._send.cost()
         at = now_s = self._clock._now
@@ -296,12 +299,13 @@ class Gmcast(Mesh):
         if handle is not None:
             handle(connection, message)
             return
-        if message.source in self._evicted:
+        source = message.source
+        if getattr(source, "position", source) in self._evicted:
             return
         if passes_on:
             copies = self._passed_on(passes_on, connection.peer)
             self._deal(copies, message, size_bytes, targets)
-        if targets is None or self.me in targets:
+        if targets >> self.me & 1:
             self._handle(message)
 
     def _passed_on(self, passes_on: int, source: int) -> list[tuple[int, int]]:
@@ -314,17 +318,27 @@ class Gmcast(Mesh):
     def _tell(self, connection: Connection, message: LinkMessage) -> None:
         """Send what is the link's own."""
         cost = self._send.cost()
-        envelope = (message, message.size_bytes, connection.number, _DIRECT, None)
+        envelope = (message, message.size_bytes, connection.number, _DIRECT, _ALL)
         at = self._clock._now + cost
         self._network.send(self.me, connection.peer, message.size_bytes, envelope, at)
         if cost:
             self.thread.charge(cost)
 
-    def _packet(self, number: ConnectionId, message: LinkMessage) -> None:
+    def _number(self, connects: int, accepts: int, which: int) -> int:
+        """The number of a connection, by its ends and how many the first has begun before."""
+        return (which * self.size + connects) * self.size + accepts
+
+    def _ends(self, number: int) -> tuple[int, int]:
+        """Who has connected, and who accepts."""
+        rest, accepts = divmod(number, self.size)
+        return rest % self.size, accepts
+
+    def _packet(self, number: int, message: LinkMessage) -> None:
         """Let the kernel send what is not repeated."""
-        peer = number[number[0] == self.me]
-        envelope = (message, message.size_bytes, number, _DIRECT, None)
-        self._network.send_once(self.me, peer, envelope, self._clock._now)
+        connects, accepts = self._ends(number)
+        peer = accepts if connects == self.me else connects
+        envelope = (message, message.size_bytes, number, _DIRECT, _ALL)
+        self._network.send_once(self.me, peer, message.size_bytes, envelope, self._clock._now)
 
     # -- checks ----------------------------------------------------------------------------------
 
@@ -408,7 +422,7 @@ class Gmcast(Mesh):
 
     def _connect(self, peer: int) -> None:
         self._opened += 1
-        number = (self.me, peer, self._opened)
+        number = self._number(self.me, peer, self._opened)
         connection = Connection(number, peer, State.CONNECTING, self._clock._now)
         self._connections[number] = connection
         self._network.renew(self.me, peer)
@@ -422,31 +436,31 @@ class Gmcast(Mesh):
             self._packet(connection.number, Syn())
             self._clock.at(now_s + _SYN_S, self._ask, connection)
 
-    def _on_syn(self, number: ConnectionId) -> None:
+    def _on_syn(self, number: int) -> None:
         if not self._alive or self._isolated:
             self._packet(number, Rst())
         elif number not in self._connections:
-            self._network.renew(self.me, number[0])
+            self._network.renew(self.me, self._ends(number)[0])
             self._packet(number, SynAck())
 
-    def _on_syn_ack(self, number: ConnectionId) -> None:
+    def _on_syn_ack(self, number: int) -> None:
         connection = self._connections.get(number)
         if connection is None:
             self._packet(number, Rst())
         elif not connection.connected:
             connection.connected = True
-            envelope = (Ack(), Ack.size_bytes, number, _DIRECT, None)
+            envelope = (Ack(), Ack.size_bytes, number, _DIRECT, _ALL)
             self._network.send(self.me, connection.peer, Ack.size_bytes, envelope, self._clock._now)
 
-    def _on_ack(self, number: ConnectionId) -> None:
+    def _on_ack(self, number: int) -> None:
         if self._alive and not self._isolated:
             self.thread.do(self._receive.cost(0.0), self._accept, number)
 
-    def _accept(self, number: ConnectionId) -> None:
+    def _accept(self, number: int) -> None:
         if not self._alive:
             return
         now_s = self._clock._now
-        connection = Connection(number, number[0], State.HANDSHAKE_SENT, now_s)
+        connection = Connection(number, self._ends(number)[0], State.HANDSHAKE_SENT, now_s)
         connection.age = (now_s, self.me)
         self._connections[number] = connection
         self._tell(connection, Handshake(connection.age, self._life))
@@ -551,7 +565,7 @@ class Gmcast(Mesh):
     def _hang_up(self, connection: Connection) -> None:
         """Tell the other end, behind all that was sent."""
         if connection.connected:
-            envelope = (Fin(), Fin.size_bytes, connection.number, _DIRECT, None)
+            envelope = (Fin(), Fin.size_bytes, connection.number, _DIRECT, _ALL)
             self._network.send(self.me, connection.peer, Fin.size_bytes, envelope, self._clock._now)
 
     def _remove(self, connection: Connection, how: str) -> None:

@@ -102,8 +102,8 @@ class EvsMessage:
 
 def describe_evs(message: Any, payload: Callable[[Any], MessageText]) -> MessageText:
     """A message of an EVS group; ``payload`` describes what the application sends."""
-    if not isinstance(message, EvsMessage):  # of a change of the view
-        return MessageText(message.text, membership=True)
+    if not isinstance(message, EvsMessage):  # of a change of the view, or of a link
+        return MessageText(message.text, membership=getattr(message, "membership", True))
     if message.last < 0:
         return MessageText("gap")
     if not message.payloads:
