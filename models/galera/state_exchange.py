@@ -144,8 +144,10 @@ class StateExchange:
 
     def _begin(self, view: View) -> None:
         self._parts.clear()
-        self._component = view
+        before, self._component = self._component, view
         if not view.primary:
+            if self._phase is _Phase.NON_PRIMARY and before and before.members == view.members:
+                return  # told at the end of the view before
             self._phase = _Phase.NON_PRIMARY
             self._tell_view(view)
             return
