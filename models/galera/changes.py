@@ -113,6 +113,7 @@ class Changes:
 
     def _end(self, node: int, what: str) -> None:
         if self._starting.pop(node, None) is not None:
+            self._servers[node].silent = what == "power-loss"
             return  # its group does not know of it yet
         if node in self._remains:
             return  # it has ended itself before
@@ -131,6 +132,7 @@ class Changes:
         self._end(node, "kill")
 
     def _begin(self, node: int, transfer_s: float | None) -> None:
+        self._servers[node].silent = False  # its machine is there, and refuses connections
         later_s = 0.0
         if transfer_s is None:
             plan = self._node(node).plan

@@ -331,6 +331,37 @@ def test_clients_of_a_node_that_stands_still_give_up_and_it_ends_what_it_has():
     check_stages(run.measurement)
 
 
+def test_a_machine_without_power_is_silent_until_it_starts_again():
+    """Those who give up and submit again what the others have committed commit it twice."""
+    give_up = {"read_timeout_s": 2.0, "connect_timeout_s": 1.0, "retry_pause_s": 0.2}
+    groups = [
+        {"node": "n1", "threads": 2, "name": "A", "clients": {"on_error": "next"}},
+        {"node": "n2", "threads": 2, "name": "B"},
+        {"node": "n1", "threads": 1, "name": "P"},
+    ]
+    scenario = {
+        "cluster": {"model": "galera", "nodes": 3},
+        "workload": {"group": groups, "think_time_ms": 50, "clients": give_up, "retry": True},
+        "fault": [
+            {"what": "power-loss", "node": "n1", "at_s": 1.0},
+            {"what": "restart", "node": "n1", "at_s": 8.0},
+        ],
+        "run": {"duration_s": 12.0},
+    }
+    run = simrep.run(scenario).runs[0]
+    check_conservation(run.traffic)
+    errors = {(one.group, one.node, one.error): one for one in run.attempts.errors()}
+    assert errors["A", "n1", "2013"].first_s == pytest.approx(3.03, abs=0.05)
+    assert errors["B", "n2", "2013"].longest_s == pytest.approx(2.0)
+    silent = run.attempts.of(group="P").between(3.2, 8.0)
+    assert silent.longest_wait_s() == pytest.approx(1.0)
+    refused = run.attempts.of(group="P").between(9.0, 10.0)
+    assert 0 < len(refused) <= 5
+    assert refused.longest_wait_s() < 0.01
+    assert run.fates.lost == run.fates.failed_present == 0
+    assert run.fates.duplicated > 0
+
+
 @pytest.mark.parametrize("model", ["galera", "group_replication", "semisync"])
 @pytest.mark.parametrize("autocommit", [True, False])
 def test_what_clients_give_up_is_done_once_or_not_at_all(model: str, autocommit: bool) -> None:
