@@ -114,6 +114,8 @@ class ChangingGroup:
         self.membership = Membership(
             self.clock, members, timers, [random] * size if drift else None, self._note
         )
+        self.membership.on_give_up(self._give_up)
+        self.gave_up: list[int] = []
         self.logs: list[list[Told]] = [[] for _ in range(size)]
         self.entered: list[list[tuple[int, int, int]]] = [[(0, 0, 0)] for _ in range(size)]
         self.lost: list[list[float]] = [[] for _ in range(size)]
@@ -123,6 +125,14 @@ class ChangingGroup:
         for member, evs in enumerate(self.group.members):
             evs.on_view(partial(self._told, member))
             evs.on_deliver(partial(self._delivered, member))
+
+    def _give_up(self, member: int, _: str) -> None:
+        """A member that gives up is started anew a second later."""
+        self.gave_up.append(member)
+        self.membership.crash(member)
+        if self.is_up(member):
+            self.departures[member, self.lives[member]] = self.clock.now, True
+            self.join(self.clock.now + 1.0, member)
 
     def _note(self, position: int, what: str, of: tuple[int, ...]) -> None:
         self.noted.append((self.clock.now, position, what, of))

@@ -59,7 +59,9 @@ class Changes:
             ),
         )
         for node in range(cluster.size):
-            self._membership.primary(node).on_abort(partial(self._abort, node))
+            end = partial(self._abort, node, "conflicting primary components")
+            self._membership.primary(node).on_abort(end)
+        self._membership.on_give_up(self._abort)
         for server in servers.values():
             self._listen(server)
         self._release(None)
@@ -104,10 +106,10 @@ class Changes:
         else:
             self._membership.crash(node)
 
-    def _abort(self, node: int) -> None:
-        """There is a greater primary component: the group communication of this one ends."""
+    def _abort(self, node: int, why: str) -> None:
+        """The group communication of a node ends."""
         if node in self._servers:
-            self._node(node).abort("conflicting primary components")
+            self._node(node).abort(why)
         else:
             self._change_arbitrator(node, "kill")
 

@@ -54,8 +54,10 @@ class Membership:
     ) -> None:
         self._clock = clock
         self._members = members
+        self._meshes = [evs.mesh for evs in members]
         self._away: dict[int, bool] = {}  # and whether it crashed
         self._restores = primary is None or primary.recovery
+        self._told_give_up: Callable[[int, str], object] | None = None
         self._lives = [0] * len(members)
         log = note or _forget
         self.participants = [
@@ -70,11 +72,25 @@ class Membership:
             for position, evs in enumerate(members)
         ]
         for position, participant in enumerate(self.participants):
+            participant.give_up = partial(self._give_up, position)
             participant.closed = partial(self._reach_who_is_there, position)
 
     def primary(self, member: int) -> PrimaryComponent:
         """What a member knows of the primary component."""
         return self.participants[member].primary
+
+    def on_give_up(self, call: Callable[[int, str], object]) -> None:
+        """Call ``call(member, why)`` when a member cannot go on: it has to ``crash``.
+
+        Without that it crashes by itself.
+        """
+        self._told_give_up = call
+
+    def _give_up(self, member: int, why: str) -> None:
+        if self._told_give_up is None:
+            self.crash(member)
+        else:
+            self._told_give_up(member, why)
 
     def crash(self, member: int) -> None:
         """Let a member neither send nor receive; what the network has already still arrives."""
@@ -117,7 +133,7 @@ class Membership:
         """The kernel of a process that has ended resets its links."""
         there = [at for at, evs in enumerate(self._members) if not evs.closed]
         for at in there:
-            self._members[at].mesh.reach(there)
+            self._meshes[at].reach(there)
 
 
 def _forget(_: int, __: str, ___: tuple[int, ...]) -> None:

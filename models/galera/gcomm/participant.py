@@ -20,6 +20,7 @@ from simrep.models.galera.gcomm.view_change import ViewChange
 __all__ = ["Participant"]
 
 _SLICE_S = 0.5
+_WAIT_PRIMARY_S = 30.0  # pc.wait_prim_timeout
 
 
 class Participant(ViewChange):
@@ -76,15 +77,18 @@ class Participant(ViewChange):
         if restored:
             self.evs.connect()
         else:
-            self._await_primary(member, None)
+            until_s = self._clock.now + _WAIT_PRIMARY_S
+            self._await_primary(member, until_s, None)
 
-    def _await_primary(self, member: Member, _: None) -> None:
+    def _await_primary(self, member: Member, until_s: float, _: None) -> None:
         if self.evs.member != member or self.evs.state in {State.CLOSED, State.LEAVING}:
             return
         if self.primary.primary:
             self.evs.connect()
+        elif until_s < self._clock.now:
+            self.give_up("failed to reach primary view")
         else:
-            self._next_slice(partial(self._await_primary, member))
+            self._next_slice(partial(self._await_primary, member, until_s))
 
     def _linger_ends(self, member: Member) -> None:
         if self.evs.member == member and self.evs.state is not State.CLOSED:

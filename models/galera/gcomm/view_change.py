@@ -103,7 +103,8 @@ class ViewChange(Knowledge):
         primary: PrimaryOptions | None = None,
     ) -> None:
         super().__init__(evs)
-        self.closed: Callable[[], object] = _nothing  # called when it has ended by itself
+        self.closed: Callable[[], object] = _nothing  # called when it has left
+        self.give_up: Callable[[str], object] = _nothing  # called with why it has to end
         self._options = options
         self._note = note
         self._mesh = evs.mesh
@@ -198,9 +199,7 @@ class ViewChange(Knowledge):
         """No view has come in time."""
         others = [peer for member, peer in self._known.items() if member != self.evs.member]
         if self._expired > self._options.max_install_timeouts:
-            self._note("aborted", ())
-            self.crash()
-            self.closed()
+            self.give_up("no view after the last install timeout")
             return
         last = self._expired == self._options.max_install_timeouts
         for peer in others:
@@ -594,5 +593,5 @@ class ViewChange(Knowledge):
         self._send_join(handle=True)
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     pass
