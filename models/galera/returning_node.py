@@ -188,8 +188,8 @@ class ReturningNode(GaleraNode):
                 self._catch_up()
             elif self._request is None:
                 self._begin_alone()
-        elif self.states.own == MemberState.DONOR and not self._gives:
-            self.given()
+        elif self.states.own < MemberState.JOINED and not (self._gives or self._lacks):
+            self.given()  # what it has told before was lost
 
     def _certify_local(self, ordered: Ordered) -> None:
         if self._waiting is None:

@@ -351,3 +351,27 @@ def test_what_no_disk_has_is_lost_when_all_crash() -> None:
 
     assert fates(1).lost == 0
     assert 10 <= fates(0).lost <= 50
+
+
+# -- a server that was cut off, and has run on -----------------------------------------------------
+
+
+@pytest.mark.parametrize("gcache", ["128M", "4K"])
+def test_a_server_that_was_cut_off_gets_what_it_has_missed_or_ends_itself(gcache: str) -> None:
+    content = {
+        "cluster": {"model": "galera", "options": {"gcache.size": gcache}},
+        "workload": {"rate_tps": 30, "connections": 8, "nodes": ["n1", "n3"]},
+        "fault": [{"what": "cut", "node": "n3", "at_s": 2.0, "until_s": 12.0}],
+        "run": {"warmup_s": 0, "duration_s": 22},
+    }
+    run = simulate(load(content), 1)
+    words = ("joiner", "joined", "synced", "aborted")
+    own = [(one.what, one.of, one.how) for one in run.noted if one.node == 2 and one.what in words]
+    if gcache == "4K":
+        assert [what for what, _, _ in own] == ["joiner", "aborted"]
+        return
+    assert own == [("joiner", (1,), "IST"), ("joined", (), ""), ("synced", (), "")]
+    last = {counters["wsrep_last_committed"] for counters in run.counters.values()}
+    assert max(last) - min(last) <= 1
+    assert run.fates is not None
+    assert run.fates.lost == run.fates.duplicated == 0
