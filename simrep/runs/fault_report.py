@@ -71,9 +71,16 @@ class Faults(Report, Mapping[str, Incident]):
         self, attempts: Attempts, from_s: float, until_s: float, fates: FateCount | None = None
     ) -> Faults:
         """The same with what clients saw in the measured time of one replication."""
-        by_group = stalls(self.values(), attempts, until_s)
+        by_edge = stalls(self.values(), attempts, until_s)
         return Faults(
-            {name: replace(one, stalls=by_group[name]) for name, one in self.items()},
+            {
+                name: replace(
+                    one,
+                    stalls=by_edge.get(one.at_s, {}),
+                    end_stalls=by_edge.get(one.until_s, {}),
+                )
+                for name, one in self.items()
+            },
             phases(self.values(), attempts, from_s, until_s),
             None if fates is None else FateSpread.of(fates),
         )

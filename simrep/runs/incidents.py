@@ -60,7 +60,8 @@ class StallSpread:
         The longest time between two successive commits of its transactions that write, or to the
         end of the run; of a group that only reads, between its reads.
     began_s : Spread
-        When it began, after the begin of the fault; below 0 if the last commit was before that.
+        When it began, after the begin of the fault (or its end); below 0 if the last commit was
+        before that.
     longest_wait_s : Spread
         The longest that one of its clients waited for an answer meanwhile.
     """
@@ -103,8 +104,8 @@ class Incident:
         The first such node was in a primary component that may commit.
     absences : mapping of str to Absence
         By name of the node.
-    stalls : mapping of str to StallSpread
-        By name of the group of clients.
+    stalls, end_stalls : mapping of str to StallSpread
+        By name of the group of clients: because of the fault, and because of its end.
     """
 
     path: str
@@ -123,6 +124,7 @@ class Incident:
     primary_s: Spread = NEVER
     absences: Mapping[str, Absence] = field(default_factory=dict)
     stalls: Mapping[str, StallSpread] = field(default_factory=dict)
+    end_stalls: Mapping[str, StallSpread] = field(default_factory=dict)
 
     @property
     def called(self) -> str:
@@ -270,9 +272,12 @@ class _Inquiry:
         fault = self._fault
         if not fault.harms:
             return None
-        began_s = fault.event.at_s
+        began_s, latest_s = fault.event.at_s, self._next_harm_s(fault.nodes)
+        if fault.event.lasts:  # what begins after its end is suspected for itself
+            begins = (one.event.at_s for one in self._others if one.harms)
+            latest_s = min(latest_s, *(at_s for at_s in begins if at_s >= fault.event.until_s), inf)
         of_it = self._first(
-            "suspect", began_s, self._next_harm_s(fault.nodes),
+            "suspect", began_s, latest_s,
             lambda line: not fault.nodes or bool(fault.nodes & set(line.of)),
         )  # fmt: skip
         until_s = inf if of_it is None else of_it.at_s

@@ -119,31 +119,35 @@ def phases(
 
 def stalls(
     faults: Iterable[Incident], attempts: Attempts, until_s: float
-) -> dict[str, dict[str, StallSpread]]:
-    """What each group of clients saw of the stall of each fault, by names of fault and group.
+) -> dict[float, dict[str, StallSpread]]:
+    """What each group of clients saw of a stall, by the begin or end of a fault and its name.
 
-    The stall of a fault is the longest one that overlaps the time until the next fault begins or
-    ends.
+    The stall is the longest one that overlaps the time until the next fault begins or ends: by half
+    of its own length at least, or of that time.
     """
-    faults = list(faults)
-    edges = sorted({edge_s for one in faults for edge_s in (one.at_s, one.until_s)} | {until_s})
+    cuts = {edge_s for one in faults for edge_s in (one.at_s, one.until_s)}
+    edges = sorted(edge_s for edge_s in cuts if edge_s < until_s)
     groups = {group: attempts.of(group=group) for group in attempts.groups}
-    found: dict[str, dict[str, StallSpread]] = {}
-    for fault in faults:
-        end_s = next((edge_s for edge_s in edges if edge_s > fault.at_s), until_s)
-        own = {name: _stall(group, fault.at_s, end_s) for name, group in groups.items()}
-        found[fault.name] = {name: stall for name, stall in own.items() if stall is not None}
+    found: dict[float, dict[str, StallSpread]] = {}
+    for edge_s, end_s in pairwise([*edges, until_s]):
+        own = {name: _stall(group, edge_s, end_s) for name, group in groups.items()}
+        found[edge_s] = {name: stall for name, stall in own.items() if stall is not None}
     return found
 
 
 def _stall(attempts: Attempts, from_s: float, to_s: float) -> StallSpread | None:
     writers = attempts.of(writes=True)
-    stall = (writers if len(writers) else attempts).longest_gap(from_s, to_s)
-    if not stall.seconds > 0.0:
+    edges = np.append((writers if len(writers) else attempts).commits_s, attempts.end_s)
+    began_s, ended_s = edges[:-1], edges[1:]
+    gaps = ended_s - began_s
+    inside = np.minimum(ended_s, to_s) - np.maximum(began_s, from_s)
+    gaps = np.where(inside >= 0.5 * np.minimum(gaps, to_s - from_s), gaps, 0.0)
+    if not gaps.any():
         return None
+    longest = int(gaps.argmax())
     return StallSpread(
-        stall_s=Spread.of(stall.seconds),
-        began_s=Spread.of(stall.began_s - from_s),
+        stall_s=Spread.of(float(gaps[longest])),
+        began_s=Spread.of(float(began_s[longest]) - from_s),
         longest_wait_s=Spread.of(attempts.longest_wait_s(from_s, to_s)),
     )
 

@@ -102,7 +102,7 @@ class TimelineReport(Report):
             ),
         ]
         lines.sort(key=lambda line: line.at_s)
-        return cls(tuple(lines), replication)
+        return cls(tuple(dict.fromkeys(lines)), replication)
 
     def to_dict(self) -> dict[str, Any]:
         """All lines as JSON can hold them."""

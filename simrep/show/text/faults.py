@@ -20,6 +20,7 @@ from simrep.show.views import tables
 __all__ = ["fault_parts"]
 
 _table = partial(table, edges=True)
+_LEAST_S = 0.02  # a shorter time between two commits is no stall worth a row
 
 
 @tables.register(Faults)
@@ -45,8 +46,9 @@ def fault_parts(faults: Faults) -> dict[str, Table]:
     noticed = [one for one in faults.values() if one.noticed]
     if noticed:
         parts["What servers noticed, in seconds after each fault"] = _noticed(noticed)
-    if any(one.stalls for one in faults.values()):
-        parts["Stalls that clients saw"] = _stalls(faults.values())
+    stalled = _stalls(faults.values())
+    if stalled.row_count:
+        parts["Stalls that clients saw"] = stalled
     if any(one.absences for one in noticed):
         parts["Nodes that were out; state and synced: seconds after the fault ended"] = _absences(
             noticed
@@ -91,13 +93,21 @@ def _stalls(found: Iterable[Incident]) -> Table:
 
     def rows() -> Iterator[tuple[str, ...]]:
         told: set[tuple[str, float]] = set()
-        for one in found:
-            for group, stall in one.stalls.items():
-                key = group, round(one.at_s + stall.began_s.median, 3)
-                if key not in told:
+        edges = [
+            edge
+            for one in found
+            for edge in (
+                (one.at_s, one.called, one.stalls),
+                (one.until_s, f"after {one.called}", one.end_stalls),
+            )
+        ]
+        for at_s, called, stalls in sorted(edges, key=lambda edge: edge[0]):
+            for group, stall in stalls.items():
+                key = group, round(at_s + stall.began_s.median, 3)
+                if key not in told and stall.stall_s.median >= _LEAST_S:
                     told.add(key)
                     yield (
-                        *(one.called, group, spread_text(stall.stall_s)),
+                        *(called, group, spread_text(stall.stall_s)),
                         *(_seconds(stall.began_s), spread_text(stall.longest_wait_s)),
                     )
 

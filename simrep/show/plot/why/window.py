@@ -29,7 +29,7 @@ _TOP = 0.985
 _FIRST = 1e-6  # the place of the first line; arrows from 0 keep clear of what is shaded there
 _LETTERS = "ABC"
 _MOST_BURSTS = len(_LETTERS)
-_APART, _SHORT = 0.02, 0.2  # of the time that is shown: between bursts, and all of them together
+_APART, _SHORT = 0.005, 0.2  # of the time that is shown: between bursts, and all of them together
 _NOTED = {
     "suspect": ("^", PALETTE[1], "suspects"),
     "stable": ("|", INK, "new view"),
