@@ -207,8 +207,8 @@ class GaleraOptions(BaseModel):
         ge=0.001,
         le=86_400,
         allow_inf_nan=False,
-        description="a node that has left may not connect for so long, one that was lost half as "
-        "long (ISO 8601 or seconds)",
+        description="a process that has left may not connect for so long, one that was lost half "
+        "as long (ISO 8601 or seconds)",
     )
     weight: int = Field(
         1,
