@@ -125,10 +125,10 @@ def check_little(setup: Setup, measurement: Measurement) -> None:
     workload, log = setup.workload, measurement.log
     if workload.arrivals:
         return
-    # Clients that come and go may be away, and who thinks at random may think for any time.
-    exact = workload.think.kind == "constant" and not any(
-        loop.course or loop.think or loop.policy for loop in workload.loops
-    )
+    # Clients that come and go may be away, those of a server that is away try again later, and who
+    # thinks at random may think for any time.
+    exact = workload.think.kind == "constant" and not setup.noticed
+    exact = exact and not any(loop.course or loop.think or loop.policy for loop in workload.loops)
     answered = log.committed if workload.retry else log.committed | True
     for client in sorted(set(log.client[answered].tolist())):
         own = answered & (log.client == client)
