@@ -125,10 +125,12 @@ def _check_cut(
             if spell[0] <= fault.at_s < spell[1]
         )
         longest_s = _longest_s(most_s, timeout_s)
-        if cut[1] - cut[0] > longest_s * _ROUNDED:
+        length_s = cut[1] - cut[0]
+        if length_s > longest_s * _ROUNDED:
+            long = f"a cut of {number(length_s)} s" if length_s < inf else "a cut without an end"
             raise ScenarioError(
                 f"{fault.path}.what",
-                f"a cut of {number(cut[1] - cut[0])} s is longer than model {model.name!r} plays "
+                f"{long} is longer than model {model.name!r} plays "
                 f"with these options, {number(longest_s)} s: TCP repeats after {number(timeout_s)} "
                 f"s and then ever later, and others would notice a silence of {number(most_s)} s",
                 f"models that play any cut: {models_that(partial(_plays, 'cut'))}",

@@ -248,6 +248,8 @@ def test_a_cut_that_servers_would_notice_is_refused(model, fits_s, told):
     setup_of(load(scenario(cut, model=model, **long)))
     longer = scenario(CUT | {"until_s": 1.1 + 1.1 * fits_s}, model=model, **long)
     refused(longer, "fault.0.what", "a cut of", told, ask=simrep.run)
+    endless = {key: value for key, value in cut.items() if key != "until_s"}
+    refused(scenario(endless, model=model), "fault.0.what", "without an end", ask=simrep.run)
     both = scenario(cut, cut | {"at_s": 0.9 + fits_s, "until_s": 30.0}, model=model, **long)
     refused(both, "fault.0.what", f"model {model!r}", ask=simrep.run)
 
