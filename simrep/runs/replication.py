@@ -20,7 +20,7 @@ from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_clients, build_cluster
 from simrep.runs.degradation import DegradationWatch
-from simrep.runs.fault_report import Faults
+from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import incidents
 from simrep.runs.load import PeriodMeter
 from simrep.runs.progress import piece_ended, piece_of
@@ -173,6 +173,8 @@ def simulate(
         faults = Faults(incidents(setup.scenario, noted, cluster.names))
         if attempts is not None and measurement.makespan_s > 0.0:
             faults = faults.seen(attempts, measurement.began_s, measurement.ended_s, fates)
+    elif fates is not None:
+        faults = Faults(fates=FateSpread.of(fates))
     return Replication(
         seed=seed,
         replication=replication,

@@ -329,7 +329,7 @@ class Result(Report):
             content["scheduled"] = {name: one.to_dict() for name, one in self.scheduled.items()}
         if self.load is not None:
             content["load"] = self.load.to_dict()
-        if self.faults:
+        if self.faults or self.faults.fates is not None:
             content |= self.faults.content()
         if self.contention:
             content["contention"] = self.contention
