@@ -71,6 +71,8 @@ class GaleraForm(NodesForm):
             yield "transactions of more rows than wsrep_max_ws_rows fail"
         if len({node.segment for node in self.setup.scenario.node_tables()}) > 1:
             yield "segments: messages are relayed between them"
+        if self.setup.scenario.arbitrators:
+            yield "arbitrators: members that acknowledge, but apply nothing"
         if options.commit_order != 3:
             yield "commits out of order (repl.commit_order)"
 

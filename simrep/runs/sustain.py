@@ -311,7 +311,8 @@ class _Search:
                 f"model {model.name!r} does not tell how far its nodes are behind",
                 "it needs a method backlog(); sustainable_rate() also takes backlog=",
             )
-        names = self._scenario.node_names
+        away = self._scenario.arbitrators
+        names = [name for name in self._scenario.node_names if name not in away]
         if set(told) != set(names):
             raise ScenarioError(
                 "cluster.model",
