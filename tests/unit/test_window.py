@@ -91,6 +91,9 @@ def test_a_stall_is_told_by_the_timers_it_consists_of() -> None:
     assert any("evs.suspect_timeout" in one.why for one in phases)
     text = "\n".join(stall().sentences())
     assert "1.50 s suspect timeout" in text
+    figure = stall().plot()
+    assert problems(figure) == []
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "timers and messages"
 
 
 def test_a_view_change_is_told_message_by_message() -> None:

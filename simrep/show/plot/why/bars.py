@@ -37,6 +37,10 @@ _HEADLINE = 90  # characters
 _WIDTH = 11.0
 _ROW_IN, _WIDTH_IN = 0.42, 8.5  # of a row, and about of the axes
 _LETTER_IN, _EDGES_IN = 0.085, 0.6  # of the names of rows, and at both sides
+_PHASES, _NAMED = (
+    "timers and messages",
+    0.085,
+)  # a row, and the share of it that has room for a name
 _CAUSE, _EXPLAINED, _OUTSIDE = PALETTE[1], PALETTE[0], GREY
 
 
@@ -151,6 +155,19 @@ def _blockers(stage: TailStage) -> str:
     )
 
 
+def _draw_phases(axes: Axes, explanation: StallExplanation, least_s: float) -> None:
+    """The timers and messages of the stall, in the first row; the longer ones have names."""
+    at_s = explanation.stall.began_s
+    for number, one in enumerate(explanation.phases):
+        axes.barh(0, one.seconds, left=at_s, height=0.8, color=PALETTE[5 if number % 2 else 2],
+                  alpha=0.6, edgecolor="white")  # fmt: skip
+        if one.seconds > least_s:
+            words = f"{one.name} {one.seconds:.2f} s".replace(" ", "\n", one.name.count(" ") + 1)
+            axes.text(at_s + 0.5 * one.seconds, 0, words, ha="center", va="center", fontsize=7.0,
+                      linespacing=0.95, color=INK, in_layout=False)  # fmt: skip
+        at_s += one.seconds
+
+
 @plot.register(StallExplanation)
 def plot_blockages(explanation: StallExplanation) -> Sheet:
     """Draw when each station was blocked: at most 16, those with the longest blockages."""
@@ -167,7 +184,8 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
     origins = {origin.event: origin.causes for origin in explanation.origins}
     causes -= {n for follows in origins.values() for n in follows}
     stations = list(dict.fromkeys(f"{one.node}  {one.station}" for one in found))[:_MOST_ROWS]
-    rows = {station: row for row, station in enumerate(sorted(stations))}
+    named = [_PHASES] * bool(explanation.phases) + sorted(stations)
+    rows = {station: row for row, station in enumerate(named)}
     ended_s = max(one.ended_s for one in found)
     happened = within(events(explanation.scenario), 0.0, ended_s)
     height_in = 2.2 + _ROW_IN * len(rows)
@@ -183,6 +201,7 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
                 row, one.seconds, left=one.began_s, height=0.62,
                 color=_CAUSE if position in causes else colour, edgecolor="white",
             )  # fmt: skip
+    _draw_phases(axes, explanation, _NAMED * (ended_s - min(one.began_s for one in found)))
     row_axis(axes, rows)
     axes.set_xlabel("simulated time (s)")
     if happened:
@@ -207,7 +226,9 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
         silent = f"no commit for {duration(stall.seconds)}"
         handles.append(Patch(color=PALETTE[4], alpha=0.22, label=silent))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    said = " ".join(list(explanation.sentences())[1:2]).rstrip(".")
+    reasons = explanation.sentences()[1:]
+    said = next((one for one in reasons if one.startswith("Cause")), " ".join(reasons[:1]))
+    said = said.rstrip(".")
     words = f"No commit for {duration(stall.seconds)}. {said}" if stall.seconds > 0.0 else said
     figure.headline(shorten(words, _HEADLINE, placeholder=" ..."))
     return figure
