@@ -61,7 +61,6 @@ from simrep.modelling import (
     parts_of,
 )
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.galera.gcomm.connection import Ack, Keepalive, LinkMessage, Ok
 from simrep.models.galera.gcomm.view import describe_evs
 
 from .arbitrator import Arbitrator
@@ -197,11 +196,7 @@ class Galera(Model):
     @staticmethod
     def describe(message: Any) -> MessageText:
         """What a message is."""
-        content = message[0]
-        if isinstance(content, LinkMessage):  # keepalives tell nothing of who is there
-            regular = isinstance(content, (Keepalive, Ok, Ack))
-            return MessageText(type(content).__name__.lower(), membership=not regular)
-        return describe_evs(content, describe_payload)
+        return describe_evs(message[0], describe_payload)
 
     @staticmethod
     def stall_phases(
