@@ -159,7 +159,7 @@ class GaleraOptions(BaseModel):
         alias="evs.auto_evict",
         ge=0,
         le=255,
-        description="a node that was delayed so often is evicted; 0: never",
+        description="a node that was delayed so often is evicted; 0: never, all that is simulated",
     )
     delay_margin_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
         1.0,
@@ -378,6 +378,12 @@ class GaleraOptions(BaseModel):
     @model_validator(mode="after")
     def _known_to_this_version(self) -> Self:
         _check_streaming(self, self.fragment_size)
+        if self.auto_evict:
+            raise ScenarioError(
+                "evs.auto_evict",
+                f"automatic eviction is not simulated, given {self.auto_evict}",
+                "set it to 0, the provider's default",
+            )
         if self.model_fields_set & _TIMERS:
             self.check_timers()
         return self
