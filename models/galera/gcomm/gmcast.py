@@ -34,6 +34,7 @@ from simrep.models.galera.gcomm.connection import (
     SynAck,
     Topology,
 )
+from simrep.models.galera.gcomm.routes import DIRECT, Routes
 
 __all__ = ["Gmcast", "LinkOptions"]
 
@@ -45,8 +46,6 @@ _FIRST_RETRY_S = 0.1  # at random up to it, when another member tells of one (up
 _SYN_S = 1.0
 # Ticks come a little late, so that what is due at one is due; computed times are exact.
 _DUE_S = 1e-6
-
-_DIRECT, _RELAY, _SEGMENT_RELAY = range(3)  # who receives it passes it on: to nobody, F_RELAY, ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +123,7 @@ class Gmcast(Mesh):
         self._connections: dict[int, Connection] = {}
         self._open: dict[int, Connection] = {}  # by peer
         self._addresses: dict[int, _Address] = {}
-        self._relays: list[int] = []  # who passes on to all that it has links to
-        self._near: list[tuple[int, int]] = []  # copies for those of the own segment
-        self._to_all: list[tuple[int, int]] = []  # copies of what is for all
+        self._routes = Routes(me, segments)
         self._life = 0  # how often the process was started anew
         self._lives = [0] * len(segments)  # of the others, as far as they have said
         self._evicted: dict[int, int] = {}  # which life of whom is banned
@@ -158,7 +155,7 @@ class Gmcast(Mesh):
             Fin: lambda connection, _: self._fail(connection, "reset"),
             Rst: lambda connection, _: self._fail(connection, "reset"),
         }
-        self._route()
+        self._routes.update(self._open)
         self._arm(clock.now + _CHECK_S * chance())
 
     # -- for the layers above --------------------------------------------------------------------
@@ -213,7 +210,7 @@ class Gmcast(Mesh):
         if isolated:
             for connection in [*self._connections.values()]:
                 self._erase(connection, "isolated")
-            self._route()
+            self._routes.update(self._open)
 
     def close(self) -> None:
         """End all connections as the end of the process does.
@@ -225,10 +222,9 @@ class Gmcast(Mesh):
             self._hang_up(connection)
         self._connections.clear()
         self._open.clear()
-        self._relays = []
         self._alive = False
         self._check_s = inf
-        self._route()
+        self._routes.update(self._open)
 
     def reopen(self) -> None:
         """Start: connect to all other members by their addresses."""
@@ -246,16 +242,16 @@ class Gmcast(Mesh):
 
     def broadcast(self, message: Any, size_bytes: int) -> None:
         """See ``Mesh.broadcast``: to all to whom there is a link, and to others by way of them."""
-        self._deal(self._to_all, message, size_bytes, _ALL)
+        self._deal(self._routes.to_all, message, size_bytes, _ALL)
 
     def send(self, peer: int, message: Any, size_bytes: int) -> None:
         """See ``Mesh.send``; without a link it travels as what is for all."""
-        copies = [(peer, _DIRECT)] if peer in self._open else self._to_all
+        copies = [(peer, DIRECT)] if peer in self._open else self._routes.to_all
         self._deal(copies, message, size_bytes, 1 << peer)
 
     def send_each(self, peers: Iterable[int], message: Any, size_bytes: int) -> None:
         """See ``Mesh.send_each``; it travels as what is for all, and others ignore it."""
-        self._deal(self._to_all, message, size_bytes, sum(1 << peer for peer in peers))
+        self._deal(self._routes.to_all, message, size_bytes, sum(1 << peer for peer in peers))
 
     def _deal(
         self,
@@ -303,22 +299,15 @@ class Gmcast(Mesh):
         if getattr(source, "position", source) in self._evicted:
             return
         if passes_on:
-            copies = self._passed_on(passes_on, connection.peer)
+            copies = self._routes.passed_on(passes_on, connection.peer)
             self._deal(copies, message, size_bytes, targets)
         if targets >> self.me & 1:
             self._handle(message)
 
-    def _passed_on(self, passes_on: int, source: int) -> list[tuple[int, int]]:
-        """To whom goes what ``source`` has sent to be passed on (``relay``)."""
-        if passes_on == _RELAY:
-            return [(peer, _DIRECT) for peer in sorted(self._open) if peer != source]
-        relays = [(peer, _RELAY) for peer in self._relays if peer != source]
-        return relays + self._near
-
     def _tell(self, connection: Connection, message: LinkMessage) -> None:
         """Send what is the link's own."""
         cost = self._send.cost()
-        envelope = (message, message.size_bytes, connection.number, _DIRECT, _ALL)
+        envelope = (message, message.size_bytes, connection.number, DIRECT, _ALL)
         at = self._clock._now + cost
         self._network.send(self.me, connection.peer, message.size_bytes, envelope, at)
         if cost:
@@ -337,7 +326,7 @@ class Gmcast(Mesh):
         """Let the kernel send what is not repeated."""
         connects, accepts = self._ends(number)
         peer = accepts if connects == self.me else connects
-        envelope = (message, message.size_bytes, number, _DIRECT, _ALL)
+        envelope = (message, message.size_bytes, number, DIRECT, _ALL)
         self._network.send_once(self.me, peer, message.size_bytes, envelope, self._clock._now)
 
     # -- checks ----------------------------------------------------------------------------------
@@ -376,19 +365,7 @@ class Gmcast(Mesh):
             for peer, address in self._addresses.items()
             if address.known and not address.forgotten and peer not in self._open
         }
-        candidates = [self._open[peer] for peer in sorted(self._open)]
-        self._relays = []
-        while missing and candidates:
-            best = max(candidates, key=lambda candidate: self._reach_of(candidate, missing))
-            self._relays.append(best.peer)
-            missing -= best.links
-            candidates.remove(best)
-        self._route()
-
-    def _reach_of(self, candidate: Connection, missing: set[int]) -> tuple[int, bool]:
-        """How many a peer reaches of those without a link; the own segment counts on top."""
-        near = self._segments[candidate.peer] == self._segments[self.me]
-        return len(missing & candidate.links), near
+        self._routes.go_round(self._open, missing)
 
     def _reconnect(self) -> None:
         """Connect to those whose time has come (``reconnect``)."""
@@ -403,20 +380,6 @@ class Gmcast(Mesh):
                 del self._addresses[peer]
             else:
                 self._connect(peer)
-
-    def _route(self) -> None:
-        """Find out to whom go copies of what is for all (``update_addresses``, ``handle_down``)."""
-        places: dict[int, list[int]] = {}
-        for peer in sorted(self._open):
-            places.setdefault(self._segments[peer], []).append(peer)
-        own = self._segments[self.me]
-        near = places.pop(own, [])
-        place = sum(peer < self.me for peer in near)
-        self._near = [(peer, _DIRECT) for peer in near]
-        chosen = [(there[(place + segment) % len(there)]) for segment, there in places.items()]
-        direct = self._near + [(peer, _SEGMENT_RELAY) for peer in sorted(chosen)]
-        relays = [(peer, _RELAY) for peer in self._relays]
-        self._to_all = relays + [copy for copy in direct if copy[0] not in self._relays]
 
     # -- connections that begin ------------------------------------------------------------------
 
@@ -449,7 +412,7 @@ class Gmcast(Mesh):
             self._packet(number, Rst())
         elif not connection.connected:
             connection.connected = True
-            envelope = (Ack(), Ack.size_bytes, number, _DIRECT, _ALL)
+            envelope = (Ack(), Ack.size_bytes, number, DIRECT, _ALL)
             self._network.send(self.me, connection.peer, Ack.size_bytes, envelope, self._clock._now)
 
     def _on_ack(self, number: int) -> None:
@@ -541,7 +504,7 @@ class Gmcast(Mesh):
                 self._addresses[peer] = _Address(at, known=True)
                 if at < self._check_s:
                     self._arm(at)
-        self._route()
+        self._routes.update(self._open)
 
     # -- connections that end --------------------------------------------------------------------
 
@@ -565,15 +528,13 @@ class Gmcast(Mesh):
     def _hang_up(self, connection: Connection) -> None:
         """Tell the other end, behind all that was sent."""
         if connection.connected:
-            envelope = (Fin(), Fin.size_bytes, connection.number, _DIRECT, _ALL)
+            envelope = (Fin(), Fin.size_bytes, connection.number, DIRECT, _ALL)
             self._network.send(self.me, connection.peer, Fin.size_bytes, envelope, self._clock._now)
 
     def _remove(self, connection: Connection, how: str) -> None:
         del self._connections[connection.number]
         if self._open.get(connection.peer) is connection:
             del self._open[connection.peer]
-            if connection.peer in self._relays:
-                self._relays.remove(connection.peer)
             self._note("link-closed", connection.peer, how)
 
     def _forget(self, peer: int, wait_s: float) -> None:
