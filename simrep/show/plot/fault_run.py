@@ -165,7 +165,8 @@ _AWAY = _Look("away or stopped", "#374151")
 _OUT = _Look("in no primary component", PALETTE[1], 1.0)
 _BEHIND = _Look("starts, gets the state, catches up", PALETTE[5], 1.0)
 _CUT_OFF = _Look("its links fail", GREY, 0.4)
-_LOOKS = (_CUT_OFF, _AWAY, _BEHIND, _OUT)
+_SLOW = _Look("slow, or its disk stalls", PALETTE[4], 0.6)
+_LOOKS = (_SLOW, _CUT_OFF, _AWAY, _BEHIND, _OUT)
 """A later one covers an earlier one."""
 
 
@@ -222,6 +223,8 @@ def _states(node: int, name: str, run: RunRecord) -> Iterator[tuple[_Look, float
             yield _AWAY, event.at_s, next(later, inf)
         elif word == "pause":
             yield _AWAY, event.at_s, event.until_s
+        elif word in {"slow", "disk-stall"}:
+            yield _SLOW, event.at_s, event.until_s
         elif word in LINKS:
             yield _CUT_OFF, event.at_s, event.until_s
         elif word == "restart":

@@ -103,6 +103,8 @@ def window_tables(window: WindowExplanation) -> Group:
     left = len(window.messages) - len(shown)
     if left:
         rows.append(("", "", "", f"and {left} more", ""))
+    if not rows:
+        return Group(*parts, words("No message by which servers agree who is there was sent."))
     parts += [
         title(f"Messages by which servers agree who is there; {amount(window.others)} others"),
         table(("sent", "from", "to", "message", "on its way"), "RLLlR", rows),
