@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-import pytest
-from hypothesis import Phase, event, example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from simrep.contract.model import Change
@@ -19,7 +18,7 @@ from tests.clusters import GaleraCluster, timers
 
 ROWS = 60
 SUSPECT_S = 0.3
-END_S = 3.0
+END_S = 7.5
 COSTS = {"row_us": 200.0, "apply_row_us": 150.0, "log_row_us": 100.0, "commit_us": 50.0}
 
 Stream = tuple[int, int]
@@ -110,7 +109,7 @@ def parts(cluster: GaleraCluster) -> dict[Stream, dict[int, list[tuple[int, int]
     return found
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(cases)
 @example(Case(0.0005, "rows", 7, False, (), "kill", 0.0225, None))
 @example(Case(0.0005, "rows", 7, False, ((1, 0.0, (3, 30, 59)),), "kill", 0.05, 0.4))
@@ -178,7 +177,7 @@ def survivors_agree_and_nobody_overtakes_the_locks_of_a_stream(cluster: GaleraCl
 
 
 def a_node_that_comes_back_has_what_the_others_have(case: Case, cluster: GaleraCluster) -> None:
-    if case.back_s is None or case.at_s + case.back_s > END_S - 1.5:
+    if case.back_s is None or case.at_s + case.back_s > END_S - 6.5:
         return
     status = cluster.model.counters()
     event("came back")
@@ -267,8 +266,7 @@ comings = st.builds(
 )
 
 
-@pytest.mark.xfail(reason="a donor is not yet chosen by what it has")
-@settings(max_examples=30, phases=[Phase.generate])
+@settings(max_examples=60)
 @given(comings)
 def test_when_all_are_back_they_have_the_same_and_nothing_is_left_over(case: Comings) -> None:
     cluster = case.run()
