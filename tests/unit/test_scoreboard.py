@@ -70,3 +70,20 @@ def test_a_page_and_a_row_are_written_from_a_prediction(generator, monkeypatch, 
     assert "published/semisync-wan-p95/data.csv" in page
     assert index.count("semisync-wan-p95.md") == 1
     assert f"| 1 | {100 * abs(cell['relative_error']):.1f} % |" in index
+
+
+def test_what_was_measured_of_failures_is_what_is_in_the_data(generator):
+    for name in datasets():
+        dataset = load_dataset(name)
+        if dataset.definition.failures is None:
+            continue
+        content = json.loads((generator.BOARD / f"{name}.json").read_text(encoding="utf-8"))
+        shown = {
+            (one["series"], str(one["factors"]), one["metric"]): tuple(one["measured"])
+            for one in content["failures"]
+        }
+        assert shown == {
+            (cell.series, str(dict(cell.factors)), metric): values
+            for cell in dataset.failures
+            for metric, values in cell.values.items()
+        }
