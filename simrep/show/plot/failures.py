@@ -46,7 +46,7 @@ def plot_failures(
             _draw(axes, own)
             words = ", ".join([series, *map(str, factors.values())])
             about = (titles or {}).get(series)
-            axes.set_title(f"{words}: {about}" if about else words, fontsize=9.5)
+            axes.set_title(f"{words}\n{about}" if about else words, fontsize=9.0)
             axes.set_xlabel("s (logarithmic beyond 0.1)")
             # Tenths and tens of seconds beside each other, and zero.
             axes.set_xscale("symlog", linthresh=0.1, linscale=0.4)
