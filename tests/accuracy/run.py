@@ -18,19 +18,33 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from tests.accuracy import coverage, recovery
+from tests.accuracy import coverage, failures, recovery
 
 RESULTS = Path(__file__).with_name("results.json")
 RECOVERY_TRIALS = 20
 COVERAGE_TRIALS = 200
 SETTINGS = {"replications": 10, "duration_s": 2.0}
 LONG_RUNS, LONG_S = 4, 500.0
+SCHEDULES = 500  # of faults, with the seeds from 0 on
 
 
 def recovered(number: int) -> dict[str, float]:
     """A trial in a folder of its own."""
     with TemporaryDirectory() as place:
         return recovery.distances(recovery.dataset(Path(place) / "recovery"), number)
+
+
+def schedules(outcomes: list[Any]) -> dict[str, Any]:
+    """What came of random faults, by their seeds; a server that is away cannot stand still."""
+    played = {seed: one for seed, one in enumerate(outcomes) if one is not None}
+    return {
+        "seeds": len(outcomes),
+        "schedules": len(played),
+        "broken": {str(seed): broken for seed, (broken, _) in played.items() if broken},
+        "figures": {
+            name: sum(figures[name] for _, figures in played.values()) for name in failures.FIGURES
+        },
+    }
 
 
 def results(jobs: int) -> dict[str, Any]:
@@ -44,7 +58,9 @@ def results(jobs: int) -> dict[str, Any]:
         trials = list(pool.map(partial(coverage.trial, **SETTINGS), numbers, chunksize=10))
         naive = partial(coverage.naive, duration_s=SETTINGS["duration_s"])
         too_narrow = list(pool.map(naive, numbers, chunksize=10))
+        outcomes = list(pool.map(failures.outcome, range(SCHEDULES), chunksize=5))
     return {
+        "failures": schedules(outcomes),
         "recovery": {
             "trials": RECOVERY_TRIALS,
             "standard_errors_away": {
