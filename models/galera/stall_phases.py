@@ -62,6 +62,7 @@ class _Account:
         self._done = 0  # so many lines are
         self._members: tuple[int, ...] = ()  # of the last view
         self._last = ""  # the word of the line that was accounted for last
+        self._lost_quorum = False  # so clients were told errors, and pause
         self.phases: list[StallPhase] = []
 
     def _next(self, what: str, among: Callable[[Noted], bool] = lambda _: True) -> Noted | None:
@@ -88,6 +89,8 @@ class _Account:
 
     def view_change(self) -> bool:
         """Account for the next change of the view; whether there was one."""
+        if self._last == "non-primary":
+            return self._quorum_again()
         suspicion = self._next("suspect")
         view = self._next("stable", lambda line: tuple(sorted(line.of)) != self._members)
         first_s = min((one.at_s for one in (suspicion, view) if one is not None), default=inf)
@@ -102,10 +105,43 @@ class _Account:
         if stable is not None:
             self._agreement(stable.at_s, repeats=True)
         self._component(result)
+        return self._settled(result)
+
+    def _settled(self, result: Noted) -> bool:
         self._last = result.what
         self._members = tuple(sorted(result.of))
         self._done = self._lines.index(result) + 1
         return True
+
+    def _quorum_again(self) -> bool:
+        """Account for the time without a primary component, up to the next one.
+
+        Other parts without quorum may have views of their own meanwhile. What counts are the links
+        after which nothing broke any more.
+        """
+        primary = self._next("primary")
+        if primary is None or primary.at_s > self._end_s:
+            return False
+        self._lost_quorum = True
+        before = self._lines[self._done : self._lines.index(primary)]
+        linked: Noted | None = None
+        for line in before:
+            if line.what in {"link-closed", "suspect", "non-primary"}:
+                linked = None
+            elif line.what == "link-open" and linked is None:
+                linked = line
+        if linked is None:
+            self._until(primary.at_s, "no quorum", "no component may commit")
+            return self._settled(primary)
+        who, whom = self._names[linked.node], self._named(linked.of)
+        self._until(
+            linked.at_s, "no quorum", f"no component may commit; then {who} has a link to {whom}"
+        )
+        view = self._view_of(primary)
+        if view is not None:
+            self._agreement(view.at_s, repeats=True)
+        self._component(primary)
+        return self._settled(primary)
 
     def _suspicion(self, line: Noted) -> None:
         who, whom = self._names[line.node], self._named(line.of)
@@ -190,8 +226,9 @@ class _Account:
     def rest(self) -> None:
         """Account for the time to the end of the stall, if it is clear what it is."""
         if self._last == "primary":
+            again = ", or is submitted again after a pause," if self._lost_quorum else ""
             self._until(
-                self._end_s, "first commit", "what waited is ordered, certified and flushed"
+                self._end_s, "first commit", f"what waited{again} is ordered, certified and flushed"
             )
         elif self._last == "non-primary":
             self._until(self._end_s, "no quorum", "no component may commit")

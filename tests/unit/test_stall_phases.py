@@ -79,6 +79,32 @@ def test_without_quorum_the_stall_goes_on():
     assert figures(found)[-1] == ("no quorum", pytest.approx(13.9))
 
 
+def test_no_quorum_lasts_until_links_are_back_whatever_views_others_have_meanwhile():
+    found = phases(
+        [
+            (15.1, "n1", "suspect", ("n2",)),
+            (16.1, "n1", "stable", ("n1",)),
+            (16.1, "n1", "non-primary", ("n1",)),
+            (16.3, "n2", "stable", ("n2",)),
+            (16.3, "n2", "non-primary", ("n2",)),
+            (25.0, "n1", "link-open", ("n2",)),
+            (26.1, "n1", "stable", BOTH),
+            (26.2, "n1", "primary", BOTH),
+        ],
+        10.0,
+        27.2,
+    )
+    assert figures(found)[3:] == [
+        ("no quorum", 8.9),
+        ("join retransmission", 1.0),
+        ("messages", 0.1),
+        ("messages", 0.1),
+        ("first commit", 1.0),
+    ]
+    assert "n1 has a link to n2" in found[3].why
+    assert "after a pause" in found[-1].why
+
+
 def test_two_changes_of_the_view_follow_each_other():
     found = phases(
         [

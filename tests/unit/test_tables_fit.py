@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 import simrep
 from simrep.cli.app import app
+from simrep.runs.timeline import Line, TimelineReport
 from simrep.show.text.layout import FittedTable, table
-from simrep.show.views import console
+from simrep.show.views import console, tables
 from tests.small_dataset import write_dataset
 from tests.whatif_scenarios import wan
 
@@ -123,3 +124,9 @@ def test_lists_fit(words, monkeypatch):
     assert CliRunner().invoke(app, words.split()).exit_code == 0
     assert list(tables_in(Group(*shown)))
     assert_fits(Group(*shown))
+
+
+def test_a_time_line_folds_its_texts_and_never_its_times():
+    names = [f"a-node-with-a-long-name-{n}" for n in range(5)]
+    lines = tuple(Line(11.368 + n, names[n], "primary", tuple(names)) for n in range(2))
+    assert_fits(tables(TimelineReport(lines)))

@@ -37,7 +37,7 @@ def timeline_tables(timeline: TimelineReport) -> Group:
     """A row per line."""
     rows = ((f"{line.at_s:.3f} s", str(line)) for line in timeline.lines)
     heading = f"Time line of replication {timeline.replication}"
-    return Group(title(heading), table(("time", "what"), "RL", rows))
+    return Group(title(heading), table(("time", "what"), "Rl", rows))
 
 
 def fault_parts(faults: Faults) -> dict[str, Table]:

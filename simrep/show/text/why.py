@@ -93,7 +93,7 @@ def stall_tables(explanation: StallExplanation) -> Group:
 def window_tables(window: WindowExplanation) -> Group:
     """The lines of the time line, and the messages of the membership."""
     lines = ((f"{one.at_s:.4f} s", str(one)) for one in window.lines)
-    parts: list[Any] = [title(f"Time line {window.title}"), table(("time", "what"), "RL", lines)]
+    parts: list[Any] = [title(f"Time line {window.title}"), table(("time", "what"), "Rl", lines)]
     shown = window.messages[:_MOST_MEMBERSHIP]
     rows = [
         (f"{one.sent_s:.4f} s", window.nodes[one.source], window.nodes[one.target], one.label,
