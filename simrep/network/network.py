@@ -82,13 +82,15 @@ class Network:
                 "coin": streams.uniform(name + "/loss") if path.loss else None,
                 "tcp": path.tcp,
             }
+            back = self.paths[target, source].troubles
             self._links[source][target] = (
                 Link(clock, path.latency.base_s, **link)
-                if not path.troubles
+                if not path.troubles and not any(trouble.cut for trouble in back)
                 else TroubledLink(
                     clock,
                     path.latency.base_s,
                     troubles=path.troubles,
+                    back=back,
                     streams=streams,
                     name=name,
                     **link,

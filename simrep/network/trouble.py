@@ -36,11 +36,16 @@ class TroubledLink(Link):
     follows then. What had left before the cut arrives. What waits for the end of a cut that has
     none never arrives.
 
+    While only the acknowledgements are cut, messages arrive for one retransmission timeout. Then
+    TCP repeats the first of them alone, and sends nothing new until that is acknowledged.
+
     Parameters
     ----------
     *args, **link
         Those of ``Link``.
     troubles : sequence of Trouble
+    back : sequence of Trouble
+        Those of the other direction, which cut the acknowledgements.
     streams : Streams
         For their loss and jitter, if they have any.
     name : str
@@ -48,26 +53,32 @@ class TroubledLink(Link):
 
     Notes
     -----
-    Simplified: a message counts as lost or not as a whole, by the time at which it is sent; a cut
-    of the acknowledgements alone is not noticed; TCP gives up no connection (Linux does so after
-    15 repetitions, which take 15 minutes).
+    Simplified: a message counts as lost or not as a whole, by the time at which it is sent; only
+    its own acknowledgement counts, not one that comes with data of the other side; losses of
+    acknowledgements other than by a cut do not matter; TCP gives up no connection (Linux does so
+    after 15 repetitions, which take 15 minutes).
     """
 
     __slots__ = (
-        "_at", "_cuts", "_lossy", "_own_coin", "_own_loss", "_own_sampler", "_resume_s",
-        "_timeout_s", "_trouble_coin", "_varied",
+        "_at", "_cuts", "_deaf", "_first_unheard_s", "_lossy", "_own_coin", "_own_loss",
+        "_own_sampler", "_resume_s", "_timeout_s", "_trouble_coin", "_varied",
     )  # fmt: skip
 
     def __init__(
         self,
         *args: Any,
         troubles: Sequence[Trouble],
+        back: Sequence[Trouble] = (),
         streams: Streams | None = None,
         name: str = "",
         **link: Any,
     ) -> None:
         super().__init__(*args, **link)
         self._cuts = [(trouble.from_s, trouble.to_s) for trouble in troubles if trouble.cut]
+        # What is cut both ways is not sent; no need to ask for its acknowledgements.
+        self._deaf = [cut for cut in ((one.from_s, one.to_s) for one in back if one.cut)
+                      if cut not in self._cuts]  # fmt: skip
+        self._first_unheard_s = inf  # when the first message left that nobody acknowledged
         self._timeout_s = self._base + self._back + self._tcp.minimum_timeout_s
         self._resume_s = self._at = 0.0
         self._own_loss, self._own_coin = self._loss, self._coin
@@ -91,6 +102,8 @@ class TroubledLink(Link):
 
     def arrival(self, size_bytes: int, at: float) -> float:
         """See ``Link.arrival``; infinite if the message never arrives."""
+        if self._deaf:
+            self._hear(at)
         if at < self._resume_s:
             at = self._resume_s
             if at == inf:
@@ -110,6 +123,7 @@ class TroubledLink(Link):
         """See ``Link.renew``."""
         super().renew()
         self._resume_s = 0.0
+        self._first_unheard_s = inf
 
     def another(self) -> Self:
         """See ``Link.another``."""
@@ -124,6 +138,34 @@ class TroubledLink(Link):
             return inf
         self._set_out(at)
         return super().arrival_once(at)
+
+    def _hear(self, at: float) -> None:
+        """Note whether acknowledgements come; if none did for too long, let messages wait."""
+        first_s, timeout_s = self._first_unheard_s, self._timeout_s
+        round_trip_s = self._base + self._back
+        if at >= first_s + timeout_s:
+            repeated_s = first_s + timeout_s
+            while self._unheard(repeated_s):
+                ends = [to_s for from_s, to_s in (*self._cuts, *self._deaf) if from_s <= repeated_s]
+                if max(ends, default=0.0) == inf:
+                    self._resume_s = inf
+                    return
+                timeout_s = min(2 * timeout_s, LONGEST_TIMEOUT_S)
+                repeated_s += timeout_s
+            self._resume_s = max(self._resume_s, repeated_s + round_trip_s)
+            self._first_unheard_s = first_s = inf
+        at = max(at, self._resume_s)
+        if self._unheard(at):
+            self._first_unheard_s = min(first_s, at)
+        elif at + round_trip_s <= first_s + self._timeout_s:
+            self._first_unheard_s = inf
+
+    def _unheard(self, at: float) -> bool:
+        """Whether what is sent then is not acknowledged."""
+        arrival = at + self._base
+        return self._cut_until(at) > at or any(
+            from_s <= arrival < to_s for from_s, to_s in self._deaf
+        )
 
     def _cut_until(self, at: float) -> float:
         """When the cut ends, or the longest of them, during which this is; else the time itself."""

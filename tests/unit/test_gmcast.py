@@ -239,7 +239,9 @@ def test_a_cut_in_one_direction_closes_both(pair):
     deaf = pair[1]
     (closed,) = links.times("link-closed", deaf, 1 - deaf)
     assert 8.0 - EVERY_S <= closed <= 8.5 + HOP_S
-    assert links.times("link-closed", 1 - deaf, deaf) == [pytest.approx(closed + HOP_S)]
+    # Without acknowledgements the other side is heard for 0.2 s and a round trip longer.
+    (other,) = links.times("link-closed", 1 - deaf, deaf)
+    assert 8.2 - EVERY_S <= other <= 8.7 + EVERY_S + 3 * HOP_S
 
 
 def test_keepalives_keep_a_link_on_which_nobody_says_anything():

@@ -61,6 +61,43 @@ def test_what_is_sent_during_a_cut_without_an_end_never_arrives():
     assert [cut.arrival(100, at) for at in (1.0, 50.0)] == [inf, inf]
 
 
+def deaf(*cuts: tuple[float, float], own: tuple[float, float] | None = None) -> TroubledLink:
+    back = [Trouble(*cut, cut=True) for cut in cuts]
+    return troubled(*(() if own is None else (Trouble(*own, cut=True),)), back=back)
+
+
+def test_without_acknowledgements_nothing_new_is_sent_after_a_timeout():
+    sender = deaf((1.0, 2.0))
+    first, soon = sender.arrival(100, 1.0), sender.arrival(100, 1.0 + TIMEOUT - 0.01)
+    assert [first, soon] == pytest.approx([1.0 + DELAY, 1.0 + TIMEOUT - 0.01 + DELAY])
+    # Repetitions at 1.3, 1.9, 3.1 s: the last is acknowledged, then the next message sets out.
+    again_s = 1.0 + 7 * TIMEOUT + 2 * DELAY
+    assert sender.arrival(100, 1.5) == pytest.approx(again_s + DELAY)
+    assert sender.arrival(100, again_s + 1.0) == pytest.approx(again_s + 1.0 + DELAY)
+
+
+def test_an_acknowledgement_in_time_covers_those_that_were_lost():
+    sender = deaf((1.0, 1.1))
+    for at in (1.0, 1.15, 1.5, 3.0):
+        assert sender.arrival(100, at) == pytest.approx(at + DELAY)
+
+
+@pytest.mark.parametrize("own", [None, (1.2, inf), (1.7, inf)])
+def test_acknowledgements_that_never_come_end_a_connection_until_a_new_one_begins(own):
+    sender = deaf((1.0, 6.0 if own else inf), own=own)
+    assert sender.arrival(100, 1.0) == pytest.approx(1.0 + DELAY)
+    assert sender.arrival(100, 1.5) == inf
+    if own is None:
+        sender.renew()
+        assert sender.arrival(100, 9.0) == pytest.approx(9.0 + DELAY)
+
+
+def test_a_cut_both_ways_is_as_one_of_what_is_sent():
+    both, alone = deaf((1.0, 2.0), own=(1.0, 2.0)), link((1.0, 2.0))
+    for at in (0.5, 0.97, 1.0, 1.5, 2.5, 4.0):
+        assert both.arrival(100, at) == alone.arrival(100, at)
+
+
 def test_a_new_connection_waits_for_no_repetition_of_the_old_one():
     cut = link((1.0, 10.0))
     assert cut.arrival(100, 1.5) > 10.0 + DELAY  # sent at 1.5, 1.8, ..., 10.8
