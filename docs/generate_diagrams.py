@@ -1,4 +1,4 @@
-"""Draw the messages of one commit, for the page of each protocol.
+"""Draw the messages of one commit, for the page of each protocol, and those of a change of view.
 
 ``python docs/generate_diagrams.py`` draws all of them into ``docs/images/``; names of pages as
 arguments draw those only. Transactions come one by one, so that only the protocol is to be seen.
@@ -44,9 +44,29 @@ DIAGRAMS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def draw(names: Iterable[str] = DIAGRAMS) -> None:
+CRASH = {
+    "name": "A node of Galera is killed",
+    "cluster": {"model": "galera", "version": "mariadb-11.8"},
+    "network": {"rtt_ms": 0.2},
+    "workload": {
+        "think_time_ms": 20,
+        "think_time": "exponential",
+        "group": [{"name": node, "node": node, "threads": 4} for node in ("n1", "n2", "n3")],
+    },
+    "fault": [{"name": "crash", "what": "kill", "node": "n3", "at_s": 3}],
+    "run": {"duration_s": 12},
+}
+BROKEN = "when-galera-breaks"
+
+
+def draw(names: Iterable[str] = (*DIAGRAMS, BROKEN)) -> None:
     """Explain a usual transaction of each page's protocol, and draw it."""
     for name in names:
+        if name == BROKEN:
+            result = simrep.run(CRASH, seed=1)
+            result.plot(IMAGES / f"{BROKEN}-stall.png")
+            result.explain_fault("crash").plot(IMAGES / f"{BROKEN}-view.png")
+            continue
         title, tables = DIAGRAMS[name]
         scenario = {
             "name": title,
@@ -60,4 +80,4 @@ def draw(names: Iterable[str] = DIAGRAMS) -> None:
 
 
 if __name__ == "__main__":
-    draw(sys.argv[1:] or DIAGRAMS)
+    draw(sys.argv[1:] or (*DIAGRAMS, BROKEN))

@@ -101,6 +101,8 @@ class Changes:
         if what == "restart":
             self._start_arbitrator(node)
             self._membership.join(node)
+        elif self._membership.is_away(node):
+            return  # it has ended itself before
         elif what == "leave":
             self._membership.leave(node)
         else:

@@ -1,165 +1,254 @@
-"""Random faults of Galera clusters: which promises are broken, if any.
+"""Random schedules of faults for a Galera cluster, and what must hold whatever they are.
 
-Two to seven nodes, segments and arbitrators; servers crash, leave, stand still and come back,
-machines lose power, links are cut one way or both ways, or lose packets. After the last fault all
-servers are up.
+Each schedule heals in the end: links are whole, whoever is away starts again, and if no node is in
+a primary component, one of the most advanced is told to be one. Then the cluster has time to
+converge.
 """
 
 from __future__ import annotations
 
 import random
-import warnings
-from collections.abc import Hashable
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
-from simrep.errors import ScenarioError
 from simrep.runs.replication import Replication, simulate
-from simrep.scenario import load
+from simrep.scenario import Scenario, load
 
-__all__ = ["FIGURES", "broken_promises", "content", "outcome"]
+__all__ = ["broken_promises", "drawn", "outcome"]
 
-_HEAL_S = 24.0  # in which a group finds together, and servers get what they have missed
-_BEHIND = 40  # transactions under way at the end
-_TOLD = {"primary", "non-primary", "aborted"}
-_STEPS = {"joiner", "joined", "synced"}
-
-FIGURES = ("answered", "lost", "unknown", "unknown_present", "duplicated", "transfers", "aborted")
-
-
-def _link_fault(draw: random.Random, names: list[str], what: str, at_s: float) -> dict[str, Any]:
-    fault = {
-        "what": what,
-        "nodes": sorted(draw.sample(names, draw.randint(1, len(names) - 1))),
-        "at_s": at_s,
-        "until_s": round(at_s + draw.choice([1.0, 4.0, 9.0, 14.0]), 3),
-        "direction": draw.choice(["both", "both", "out"]),
-    }
-    return fault | ({"loss": 0.1} if what == "loss" else {})
+_HEALED_S = 45.0  # after the last heal: redials, views with retransmissions, transfers, catching up
+_ATTEMPTS = 4
+_STUCK = {"aborted", "evicted", "non-primary"}
+_STATES = {*_STUCK, "primary", "synced"}
+_QUICK = {  # legal, and five times as fast as the defaults
+    "evs.suspect_timeout": "PT1S",
+    "evs.inactive_timeout": "PT3S",
+    "evs.install_timeout": "PT1.5S",
+    "evs.keepalive_period": "PT0.3S",
+    "evs.inactive_check_period": "PT0.1S",
+    "evs.join_retrans_period": "PT0.3S",
+}
 
 
-def _faults(draw: random.Random, names: list[str]) -> tuple[list[dict[str, Any]], float]:
-    """What goes wrong, and when all is well again."""
-    faults: list[dict[str, Any]] = []
-    up = set(names)
-    at_s = well_s = 1.0
-    words = ["cut", "cut", "loss", "pause", "kill", "power-loss", "leave", "restart"]
-    for _ in range(draw.randint(1, 5)):
-        at_s = round(at_s + draw.choice([0.05, 0.4, 2.0, 7.0]), 3)
-        what, node = draw.choice(words), draw.choice(names)
-        if what in {"cut", "loss"}:
-            faults.append(_link_fault(draw, names, what, at_s))
-        elif what == "pause" and node in up:
-            until_s = round(at_s + draw.choice([0.5, 4.0, 9.0]), 3)
-            faults.append({"what": what, "node": node, "at_s": at_s, "until_s": until_s})
-        elif node in up and what not in {"pause", "restart"}:
-            up.remove(node)
-            faults.append({"what": what, "node": node, "at_s": at_s})
-        elif node not in up:
-            up.add(node)
-            faults.append({"what": "restart", "node": node, "at_s": at_s})
-        well_s = max([well_s, at_s, *(fault.get("until_s", 0.0) for fault in faults)])
-    well_s += 1.0
-    faults += [
-        {"what": "restart", "node": name, "at_s": well_s} for name in names if name not in up
-    ]
-    return faults, well_s
+@dataclass
+class _Drawing:
+    """A schedule while it is drawn."""
+
+    draw: random.Random
+    names: list[str]
+    votes_only: set[str]
+    now_s: float = 3.0
+    faults: list[dict[str, Any]] = field(default_factory=list)
+    away: set[str] = field(default_factory=set)
+
+    def next_fault(self) -> None:
+        """One more fault, some time after the one before."""
+        self.now_s = round(self.now_s + self.draw.choice([0.01, 0.7, 3.0, 9.0]), 3)
+        up = [name for name in self.names if name not in self.away]
+        kinds = ["cut", "cut", "one-way", "single link", "pause", "loss", "jitter"]
+        if len(up) > 1:
+            kinds += ["kill", "kill", "power-loss", "leave"]
+        if self.away:
+            kinds += ["restart", "restart"]
+        kind = self.draw.choice(kinds)
+        if kind in {"kill", "power-loss", "leave"}:
+            name = self.draw.choice(up)
+            self.away.add(name)
+            self._add(kind, node=name)
+        elif kind == "restart":
+            name = self.draw.choice(sorted(self.away))
+            self.away.remove(name)
+            self._add("restart", node=name)
+        elif kind == "pause":
+            # A server that is paused must not be killed meanwhile: nothing else happens until then.
+            until_s = round(self.now_s + self.draw.choice([0.5, 2.0, 8.0]), 3)
+            self._add("pause", node=self.draw.choice(up), until_s=until_s)
+            self.now_s = until_s
+        else:
+            self._links(kind)
+
+    def _links(self, kind: str) -> None:
+        until_s = round(self.now_s + self.draw.choice([0.3, 2.0, 4.0, 12.0]), 3)
+        up = [name for name in self.names if name not in self.away]
+        if len(up) < 2:
+            return
+        names = self.draw.sample(up, len(up))
+        side = self.draw.randint(1, len(names) - 1)
+        what: dict[str, Any] = {"nodes": names[:side], "others": names[side:], "until_s": until_s}
+        if kind == "single link":
+            what |= {"nodes": names[:1], "others": names[1:2]}
+        if kind == "one-way":
+            what["direction"] = self.draw.choice(["in", "out"])
+        if kind == "loss":
+            what["loss"] = self.draw.choice([0.01, 0.2])
+        if kind == "jitter":
+            what["jitter"] = {"kind": "exponential", "mean_ms": self.draw.choice([1.0, 30.0])}
+        self._add(kind if kind in {"loss", "jitter"} else "cut", **what)
+
+    def _add(self, what: str, **keys: Any) -> None:
+        self.faults.append({"what": what, "at_s": self.now_s, **keys})
+
+    def heal(self) -> float:
+        """All come back; returns when."""
+        ends = [fault.get("until_s", fault["at_s"]) for fault in self.faults]
+        self.now_s = round(max([*ends, self.now_s]) + 2.0, 3)
+        for name in sorted(self.away):
+            self._add("restart", node=name)
+        return self.now_s
 
 
-def content(seed: int) -> dict[str, Any]:
-    """The scenario of a seed."""
-    draw = random.Random(seed)
+def drawn(number: int) -> Scenario:
+    """A cluster of two to seven nodes with up to six faults, and all of it healed in the end."""
+    draw = random.Random(number)
     size = draw.randint(2, 7)
-    names = [f"n{position + 1}" for position in range(size)]
-    nodes: list[dict[str, Any]] = [{"name": name} for name in names]
-    if draw.random() < 0.4:
-        for node in nodes:
-            node["segment"] = draw.choice([0, 1])
-    data = names
-    if size > 2 and draw.random() < 0.3:
+    names = [f"n{place + 1}" for place in range(size)]
+    arbitrator = size > 2 and draw.random() < 0.3
+    segments = draw.random() < 0.4
+    nodes = [
+        {"name": name, "segment": place % 2 if segments else 0} for place, name in enumerate(names)
+    ]
+    if arbitrator:
         nodes[-1]["arbitrator"] = True
-        data = names[:-1]
-    faults, well_s = _faults(draw, names)
-    return {
-        "cluster": {
-            "model": "galera",
-            "nodes": names,
-            "data_bytes": 10**8,
-            "options": {
-                "wsrep_slave_threads": draw.choice([1, 4]),
-                "gcache.size": draw.choice(["128M", "128M", 6000]),
-                "wsrep_sst_method": draw.choice(["rsync", "clone"]),
-            },
-            "costs": {
-                "apply_us": draw.choice([40.0, 3000.0]),
-                "engine_start_ms": 200.0,
-                "recover_ms": 100.0,
-                "start_ms": 100.0,
-            },
-        },
-        "node": nodes,
-        "network": {"rtt_ms": draw.choice([0.2, 20.0])},
-        "workload": {
-            "think_time_ms": 50.0,
-            "threads": draw.choice([1, 2]),
-            "nodes": data[: draw.choice([1, 2, len(data)])],
-        },
-        "fault": faults,
-        "run": {"warmup_s": 0.0, "duration_s": well_s + _HEAL_S},
+    votes_only = set(names[-1:] if arbitrator else ())
+    schedule = _Drawing(draw, names, votes_only)
+    for _ in range(draw.randint(1, 6)):
+        schedule.next_fault()
+    healed_s = schedule.heal()
+    options: dict[str, Any] = dict(_QUICK) if draw.random() < 0.7 else {}
+    options |= {
+        "wsrep_slave_threads": draw.choice([1, 4]),
+        "gcache.size": draw.choice(["128M", "128M", 6000]),  # too small for most of what is missed
+        "wsrep_sst_method": draw.choice(["rsync", "clone"]),
     }
+    writers = [name for name in names if name not in votes_only]
+    clients: dict[str, Any] = {
+        "read_timeout_s": draw.choice([2.0, 20.0]),
+        "retry_pause_s": 0.3,
+        "connect_timeout_s": 2.0,
+    }
+    if len(writers) > 1 and draw.random() < 0.5:
+        clients |= {"on_error": "next", "nodes": writers}
+    return load(
+        {
+            "cluster": {
+                "model": "galera",
+                "nodes": names,
+                "data_bytes": 100_000_000,
+                "options": options,
+            },
+            "node": nodes,
+            "network": {"rtt_ms": draw.choice([0.2, 2.0, 60.0])},
+            "workload": {
+                "think_time_ms": 250,
+                "think_time": "exponential",
+                "retry": draw.random() < 0.5,
+                "clients": clients,
+                "group": [{"node": name, "threads": 1} for name in writers],
+            },
+            "fault": schedule.faults,
+            "run": {"duration_s": healed_s + _HEALED_S, "seed": number},
+        }
+    )
 
 
-def broken_promises(run: Replication, names: list[str]) -> list[str]:
-    """Which promises a run has broken."""
-    broken = []
-    last: dict[int, str] = {}
-    step: dict[int, str] = {}
-    for one in run.noted:
-        if one.what in _TOLD:
-            last[one.node] = one.what
-        elif one.what in _STEPS:
-            step[one.node] = one.what
+def outcome(number: int) -> list[str]:
+    """What is not as it must be after a schedule; empty if all is well.
+
+    Like an operator, it starts servers again that have given up, and begins a primary component by
+    hand where none can begin by itself. Nothing may be lost on the way.
+    """
+    scenario = drawn(number)
+    problems: list[str] = []
+    for _ in range(_ATTEMPTS):
+        replication = simulate(scenario, number, trace=True)
+        problems = list(broken_promises(scenario, replication))
+        if problems or not (stuck := _remedies(scenario, replication)):
+            return problems
+        scenario = scenario.replace(
+            {
+                "fault": [*_tables(scenario), *stuck],
+                "run.duration_s": stuck[-1]["at_s"] + _HEALED_S,
+            }
+        )
+    return [*problems, "the cluster has not come back"]
+
+
+def _tables(scenario: Scenario) -> list[dict[str, Any]]:
+    return [fault.model_dump(exclude_none=True, exclude_defaults=True) for fault in scenario.faults]
+
+
+def broken_promises(scenario: Scenario, replication: Replication) -> Iterator[str]:
+    """In words, whatever the cluster did that it never must."""
+    yield from _two_primaries(replication)
+    yield from _different_orders(replication)
+    yield from _fates(replication)
+    assert replication.traffic.in_flight <= len(scenario.node_names)
+
+
+def _remedies(scenario: Scenario, replication: Replication) -> list[dict[str, Any]]:
+    """What an operator does about a cluster that has not come back; empty if it has."""
+    names = scenario.node_names
+    at_s = round(scenario.run.warmup_s + (scenario.run.duration_s or 0.0), 3) + 1.0
     committed = {
-        names.index(name): counters["wsrep_last_committed"]
-        for name, counters in run.counters.items()
-        if "wsrep_last_committed" in counters
+        name: counted["wsrep_last_committed"] for name, counted in replication.counters.items()
     }
-    members = [node for node in committed if last.get(node, "primary") == "primary"]
-    broken += [f"{names[n]} is not back" for n in members if step.get(n, "synced") != "synced"]
-    ends = [committed[node] for node in members]
-    if ends and max(ends) - min(ends) > _BEHIND:
-        broken.append(f"not equal: {ends}")
-    ordered: dict[int, dict[int, Hashable]] = {}
-    for event in run.trace or ():
+    behind = {
+        name for name, last in committed.items() if last < max(committed.values()) - len(committed)
+    }
+    state: dict[str, str] = {}
+    for noted in replication.noted:
+        if noted.what in _STATES:
+            state[names[noted.node]] = noted.what
+    over = [name for name in names if name in behind or state.get(name) in _STUCK]
+    attempts = replication.attempts
+    assert attempts is not None
+    served = len(attempts.between(at_s - 6.0).commits_s)
+    # An arbitrator that has seen more than any disk holds lets all others wait for ever.
+    stopped = over if served else list(names)
+    remedies = [{"what": "kill", "at_s": at_s, "node": name} for name in stopped]
+    if not served:
+        first = max(committed, key=lambda name: committed[name])
+        remedies.append({"what": "bootstrap", "at_s": at_s + 10.0, "node": first})
+        stopped = [name for name in stopped if name != first]
+    remedies += [{"what": "restart", "at_s": at_s + 15.0, "node": name} for name in stopped]
+    return remedies
+
+
+def _two_primaries(replication: Replication) -> Iterator[str]:
+    """Two primary components at the same time of which neither knows a member of the other."""
+    current: dict[int, tuple[int, ...]] = {}
+    for noted in replication.noted:
+        if noted.what == "primary":
+            current[noted.node] = noted.of
+        elif noted.what in {"non-primary", "aborted", "evicted"}:
+            current.pop(noted.node, None)
+        else:
+            continue
+        fresh = {members for node, members in current.items() if node in members}
+        for some, others in combinations(fresh, 2):
+            if not set(some) & set(others):
+                yield f"{noted.at_s:.3f} s: primary components {some} and {others}"
+                return
+
+
+def _different_orders(replication: Replication) -> Iterator[str]:
+    """Two nodes that have different writesets at the same place of the order."""
+    order: dict[int, tuple[Any, ...]] = {}
+    assert replication.trace is not None
+    for event in replication.trace:
         if event.what == "order":
-            ordered.setdefault(event.node, {})[event.seqno] = event.detail[2]  # type: ignore[index]
-    common: dict[int, Hashable] = {}
-    for node in members:
-        for seqno, keys in ordered.get(node, {}).items():
-            if seqno <= committed[node] and common.setdefault(seqno, keys) != keys:
-                broken.append(f"{names[node]} has another transaction at {seqno}")
-                break
-    if run.fates is not None and "aborted" not in last.values():
-        if run.fates.lost:
-            broken.append(f"{run.fates.lost} lost")
-        if run.fates.duplicated:
-            broken.append(f"{run.fates.duplicated} twice")
-    return broken
+            seqno, keys = event.seqno, event.detail[2]
+            if order.setdefault(seqno, keys) != keys:
+                yield f"{event.time_s:.3f} s: node {event.node} orders another writeset as {seqno}"
+                return
 
 
-def outcome(seed: int) -> tuple[list[str], dict[str, int]] | None:
-    """Which promises are broken, and figures; None if such faults are refused."""
-    table = content(seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            scenario = load(table)
-        except ScenarioError:  # a pause of a server that is away
-            return None
-        run = simulate(scenario, seed, trace=True)
-    # Without fates nobody has noticed anything: a short pause, lost packets.
-    counted = dict.fromkeys(FIGURES, 0) if run.fates is None else run.fates.to_dict()
-    words = [one.what for one in run.noted]
-    counted |= {"transfers": words.count("joiner"), "aborted": words.count("aborted")}
-    return broken_promises(run, table["cluster"]["nodes"]), {
-        name: counted[name] for name in FIGURES
-    }
+def _fates(replication: Replication) -> Iterator[str]:
+    fates = replication.fates
+    assert fates is not None
+    if fates.lost:
+        yield f"{fates.lost} answered transactions are on no node"
+    if fates.failed_present:
+        yield f"{fates.failed_present} failed transactions are on a node"

@@ -1,7 +1,8 @@
 """Trials of what simrep says about its own accuracy: ``make accuracy`` (some minutes).
 
 Are costs found again, as often as their standard errors say? Do intervals hold the truth as often
-as they say? Writes results.json; the tests hold it to its limits and repeat single trials.
+as they say? Does a cluster keep its promises under random schedules of faults? Writes results.json;
+the tests hold it to its limits and repeat single trials.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from tests.accuracy import coverage, failures, recovery
 RESULTS = Path(__file__).with_name("results.json")
 RECOVERY_TRIALS = 20
 COVERAGE_TRIALS = 200
+SCHEDULES = 500
 SETTINGS = {"replications": 10, "duration_s": 2.0}
 LONG_RUNS, LONG_S = 4, 500.0
-SCHEDULES = 500  # of faults, with the seeds from 0 on
 
 
 def recovered(number: int) -> dict[str, float]:
@@ -34,21 +35,8 @@ def recovered(number: int) -> dict[str, float]:
         return recovery.distances(recovery.dataset(Path(place) / "recovery"), number)
 
 
-def schedules(outcomes: list[Any]) -> dict[str, Any]:
-    """What came of random faults, by their seeds; a server that is away cannot stand still."""
-    played = {seed: one for seed, one in enumerate(outcomes) if one is not None}
-    return {
-        "seeds": len(outcomes),
-        "schedules": len(played),
-        "broken": {str(seed): broken for seed, (broken, _) in played.items() if broken},
-        "figures": {
-            name: sum(figures[name] for _, figures in played.values()) for name in failures.FIGURES
-        },
-    }
-
-
-def results(jobs: int) -> dict[str, Any]:
-    """All figures that are kept."""
+def intervals(jobs: int) -> dict[str, Any]:
+    """What costs and intervals are."""
     with ProcessPoolExecutor(jobs) as pool:
         distances = list(pool.map(recovered, range(RECOVERY_TRIALS)))
         known = coverage.truth(
@@ -58,9 +46,7 @@ def results(jobs: int) -> dict[str, Any]:
         trials = list(pool.map(partial(coverage.trial, **SETTINGS), numbers, chunksize=10))
         naive = partial(coverage.naive, duration_s=SETTINGS["duration_s"])
         too_narrow = list(pool.map(naive, numbers, chunksize=10))
-        outcomes = list(pool.map(failures.outcome, range(SCHEDULES), chunksize=5))
     return {
-        "failures": schedules(outcomes),
         "recovery": {
             "trials": RECOVERY_TRIALS,
             "standard_errors_away": {
@@ -80,13 +66,28 @@ def results(jobs: int) -> dict[str, Any]:
     }
 
 
+def broken_promises(jobs: int) -> dict[str, Any]:
+    """Which promises were broken, by number of the schedule."""
+    with ProcessPoolExecutor(jobs) as pool:
+        outcomes = list(pool.map(failures.outcome, range(SCHEDULES), chunksize=5))
+    broken = {str(number): problems for number, problems in enumerate(outcomes) if problems}
+    return {"failures": {"schedules": SCHEDULES, "broken": broken}}
+
+
+PARTS = {"intervals": intervals, "failures": broken_promises}
+
+
 def main() -> int:
     """Run all trials, and keep what comes of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    content = results(parser.parse_args().jobs)
+    parser.add_argument("--only", choices=PARTS, help="one part; the results of others stay")
+    given = parser.parse_args()
+    content = json.loads(RESULTS.read_text(encoding="utf-8"))
+    for name in [given.only] if given.only else PARTS:
+        content |= PARTS[name](given.jobs)
     RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(content["coverage"], indent=1))
+    print(json.dumps({name: content[name] for name in ("coverage", "failures")}, indent=1))
     return 0
 
 

@@ -1,4 +1,7 @@
-"""Whatever breaks in a Galera cluster, what is promised holds; see ``tests.accuracy.failures``."""
+"""Whatever breaks in a Galera cluster, nothing that was promised is lost, and it comes back.
+
+The long form is ``make accuracy``; its result is kept in tests/accuracy/results.json.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,29 @@ import json
 
 import pytest
 
-from tests.accuracy.failures import outcome
+from tests.accuracy.failures import drawn, outcome
 from tests.accuracy.run import RESULTS
 
-
-@pytest.mark.parametrize("seed", [0, 3, 5, 8, 11])
-def test_promises_hold_under_random_faults(seed: int) -> None:
-    found = outcome(seed)
-    assert found is None or found[0] == []
+FEWEST = 500
 
 
-def test_they_held_in_all_schedules_that_were_tried() -> None:
-    kept = json.loads(RESULTS.read_text())["failures"]
+@pytest.mark.parametrize("number", range(10))
+def test_a_random_schedule_breaks_no_promise(number: int) -> None:
+    assert outcome(number) == []
+
+
+def test_the_long_form_broke_no_promise() -> None:
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["failures"]
+    assert kept["schedules"] >= FEWEST
     assert kept["broken"] == {}
-    assert kept["schedules"] >= 400
-    assert kept["figures"]["transfers"] > kept["schedules"] / 4
+
+
+def test_schedules_have_all_kinds_of_faults() -> None:
+    scenarios = [drawn(number) for number in range(100)]
+    words = {fault.what for scenario in scenarios for fault in scenario.faults}
+    assert words >= {
+        "kill", "power-loss", "leave", "restart", "pause", "cut", "loss", "jitter"
+    }  # fmt: skip
+    assert {len(scenario.node_names) for scenario in scenarios} == set(range(2, 8))
+    assert any(node.arbitrator for scenario in scenarios for node in scenario.nodes)
+    assert any(node.segment for scenario in scenarios for node in scenario.nodes)

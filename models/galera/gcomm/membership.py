@@ -92,6 +92,10 @@ class Membership:
         else:
             self._told_give_up(member, why)
 
+    def is_away(self, member: int) -> bool:
+        """Whether a member is not there, also since it has ended itself."""
+        return member in self._away
+
     def crash(self, member: int) -> None:
         """Let a member neither send nor receive; what the network has already still arrives."""
         if self._away.get(member, True):

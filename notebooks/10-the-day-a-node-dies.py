@@ -1,0 +1,157 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 10. The day a node dies
+#
+# A replicated database is bought for the day on which something breaks. Three nodes of Galera stand in one room. Two of
+# them take orders, the third serves reports. On a Tuesday its process is killed. What happens to the two others?
+
+# %%
+import simrep
+
+scenario = simrep.load("""
+name = "Orders"
+
+[cluster]
+model = "galera"
+version = "mariadb-11.8"
+nodes = 3
+
+[network]
+rtt_ms = 0.2
+
+[[workload.group]]
+name = "orders"
+node = "n1"
+threads = 2
+clients = { on_error = "next", retry_pause_s = 0.02 }
+
+[[workload.group]]
+name = "stock"
+node = "n2"
+threads = 2
+
+[[workload.group]]
+name = "reports"
+node = "n3"
+threads = 2
+
+[workload]
+think_time_ms = 60
+think_time = "exponential"
+
+[[fault]]
+name = "crash"
+at_s = 4
+node = "n3"
+what = "kill"
+
+[run]
+duration_s = 16
+""")
+crash = simrep.run(scenario, seed=1, replications=5)
+crash.plot()
+
+# %% [markdown]
+# Clients of the dead node learn at once that their connection is gone. The others wait: nobody else has failed, and yet
+# nobody commits for six seconds.
+#
+# Most people expect five seconds, because `evs.suspect_timeout` is 5 s, or none, because the connections were closed at
+# once. Ask five runs:
+
+# %%
+seen = crash.faults["crash"]
+print(f"suspected after {seen.suspected_s.low:.2f} to {seen.suspected_s.high:.2f} s")
+print(f"a new view after {seen.view_s.low:.2f} to {seen.view_s.high:.2f} s")
+print(f"commits again after {seen.primary_s.low:.2f} to {seen.primary_s.high:.2f} s")
+
+# %% [markdown]
+# ## Where do six seconds come from?
+#
+# Each node looks at its time stamps every half second. Whoever looks first tells the others. They look for themselves
+# half a second later, and tell it with the next repetition of their join message, which comes every second.
+
+# %%
+simrep.explain_stall(scenario, seed=1)
+
+# %% [markdown]
+# And message by message, from the first suspicion to the new primary component:
+
+# %%
+crash.explain_fault("crash").plot()
+
+# %% [markdown]
+# ## Killed, frozen, cut off
+#
+# The same node, four ways to lose it. `leave` is an orderly shutdown.
+
+
+# %%
+def stall_s(what: str, **keys: object) -> float:
+    """How long the clients of n2 do not commit because of a fault of n3."""
+    fault = {"name": "fault", "at_s": 4, "node": "n3", "what": what, **keys}
+    result = simrep.run(scenario.replace({"fault": [fault]}), seed=2)
+    return result.faults["fault"].stalls["stock"].stall_s.median
+
+
+print(f"shut down in order   {stall_s('leave'):5.2f} s")
+print(f"killed               {stall_s('kill'):5.2f} s")
+print(f"power lost           {stall_s('power-loss'):5.2f} s")
+print(f"cut off              {stall_s('cut'):5.2f} s")
+print(f"frozen for 3 s       {stall_s('pause', until_s=7):5.2f} s")
+print(f"frozen for 8 s       {stall_s('pause', until_s=12):5.2f} s")
+
+# %% [markdown]
+# ## The cut-off node
+#
+# A node that is cut off lives. It answers reads, until it notices that it is alone; then it refuses. A COMMIT that waits
+# on it fails with error 1180. The client does not know what became of it: the majority may have it.
+
+# %%
+apart = scenario.replace(
+    {
+        "fault": [
+            {"name": "switch", "at_s": 4, "until_s": 14, "node": "n1", "what": "cut"},
+        ],
+        "run": {"duration_s": 24},
+    }
+)
+switch = simrep.run(apart, seed=3)
+switch
+
+# %% [markdown]
+# ## The way back
+#
+# The switch works again at 14 s. The node comes back by itself, and that stops the writers once more: the group has to
+# form a view with it. Then a donor sends what it has missed (IST).
+
+# %%
+print(switch.timeline())
+
+# %% [markdown]
+# ## Exercise
+#
+# A colleague proposes `evs.suspect_timeout = PT3S`. How much shorter is the stall after a crash? And what does a network
+# that stutters for 3.2 s do then?
+#
+# The solution is in the folded cell below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# The stall shrinks by two seconds. But a stutter that TCP and the old timeout would have survived removes the node.
+for timeout in ("PT5S", "PT3S"):
+    options = {"cluster.options": {"evs.suspect_timeout": timeout}}
+    crashed = simrep.run(scenario.replace(options), seed=4).faults["crash"]
+    cut = {"name": "stutter", "at_s": 4, "until_s": 7.2, "node": "n3", "what": "cut"}
+    stutter = simrep.run(scenario.replace({**options, "fault": [cut]}), seed=4).faults["stutter"]
+    removed = "the node is removed" if stutter.suspected else "nobody is removed"
+    print(f"{timeout}: crash {crashed.primary_s.median:.2f} s; stutter of 3.2 s: {removed}")
