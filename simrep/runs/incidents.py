@@ -330,8 +330,13 @@ class _Inquiry:
         from_s, until_s = fault.back_from_s, self._next_harm_s({node})
         if not isfinite(from_s):
             from_s = until_s = inf
-        joined = self._first("joined", from_s, until_s, own)
-        synced = self._first("synced", from_s, until_s, own)
+        given_back = self._given_back(node)
+
+        def gets(line: _Line) -> bool:
+            return line.node == node and line not in given_back
+
+        joined = self._first("joined", from_s, until_s, gets)
+        synced = self._first("synced", from_s, until_s, gets)
         given = self._first("donor", from_s, until_s if synced is None else synced.at_s, for_it)
         ends = [self._first(what, began_s, self._next_harm_s(), own) for what in _ENDS]
         ended = [line for line in ends if line is not None]
@@ -346,6 +351,18 @@ class _Inquiry:
             synced_s=_after(synced, from_s),
             ended=tuple(f"{line.what} {line.how}".strip() for line in ended[:1]),
         )
+
+    def _given_back(self, node: str) -> list[_Line]:
+        """Lines by which a node is joined and synced again after it gave its state to another."""
+        lines, gives = [], False
+        for line in self._lines:
+            if line.node != node:
+                continue
+            if line.what in {"donor", "joiner", "primary"}:
+                gives = line.what == "donor"
+            elif gives and line.what in {"joined", "synced"}:
+                lines.append(line)
+        return lines
 
     def _out(self, node: str) -> _Line | None:
         """When a node noticed that it is in no primary component, which it was before.

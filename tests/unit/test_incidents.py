@@ -214,3 +214,22 @@ def test_phases_of_a_fault_that_ends_are_before_during_and_after_it():
     text = str(faults)
     assert "n2 paused" in text
     assert "2013" in text
+
+
+def test_a_donor_that_is_synced_again_was_not_without_the_state():
+    cut = {"name": "cut", "at_s": 10.0, "until_s": 20.0, "nodes": ["n1", "n2"], "what": "cut"}
+    noted = lines(
+        *((1.0, node, "primary", ALL) for node in ALL),
+        *((16.0, node, "non-primary", BOTH) for node in BOTH),
+        *((21.0, node, "primary", ALL) for node in BOTH),
+        (21.0, "n1", "donor", ("n2",), "IST"),
+        (21.0, "n2", "joiner", ("n1",), "IST"),
+        (21.1, "n1", "joined"),
+        (21.1, "n1", "synced"),
+        (21.5, "n2", "joined"),
+        (21.6, "n2", "synced"),
+    )
+    (found,) = incidents(scenario(cut), noted, NAMES).values()
+    assert not found.absences["n1"].synced_s.known
+    assert found.absences["n1"].primary_s.median == pytest.approx(11.0)
+    assert found.absences["n2"].synced_s.median == pytest.approx(1.6)
