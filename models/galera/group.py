@@ -136,10 +136,10 @@ class Sender:
         if not self._group.send(message, message.size_bytes):
             self._clock.at(self._clock._now + _RETRY_S, self.control, message)
 
-    def fail(self, local: LocalTransaction) -> None:
-        """A local transaction has lost against another node."""
+    def fail(self, local: LocalTransaction, *, retry: bool = True) -> None:
+        """A local transaction has lost against another node, or its node serves nobody."""
         if not local.done.triggered:  # else its connection was lost
-            local.retry = True
+            local.retry = retry
             self._clock.fire(local.done, False)
 
     def _withdraw(self, writeset: Writeset) -> None:

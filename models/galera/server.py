@@ -264,8 +264,8 @@ class GaleraServer:
             if local.lock_granted is not None:
                 if not local.lock_granted.triggered:
                     self._clock.fire(local.lock_granted)
-            elif not ordered and not local.done.triggered and local.done.callbacks:
-                self._clock.fire(local.done, False)
+            elif not ordered and local.done.callbacks:
+                self.node.sender.fail(local, retry=False)
         return failed
 
 

@@ -124,9 +124,10 @@ class _WatchedSender(Twin, Sender):
         self._parts.order.wait(writeset)
         super()._begin(writeset)
 
-    def fail(self, local: LocalTransaction) -> None:
+    def fail(self, local: LocalTransaction, *, retry: bool = True) -> None:
+        self._parts.order.release(local)
         self._parts.watch.forget(self._parts.name, who(local)[0])
-        super().fail(local)
+        super().fail(local, retry=retry)
 
 
 class _Stop(Control):

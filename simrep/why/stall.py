@@ -157,7 +157,8 @@ class StallExplanation(Report):
             said += self._consequences([one for one in follows if one[0] not in told], kinds)
             told |= {n for n, _ in follows}
         silent = any(not origin.causes for origin in self.origins)  # nothing waited meanwhile
-        if (self.unexplained_s >= least_s and not silent) or not reasons:
+        told_by_timers = bool(self.phases and reasons)  # of the time in which clients were refused
+        if (self.unexplained_s >= least_s and not silent and not told_by_timers) or not reasons:
             said.append(
                 f"For {duration(self.unexplained_s)} of it nothing was blocked for "
                 f"{duration(self.longer_than_s)} or longer: work was executed, applied or on its "

@@ -13,7 +13,6 @@ from typing import ClassVar, NamedTuple
 from simrep.models.galera.gcomm.view import EvsMessage, Member
 
 __all__ = [
-    "DelayedList",
     "Install",
     "Join",
     "Leave",
@@ -145,12 +144,3 @@ class Leave(ViewMessage):
     last_sent: int
     aru: int
     resent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DelayedList(ViewMessage):
-    """Members that the sender has heard nothing of for a while, and how often."""
-
-    text: ClassVar[str] = "delayed list"
-    counts: Mapping[Member, int]
-    sent_s: float
