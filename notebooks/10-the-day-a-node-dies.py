@@ -17,8 +17,11 @@
 # them take orders, the third serves reports. On a Tuesday its process is killed. What happens to the two others?
 
 # %%
+import warnings
+
 import simrep
 
+warnings.simplefilter("ignore", simrep.DegradedWarning)  # that nodes refuse clients is the subject
 scenario = simrep.load("""
 name = "Orders"
 
@@ -139,10 +142,15 @@ switch
 print(switch.timeline())
 
 # %% [markdown]
-# ## Exercise
+# ## What you have learned
 #
-# A colleague proposes `evs.suspect_timeout = PT3S`. How much shorter is the stall after a crash? And what does a network
-# that stutters for 3.2 s do then?
+# - A crash stops all writers of a Galera cluster for about six seconds. A closed connection does not shorten that.
+# - A node that comes back stops them again.
+# - What was answered is not lost. What was not answered may be there all the same.
+#
+# **Try yourself.** A colleague proposes `evs.suspect_timeout = PT3S`. How much shorter is the stall after a crash? And
+# what does a network that stutters for 3.2 s do then? [When Galera breaks](../docs/explanation/when-galera-breaks.md)
+# tells which timer decides what.
 #
 # The solution is in the folded cell below.
 
