@@ -8,10 +8,12 @@ converge.
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, NoReturn
 
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import Scenario, load
@@ -20,6 +22,7 @@ __all__ = ["broken_promises", "drawn", "outcome"]
 
 _HEALED_S = 45.0  # after the last heal: redials, views with retransmissions, transfers, catching up
 _ATTEMPTS = 4
+_MOST_CPU_S = 60.0  # most schedules take half a second
 _STUCK = {"aborted", "evicted", "non-primary"}
 _STATES = {*_STUCK, "primary", "synced"}
 _QUICK = {  # legal, and five times as fast as the defaults
@@ -153,6 +156,24 @@ def drawn(number: int) -> Scenario:
     )
 
 
+class _TooLongError(Exception):
+    pass
+
+
+@contextmanager
+def _cpu_limit() -> Iterator[None]:
+    def stop(*_: object) -> NoReturn:
+        raise _TooLongError
+
+    former = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_CPU_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, former)
+
+
 def outcome(number: int) -> list[str]:
     """What is not as it must be after a schedule; empty if all is well.
 
@@ -162,7 +183,11 @@ def outcome(number: int) -> list[str]:
     scenario = drawn(number)
     problems: list[str] = []
     for _ in range(_ATTEMPTS):
-        replication = simulate(scenario, number, trace=True)
+        try:
+            with _cpu_limit():
+                replication = simulate(scenario, number, trace=True)
+        except _TooLongError:
+            return ["it does not end: two members exclude each other again and again"]
         problems = list(broken_promises(scenario, replication))
         if problems or not (stuck := _remedies(scenario, replication)):
             return problems
