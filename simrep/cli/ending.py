@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
-from threading import Thread
+from threading import Thread, Timer
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
@@ -32,6 +32,7 @@ INTERRUPTED = 130
 
 _SAME_S = 0.2  # programs around this one may hand the same Ctrl-C on
 _PATIENCE_S = 1.3
+_SOON_S = 0.01
 _LONGEST_S = 365 * 86400.0
 _AGAIN_S = 1.0  # for a library that loses the exception
 
@@ -99,7 +100,18 @@ def interruptible() -> Iterator[None]:
             interrupted = True
             raise KeyboardInterrupt
 
+    def told(lost: sys.UnraisableHookArgs) -> None:
+        nonlocal interrupted
+        if lost.exc_type is not KeyboardInterrupt:
+            former_told(lost)
+            return
+        interrupted = False  # it came in a finaliser, and comes again when that is over
+        again = Timer(_SOON_S, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+
     _watch.begin()
+    former_told, sys.unraisablehook = sys.unraisablehook, told
     try:
         signal.signal(signal.SIGINT, interrupt)
         yield
@@ -113,6 +125,7 @@ def interruptible() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGINT, lambda *_: _end_at_once())
+        sys.unraisablehook = former_told
 
 
 def telling() -> None:

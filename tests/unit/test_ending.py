@@ -84,6 +84,15 @@ TURNED = """
         raise ValueError("something else") from end
 """
 
+IN_A_FINALISER = """
+    class Interrupting:
+        def __del__(self):
+            os.killpg(0, signal.SIGINT)
+            time.sleep(60)
+    Interrupting()
+    time.sleep(1)
+"""
+
 FINALISING = """
     class Waiting:
         def __del__(self):
@@ -163,6 +172,16 @@ def test_an_interrupt_is_no_failure_of_any_command(words: tuple[str, ...], folde
 def test_an_interrupt_that_a_library_loses_ends_it_all_the_same(what: str, folder: Path) -> None:
     script = IN_THE_MIDDLE.format(what=what.strip())
     assert ended("run", "cluster.toml", script=script) == (130, "", "Interrupted.\n")
+
+
+def test_an_interrupt_that_comes_in_a_finaliser_comes_again(folder: Path) -> None:
+    code, stdout, stderr = ended(
+        "run", "cluster.toml", script=IN_THE_MIDDLE.format(what=IN_A_FINALISER.strip())
+    )
+    assert code == 130
+    assert stdout == ""
+    assert "Interrupted" in stderr
+    assert "Exception ignored" not in stderr
 
 
 def test_processes_that_begin_hear_of_no_interrupt(folder: Path) -> None:
