@@ -26,11 +26,13 @@ Validated
     Against published measurements of Percona XtraDB Cluster 5.7 (``wan-concurrency``) and 5.5
     (``semisync-wan``) and own ones of MariaDB 11.8, two to five nodes, 0 to 100 ms, 1 to 128
     threads, one node that writes or two (``galera-*`` and others); large transactions with and
-    without fragments (``streaming-*``). Servers that come and go against none.
+    without fragments (``streaming-*``); servers that are killed, cut off and stopped
+    (``galera-failures``). Full state transfers, arbitrators and segments that fail against none.
 
 References
 ----------
-codership/galera 25.3.37 and 26.4: ``gcomm/src/evs_proto.cpp``, ``gcs/src/gcs.cpp``,
+codership/galera 25.3.37 and 26.4: ``gcomm/src/evs_proto.cpp``, ``pc_proto.cpp``, ``gmcast.cpp``,
+``gcs/src/gcs.cpp``, ``gcs_group.cpp``, ``gcs_state_msg.cpp``,
 ``galera/src/replicator_smm.cpp``, ``certification.cpp``; percona/galera (PXC 5.7, 8.0);
 codership/wsrep-lib ``src/transaction.cpp``, ``src/server_state.cpp``.
 """

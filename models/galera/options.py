@@ -63,6 +63,15 @@ def _check_streaming(options: Any, size: int) -> None:
 
 # The provider itself asks for PT0.1S at least; with less there is more to see in a short run.
 _PERIOD = Reason("from a millisecond to a day; the provider takes PT0.1S and more")
+_Period = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    _PERIOD,
+    Field(ge=0.001, le=86_400, allow_inf_nan=False),
+]
+_Pause = Annotated[
+    float, BeforeValidator(_seconds), _PERIOD, Field(ge=0, le=86_400, allow_inf_nan=False)
+]
 
 
 _LEAST_S = 0.1  # of any period of the group communication (gcomm, defaults.cpp)
@@ -98,44 +107,29 @@ class GaleraOptions(BaseModel):
     use_aggregate: bool = Field(
         True, alias="evs.use_aggregate", description="pack queued messages up to the mtu"
     )
-    keepalive_period_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    keepalive_period_s: _Period = Field(
         1.0,
         alias="evs.keepalive_period",
-        ge=0.001,
-        le=86_400,
-        allow_inf_nan=False,
         description="every node sends an empty ordered message this often (ISO 8601 or seconds)",
     )
-    suspect_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    suspect_timeout_s: _Period = Field(
         5.0,
         alias="evs.suspect_timeout",
-        ge=0.001,
-        le=86_400,
-        allow_inf_nan=False,
         description="a node without progress for so long is suspected (ISO 8601 or seconds)",
     )
-    inactive_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    inactive_timeout_s: _Period = Field(
         15.0,
         alias="evs.inactive_timeout",
-        ge=0.001,
-        le=86_400,
-        allow_inf_nan=False,
         description="a node without progress for so long is taken for dead, whatever it sends",
     )
-    inactive_check_period_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    inactive_check_period_s: _Period = Field(
         0.5,
         alias="evs.inactive_check_period",
-        ge=0.001,
-        le=86_400,
-        allow_inf_nan=False,
         description="every node looks this often who is silent",
     )
-    join_retrans_period_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    join_retrans_period_s: _Period = Field(
         1.0,
         alias="evs.join_retrans_period",
-        ge=0.001,
-        le=86_400,
-        allow_inf_nan=False,
         description="join messages are repeated this often while the view changes",
     )
     install_timeout_s: Annotated[float | None, BeforeValidator(_seconds), _PERIOD] = Field(
@@ -161,52 +155,34 @@ class GaleraOptions(BaseModel):
         le=255,
         description="a node that was delayed so often is evicted; 0: never, all that is simulated",
     )
-    delay_margin_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    delay_margin_s: _Pause = Field(
         1.0,
         alias="evs.delay_margin",
-        ge=0,
-        le=86_400,
-        allow_inf_nan=False,
         description="a node not heard of for this and a keepalive period is delayed",
     )
-    delayed_keep_period_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    delayed_keep_period_s: _Period = Field(
         30.0,
         alias="evs.delayed_keep_period",
-        ge=0.001,
-        le=86_400,
-        allow_inf_nan=False,
         description="a delay is forgotten after so long",
     )
-    announce_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    announce_timeout_s: _Pause = Field(
         3.0,
         alias="pc.announce_timeout",
-        ge=0,
-        le=86_400,
-        allow_inf_nan=False,
         description="how long a node that starts looks for others",
     )
-    linger_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    linger_s: _Pause = Field(
         20.0,
         alias="pc.linger",
-        ge=0,
-        le=86_400,
-        allow_inf_nan=False,
         description="how long a node that leaves waits for the others",
     )
-    peer_timeout_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    peer_timeout_s: _Period = Field(
         3.0,
         alias="gmcast.peer_timeout",
-        ge=0.001,
-        le=86_400,
-        allow_inf_nan=False,
         description="a link on which nothing comes for so long is closed (ISO 8601 or seconds)",
     )
-    time_wait_s: Annotated[float, BeforeValidator(_seconds), _PERIOD] = Field(
+    time_wait_s: _Period = Field(
         5.0,
         alias="gmcast.time_wait",
-        ge=0.001,
-        le=86_400,
-        allow_inf_nan=False,
         description="a process that has left may not connect for so long, one that was lost half "
         "as long (ISO 8601 or seconds)",
     )

@@ -367,16 +367,23 @@ class _Inquiry:
     def _out(self, node: str) -> _Line | None:
         """When a node noticed that it is in no primary component, which it was before.
 
-        What a server notes that was started later belongs to the fault that started it.
+        What a server notes that was started later belongs to the fault that started it, and what
+        one notes that another fault still holds, to that one.
         """
         began_s, was = self._fault.event.at_s, "primary"
+        struck = node in self._fault.nodes
+        if not struck and any(
+            one.harms and node in one.nodes and one.event.at_s <= began_s < one.back_from_s
+            for one in self._others
+        ):
+            return None
         until_s = min(
             (one.event.at_s for one in self._others
              if one.word in _RETURNS and node in one.nodes and one.event.at_s > began_s),
             default=inf,
         )  # fmt: skip
-        until_s = min(until_s, self._next_harm_s())
-        fresh = self._fault.word in _RETURNS and node in self._fault.nodes
+        until_s = min(until_s, self._next_harm_s({node} if struck else None))
+        fresh = struck and self._fault.word in _RETURNS
         for line in self._lines:
             if line.node != node or line.what not in {"primary", "non-primary"}:
                 continue

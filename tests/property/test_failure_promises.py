@@ -16,9 +16,9 @@ FEWEST = 500
 KNOWN = {
     # Where links have no jitter at all, two members may exclude each other for ever, in step.
     "316",
-    # One member alone knew that a transaction was safe, answered it and lost its power. The others
-    # had dropped it without quorum, and began a primary component again when all were back. The
-    # one that had it gave up then. Whether the product does so is not known.
+    # One member alone knew that a transaction was safe, answered it and ended. The others had
+    # dropped it without quorum, and began a primary component again when all were back. The one
+    # that had it gave up then, as gcs has it: who was restarted has no say (state_quorum_remerge).
     "405",
     "465",
 }

@@ -349,6 +349,7 @@ def test_a_calibration_is_not_written_into_the_pack_of_another_model(simrep, fol
 
 INTERRUPTED_WITHIN_THE_SECOND_CELL = """
 import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also if the tests run in the background
 from simrep.cli import main
 from simrep.runs import batch
 original, calls = batch.simulate, []

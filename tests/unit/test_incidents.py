@@ -233,3 +233,11 @@ def test_a_donor_that_is_synced_again_was_not_without_the_state():
     assert not found.absences["n1"].synced_s.known
     assert found.absences["n1"].primary_s.median == pytest.approx(11.0)
     assert found.absences["n2"].synced_s.median == pytest.approx(1.6)
+
+
+def test_a_node_that_is_cut_off_is_out_because_of_that_also_if_another_is_killed_meanwhile():
+    cut = {"name": "cut", "at_s": 5.0, "until_s": 30.0, "node": "n1", "what": "cut"}
+    noted = lines((11.2, "n1", "non-primary", ("n1",)), (31.0, "n1", "primary", BOTH))
+    seen = incidents(scenario(cut, kill(8.0)), noted, NAMES)
+    assert seen["cut"].absences["n1"].non_primary_s.median == pytest.approx(6.2)
+    assert "n1" not in seen["n3 dies"].absences

@@ -35,6 +35,7 @@ _ROOM = 1.5  # height of the axes over the highest rate: names of marks stand ab
 _TOP = 0.98
 _SHOWN_STALL = 2  # a stall of this many steps is shaded
 _NAMED_STALL = 0.05  # of the time that is shown: its length stands in it
+_MOST_NAMED = 3  # nodes that one suspects
 _MOST_NODES = 12  # whose rows can be read
 
 Floats = NDArray[np.float64]
@@ -131,15 +132,18 @@ def _shade_stalls(axes: Axes, attempts: Attempts, happened: Sequence[Event]) -> 
 
 
 def _suspicions(noted: Sequence[Noted], names: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """The first of each node, until it is there again."""
+    """The first of each node, until it is there again; those of one member at one look together."""
     suspected: set[int] = set()
+    looks: dict[tuple[float, int], list[str]] = {}
     for one in noted:
         if one.what == "suspect" and not suspected & set(one.of):
             suspected |= set(one.of)
-            whom = ", ".join(names[node] for node in one.of)
-            yield f"{names[one.node]} suspects {whom}", one.at_s
+            looks.setdefault((one.at_s, one.node), []).extend(names[node] for node in one.of)
         elif one.what == "primary":
             suspected -= set(one.of)
+    for (at_s, node), whom in looks.items():
+        said = ", ".join(whom) if len(whom) <= _MOST_NAMED else f"{len(whom)} others"
+        yield f"{names[node]} suspects {said}", at_s
 
 
 def _components(noted: Sequence[Noted], names: Sequence[str]) -> Iterator[tuple[str, float]]:
