@@ -64,13 +64,10 @@ def _check_streaming(options: Any, size: int) -> None:
 # The provider itself asks for PT0.1S at least; with less there is more to see in a short run.
 _PERIOD = Reason("from a millisecond to a day; the provider takes PT0.1S and more")
 _Period = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    _PERIOD,
-    Field(ge=0.001, le=86_400, allow_inf_nan=False),
+    float, Field(ge=0.001, le=86_400, allow_inf_nan=False), BeforeValidator(_seconds), _PERIOD
 ]
 _Pause = Annotated[
-    float, BeforeValidator(_seconds), _PERIOD, Field(ge=0, le=86_400, allow_inf_nan=False)
+    float, Field(ge=0, le=86_400, allow_inf_nan=False), BeforeValidator(_seconds), _PERIOD
 ]
 
 
