@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
-from simrep.models.group_replication.xcom import Xcom, XcomOptions
+from simrep.models.group_replication.xcom.paxos import Xcom, XcomOptions
 from simrep.network.link import Jitter, Latency, Tcp
 from simrep.network.mesh import Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network, Path

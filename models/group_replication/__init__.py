@@ -58,7 +58,7 @@ from simrep.modelling import (
     parts_of,
 )
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.group_replication.xcom import describe_xcom
+from simrep.models.group_replication.xcom.paxos import describe_xcom
 from simrep.models.mysql.server import ERRORS
 
 from .member import CONFLICT, LOOP_S, TOO_LARGE, Member

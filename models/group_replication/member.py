@@ -18,7 +18,7 @@ from simrep.modelling import (
     Trace,
     Transaction,
 )
-from simrep.models.group_replication.xcom import Xcom, XcomOptions
+from simrep.models.group_replication.xcom.paxos import Xcom, XcomOptions
 from simrep.models.mysql.channel import Channel, Committing
 from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServer
 

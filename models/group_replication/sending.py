@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from simrep.modelling import Host, Lap
-from simrep.models.group_replication.xcom import Xcom
+from simrep.models.group_replication.xcom.paxos import Xcom
 
 from .messages import Fragment, Kind
 from .options import GroupReplicationCosts, GroupReplicationOptions

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from simrep.models.group_replication.xcom import XcomOptions
+from simrep.models.group_replication.xcom.paxos import XcomOptions
 from tests.groups import Matrix, XcomGroup
 
 Send = tuple[float, int, int]  # when, sender, bytes

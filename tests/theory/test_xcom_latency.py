@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simrep.kernel.streams import Streams
-from simrep.models.group_replication.xcom import XcomOptions
+from simrep.models.group_replication.xcom.paxos import XcomOptions
 from tests.groups import Matrix, XcomGroup, saturate, started, symmetric
 from tests.theory.closed_forms import (
     consensus_s,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from simrep.models.group_replication.xcom import XcomOptions
+from simrep.models.group_replication.xcom.paxos import XcomOptions
 from tests.groups import started, symmetric
 
 EXACT = 1e-9

@@ -1,0 +1,1 @@
+"""XCom, the group communication of MySQL Group Replication: ``paxos`` orders the messages."""
