@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from enum import Enum
 from itertools import chain
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from .certifier import Snapshot
 __all__ = [
     "CONTEXT_BYTES",
     "ITEM_BYTES",
+    "Control",
     "Fragment",
     "GtidExecuted",
     "Kind",
@@ -25,6 +27,7 @@ __all__ = [
     "Statistics",
     "SyncBefore",
     "TransactionMessage",
+    "Word",
 ]
 
 # Transaction context event without its write set, GTID event, headers of three layers.
@@ -35,7 +38,7 @@ ITEM_BYTES = 16  # a 64-bit hash as base64 text, with its length
 class Kind:
     """What a message is."""
 
-    TRANSACTION, FRAGMENT, STATISTICS, GTID_EXECUTED, SYNC_BEFORE, PREPARED = range(6)
+    TRANSACTION, FRAGMENT, STATISTICS, GTID_EXECUTED, SYNC_BEFORE, PREPARED, CONTROL = range(7)
 
 
 class TransactionMessage:
@@ -126,6 +129,27 @@ class Prepared:
 
     member: int
     order: int
+
+
+class Word(Enum):
+    """What a member tells the others about roles."""
+
+    ELECT = "elect a primary"  # ``of``, which is told by hand
+    READY = "primary is ready"  # it has applied what was ordered before its election
+    READ_ONLY = "read mode is set"  # at a member that is not primary
+    APPLIED = "queue is applied"  # at the primary: nothing is left of the one before it
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What a member tells the others about roles (``Single_primary_message``)."""
+
+    kind: ClassVar[int] = Kind.CONTROL
+    size_bytes: ClassVar[int] = 150
+
+    word: Word
+    member: int
+    of: int = -1
 
 
 class Ordered(Decided):

@@ -17,6 +17,8 @@ Consistency = Literal[
 Release = Literal["5.7", "8.0", "8.4", "9"]
 _PREFIX = "group_replication_"
 _UNBOUNDED = 2147483647
+_MOST_TRANSACTIONS = 9223372036854775807
+_YEAR_S = 31536000
 
 
 def _option(default: Any, description: str, least: Any = None, most: Any = None, **how: Any) -> Any:
@@ -51,6 +53,10 @@ class GroupReplicationOptions(ApplierOptions):
         "flow_control_max_quota": (0, "8.0"),
         "flow_control_member_quota_percent": (0, "8.0"),
         "preemptive_garbage_collection": (False, "8.4"),
+        "member_expel_timeout": (0, "8.0"),
+        "autorejoin_tries": (0, "8.0"),
+        "message_cache_size": (1_073_741_824, "8.0"),
+        "clone_threshold": (_MOST_TRANSACTIONS, "8.0"),
     }
 
     release: Release = Field("9", description="version trait: of which release the variables are")
@@ -123,6 +129,46 @@ class GroupReplicationOptions(ApplierOptions):
     preemptive_garbage_collection_rows_threshold: int = _option(
         100_000, "how many those are", 10_000, 4294967295
     )
+    member_expel_timeout: int = _option(
+        5,
+        "seconds for which an unreachable member is not expelled, at least: who expels looks "
+        "every 15 s",
+        0,
+        3600,
+    )
+    unreachable_majority_timeout: int = _option(
+        0, "seconds after which a member that reaches no majority leaves; 0: it waits", 0, _YEAR_S
+    )
+    exit_state_action: Literal["READ_ONLY", "OFFLINE_MODE", "ABORT_SERVER"] = _option(
+        "OFFLINE_MODE",
+        "what a server does that was expelled, or has left because of an error, and does not come "
+        "back by itself",
+    )
+    autorejoin_tries: int = _option(
+        3, "how often an expelled member tries to come back, every 5 minutes", 0, 2016
+    )
+    member_weight: int = _option(
+        50, "of those that may become primary, the one with the highest weight does", 0, 100
+    )
+    message_cache_size: int = _option(
+        1_073_741_824,
+        "bytes of messages that members keep for others that may have missed them",
+        134_217_728,
+        18_446_744_073_709_551_615,
+    )
+    clone_threshold: int = _option(
+        _MOST_TRANSACTIONS,
+        "a member that misses at least so many transactions gets a copy of all data instead",
+        1,
+        _MOST_TRANSACTIONS,
+    )
+    recovery_retry_count: int = _option(
+        10, "how often a joining member looks for a donor", 0, _YEAR_S
+    )
+    recovery_reconnect_interval: int = _option(
+        60, "seconds of its pause when it has tried all donors", 0, _YEAR_S
+    )
+    start_on_boot: bool = _option(True, "a server that starts joins the group by itself")
 
     @model_validator(mode="after")
     def _known_to_this_release(self) -> Self:

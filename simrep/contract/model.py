@@ -41,7 +41,7 @@ KEEPS: tuple[Keeps, ...] = ("all", "majority", "replica", "none")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A server that comes or goes.
+    """A server that comes or goes, or gets another role.
 
     Parameters
     ----------
@@ -49,23 +49,27 @@ class Change:
         When, in simulated seconds.
     node : int
         Position of its node.
-    what : {"kill", "power-loss", "leave", "restart", "bootstrap"}
+    what : {"kill", "power-loss", "leave", "restart", "bootstrap", "promote"}
         Its process dies, and the kernel closes its connections; its machine is silent from now on
         (the network loses what it sends and what is sent to it); it shuts down in order; it starts
-        again; it is told to be a primary component by itself, and starts so if it is away.
+        again; it is told to be a primary component by itself, and starts so if it is away; it
+        becomes the one that takes writes.
     transfer_s : float, optional
         Of ``restart``: how long it takes to transfer the state to it, if the scenario says so.
+    transactions_timeout_s : float, optional
+        Of ``promote``: how long transactions on the old one may go on; None: for ever.
     """
 
     at_s: float
     node: int
     what: ChangeWord
     transfer_s: float | None = None
+    transactions_timeout_s: float | None = None
 
     @property
     def starts(self) -> bool:
-        """Whether a server starts; else one ends."""
-        return self.what in {"restart", "bootstrap"}
+        """Whether a server is there afterwards; else one ends."""
+        return self.what in {"restart", "bootstrap", "promote"}
 
 
 class SessionTable(BaseModel):
@@ -190,8 +194,8 @@ class Model(ABC):
 
     ``slow`` and ``disk-stall``: its disks are those that ``Parts.disk`` makes. ``pause``: its
     timers are those of ``Parts.clock``; ``pause_limit_s`` tells how long a pause may be. ``kill``,
-    ``power-loss``, ``leave``, ``restart``, ``bootstrap``: ``change`` lets a server come or go.
-    ``loss`` and ``jitter``: all its messages go over the network of ``Cluster``. ``cut``: its
+    ``power-loss``, ``leave``, ``restart``, ``bootstrap``, ``promote``: ``change`` lets a server
+    come or go, or gives it another role. ``loss`` and ``jitter``: all its messages go over the network of ``Cluster``. ``cut``: its
     servers notice a link on which nothing gets through; without that word cuts are played up to
     ``silence_limit_s``."""
     node_options: ClassVar[frozenset[str]] = frozenset()

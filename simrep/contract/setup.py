@@ -280,7 +280,13 @@ def _changes(scenario: Scenario) -> tuple[Change, ...]:
     """Servers that come and go, in the order of time."""
     order = server_changes(scenario.faults, scenario.node_names, scenario.host_names)
     return tuple(
-        Change(fault.at_s, node, cast(ChangeWord, fault.what), fault.transfer_s)
+        Change(
+            fault.at_s,
+            node,
+            cast(ChangeWord, fault.what),
+            fault.transfer_s,
+            fault.transactions_timeout_s,
+        )
         for fault, movers in order
         for node in movers
     )

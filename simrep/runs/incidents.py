@@ -16,8 +16,8 @@ from simrep.scenario.schema import Scenario
 __all__ = ["Absence", "Incident", "StallSpread", "faults_of", "incidents"]
 
 _RETURNS = {"restart", "bootstrap"}
-_UNNOTICED = {"slow", "disk-stall"}
-"""Whoever is slow still answers: nobody is suspected for it."""
+_UNNOTICED = {"slow", "disk-stall", "promote"}
+"""Whoever is slow, or told to take writes, still answers: nobody is suspected for it."""
 _ENDS = ("evicted", "aborted")
 
 

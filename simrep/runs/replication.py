@@ -143,7 +143,8 @@ def simulate(
         clients.node_changes(node)
     for change in setup.changes:
         clock.at(change.at_s, model.change, change)
-        clock.at(change.at_s, clients.node_changes, change.node)
+        if change.what != "promote":
+            clock.at(change.at_s, clients.node_changes, change.node)
         if cluster.fates is not None:
             clock.at(change.at_s, cluster.fates.node_changes, (change.node, change.starts))
 

@@ -16,15 +16,19 @@ _SAID = {
     "link-closed": "{node} loses its link to {of}",
     "link-open": "{node} has a link to {of}",
     "suspect": "{node} suspects {of}",
+    "expel": "{node} asks to expel {of}",
     "stable": "{node} has a new view: {of}",
     "primary": "{node} is in the primary component: {of}",
     "non-primary": "{node} is in no primary component: {of}",
+    "elected": "{node} sees {of} elected",
+    "writable": "{node} takes writes",
     "donor": "{node} gives its state to {of}",
     "joiner": "{node} gets the state from {of}",
     "joined": "{node} is joined",
     "synced": "{node} is synced",
     "evicted": "{node} is evicted",
     "aborted": "{node} gives up",
+    "rejoin": "{node} tries to join again",
 }
 _HOW = {"aborted": ": {how}"}
 

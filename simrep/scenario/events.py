@@ -160,6 +160,7 @@ _FAULTS = {
     "leave": "{place} leaves",
     "restart": "{place} restarts",
     "bootstrap": "{place} bootstraps",
+    "promote": "{place} promoted by hand",
     "cut": "{place}",
     "loss": "links of {place} lose segments",
     "jitter": "links of {place} jitter",

@@ -33,7 +33,7 @@ def server_changes(
         changes.append((fault, struck))
         if fault.what in {"restart", "bootstrap"}:
             away.difference_update(struck)
-        else:
+        elif fault.what != "promote":
             away.update(struck)
     return changes
 
@@ -182,7 +182,7 @@ def _wrong_order(
             continue
         for change, movers in changes:
             meanwhile = fault.at_s <= change.at_s < fault.end_s
-            acts = change.what in {"leave", "restart", "bootstrap"}
+            acts = change.what in {"leave", "restart", "bootstrap", "promote"}
             for node in sorted(set(movers) & set(struck)) if meanwhile and acts else ():
                 yield ScenarioError(
                     f"{change.path}.at_s",
@@ -195,7 +195,7 @@ def _away(
     changes: Sequence[tuple[FaultTable, _Struck]], node: int, at_s: float
 ) -> tuple[float, float] | None:
     """From and until when a node is away at a time; None if it is there."""
-    own = [fault for fault, movers in changes if node in movers]
+    own = [fault for fault, movers in changes if node in movers and fault.what != "promote"]
     for fault, after in pairwise([*own, None]):
         assert fault is not None
         until_s = inf if after is None else after.at_s

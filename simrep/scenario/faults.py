@@ -25,13 +25,14 @@ FaultWord = Literal[
     "leave",
     "restart",
     "bootstrap",
+    "promote",
     "cut",
     "loss",
     "jitter",
 ]
-ChangeWord = Literal["kill", "power-loss", "leave", "restart", "bootstrap"]
+ChangeWord = Literal["kill", "power-loss", "leave", "restart", "bootstrap", "promote"]
 CHANGES: frozenset[str] = frozenset(get_args(ChangeWord))
-"""Words of faults that let a server come or go, each in an instant."""
+"""Words of faults that let a server come or go, or change its role, each in an instant."""
 LINKS: frozenset[str] = frozenset({"cut", "loss", "jitter"})
 """Words of faults that happen to links."""
 
@@ -56,6 +57,7 @@ _RULES: Mapping[str, _Rule] = {
     "leave": _Rule("never"),
     "restart": _Rule("never", keys=("transfer_s",)),
     "bootstrap": _Rule("never", places=("node",)),
+    "promote": _Rule("never", keys=("transactions_timeout_s",), places=("node",)),
     "cut": _of_links(),
     "loss": _of_links(needs=("loss",)),
     "jitter": _of_links(needs=("jitter",)),
@@ -79,6 +81,7 @@ class FaultTable(Table):
     ``kill``: the process dies, and its kernel closes the connections. ``power-loss``: the machine
     is silent from then on. ``leave``: the server shuts down in order. ``restart``: it starts again.
     ``bootstrap``: it is told to be a primary component by itself; one that is away starts so.
+    ``promote``: the node becomes the one that takes writes, by hand.
 
     ``cut``: nothing gets through. ``loss``: segments are lost. ``jitter``: delays vary. They happen
     to all links between ``node`` (or all of a ``host``, or several ``nodes``) and ``others``. What
@@ -92,13 +95,14 @@ class FaultTable(Table):
         description="slow: code or fsyncs take longer; pause: it stands still; disk-stall: no "
         "fsync returns; kill: the process dies; power-loss: the machine is silent; leave: it "
         "shuts down in order; restart: it starts again; bootstrap: it is primary by itself; "
+        "promote: it becomes the one that takes writes, by hand; "
         "cut: nothing gets through; loss: segments are lost; jitter: delays vary"
     )
     at_s: Seconds = Field(description="begin, in simulated seconds with the warm-up")
     until_s: Interval | None = Field(
         None,
         description="end, not of what happens in an instant (kill, power-loss, leave, restart, "
-        "bootstrap); default: that of the run, but a pause needs one",
+        "bootstrap, promote); default: that of the run, but a pause needs one",
     )
     node: Name | None = Field(None, description="the node whose server it happens to")
     host: Name | None = Field(
@@ -130,6 +134,11 @@ class FaultTable(Table):
         None,
         description="of restart: how long it takes to transfer the state to it; default: what "
         "the model makes of it",
+    )
+    transactions_timeout_s: Seconds | None = Field(
+        None,
+        description="of promote: transactions that run on the old primary may go on for so long, "
+        "and none may begin; default: they may go on for ever",
     )
 
     _path: str = PrivateAttr(default="fault")

@@ -45,6 +45,7 @@ SHARED = {"cluster": {"model": "galera", "nodes": 3, "shared_host": True}}
         (KILL | {"node": "n7"}, ("fault.0.node", "no node 'n7'", "n1")),
         (KILL | {"at_s": 5.0}, ("fault.0.at_s", "end of the run at 5 s")),
         (KILL | {"transfer_s": 1.0}, ("fault.0.transfer_s", "not for 'kill'", "'restart'")),
+        (KILL | {"transactions_timeout_s": 1.0}, ("fault.0.transactions_timeout_s", "'promote'")),
         (KILL | {"name": "3"}, ("fault.0.name", "would be a position", "'3'")),
         (KILL | {"nodes": ["n2"]}, ("fault.0.nodes", "not for 'kill'", "say node or host")),
         (CUT | {"nodes": ["n2"]}, ("fault.0.node", "of a host or of nodes", "given both")),
@@ -75,6 +76,7 @@ def test_all_nodes_on_one_side_leave_no_link():
     ("faults", "words"),
     [
         ([RESTART], ("fault.0.what", "'n1' is there already at 2 s")),
+        ([KILL, RESTART | {"what": "promote"}], ("fault.1.what", "'n1' is away already at 2 s")),
         ([KILL, RESTART | {"what": "leave"}], ("fault.1.what", "'n1' is away already at 2 s")),
         ([RESTART | {"at_s": 3.0}, KILL, RESTART], ("fault.0.what", "there already at 3 s")),
         ([KILL, PAUSE | {"at_s": 1.5}], ("fault.1.at_s", "'n1' is away at 1.5 s")),
@@ -255,7 +257,7 @@ def test_a_cut_that_servers_would_notice_is_refused(model, fits_s, told):
 
 
 @pytest.mark.parametrize("model", ["group_replication", "asynchronous", "semisync", "standalone"])
-@pytest.mark.parametrize("what", ["kill", "power-loss", "leave", "bootstrap"])
+@pytest.mark.parametrize("what", ["kill", "power-loss", "leave", "bootstrap", "promote"])
 def test_servers_of_other_products_do_not_come_and_go_yet(model, what):
     fault = {"what": what, "node": "n1", "at_s": 1.0}
     refused(scenario(fault, model=model), "fault.0.what", f"does not play {what!r}", ask=simrep.run)
@@ -301,6 +303,7 @@ def test_every_fault_is_an_event_in_words():
         {"what": "restart", "host": "n2", "at_s": 3.0},
         {"what": "leave", "node": "n3", "at_s": 3.5},
         {"what": "bootstrap", "node": "n1", "at_s": 4.0},
+        {"what": "promote", "node": "n1", "at_s": 4.05, "transactions_timeout_s": 2.0},
         {"what": "cut", "nodes": ["n1", "n2"], "direction": "out", "at_s": 4.1, "others": ["n3"]},
         {"what": "loss", "node": "n1", "at_s": 4.2, "loss": 0.05},
         CUT | {"what": "jitter", "jitter": {"kind": "normal", "sd_ms": 1.0}, "at_s": 4.3}
@@ -314,10 +317,11 @@ def test_every_fault_is_an_event_in_words():
         "n2 restarts",
         "n3 leaves",
         "n1 bootstraps",
+        "n1 promoted by hand",
         "n1, n2 not heard by n3",
         "links of n1 lose segments 5 %",
         "links of n1 jitter",
     ]
     assert not listed["fault.crash"].lasts
-    assert listed["fault.6"].until_s == inf
+    assert listed["fault.7"].until_s == inf
     assert listed["fault.3"].nodes == ("n2",)
