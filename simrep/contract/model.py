@@ -195,9 +195,9 @@ class Model(ABC):
     ``slow`` and ``disk-stall``: its disks are those that ``Parts.disk`` makes. ``pause``: its
     timers are those of ``Parts.clock``; ``pause_limit_s`` tells how long a pause may be. ``kill``,
     ``power-loss``, ``leave``, ``restart``, ``bootstrap``, ``promote``: ``change`` lets a server
-    come or go, or gives it another role. ``loss`` and ``jitter``: all its messages go over the network of ``Cluster``. ``cut``: its
-    servers notice a link on which nothing gets through; without that word cuts are played up to
-    ``silence_limit_s``."""
+    come or go, or gives it another role. ``loss`` and ``jitter``: all its messages go over the
+    network of ``Cluster``. ``cut``: its servers notice a link on which nothing gets through;
+    without that word cuts are played up to ``silence_limit_s``."""
     node_options: ClassVar[frozenset[str]] = frozenset()
     """Options that each of its servers may have of its own, in the product's spelling: those that
     ``Cluster.options_of`` gives it."""
