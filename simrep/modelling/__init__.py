@@ -66,7 +66,7 @@ from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
 from simrep.server.certification import CertificationIndex
-from simrep.server.host import Host, Routine, Spin, Thread
+from simrep.server.host import Host, Routine, Spin, Thread, WaitingThread
 from simrep.server.locks import Decided, LockTable
 from simrep.server.ranges import Ranges, points_in
 from simrep.server.stage import Stage
@@ -146,6 +146,7 @@ __all__ = [
     "Trace",
     "TraceEvent",
     "Transaction",
+    "WaitingThread",
     "WatchedParts",
     "Witness",
     "find_model",

@@ -240,6 +240,11 @@ class Link:
 
     # -- when connections come and go ------------------------------------------------------------
 
+    def stalled(self, at: float) -> bool:
+        """Whether what is sent then waits, as nobody acknowledges what was sent before."""
+        del at
+        return False
+
     def renew(self) -> None:
         """Begin a new connection, which nothing of the old one holds up.
 

@@ -119,6 +119,10 @@ class TroubledLink(Link):
         self._set_out(at)
         return super().arrival(size_bytes, at)
 
+    def stalled(self, at: float) -> bool:
+        """See ``Link.stalled``."""
+        return at < self._resume_s or self._cut_until(at) > at
+
     def renew(self) -> None:
         """See ``Link.renew``."""
         super().renew()

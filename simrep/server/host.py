@@ -15,7 +15,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
 
-__all__ = ["Call", "Host", "Routine", "Spin", "Thread", "Visit"]
+__all__ = ["Call", "Host", "Routine", "Spin", "Thread", "Visit", "WaitingThread"]
 
 
 _AVERAGED_S = 1e-3
@@ -375,3 +375,46 @@ class Thread:
     def __len__(self) -> int:
         """Jobs waiting, without the one that runs."""
         return len(self._jobs)
+
+
+class WaitingThread(Thread):
+    """A thread that also waits for what takes no processor: calls that block it.
+
+    It begins to wait in a job, and goes on with the next one when it is told so.
+    """
+
+    __slots__ = ("_waits",)
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._waits = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits now."""
+        return self._waits
+
+    def wait(self) -> None:
+        """Wait from the end of the present job on."""
+        self._waits = True
+
+    def go_on(self) -> None:
+        """Wait no longer."""
+        if self._waits:
+            self._waits = False
+            self._finish(_REST)
+
+    def _finish(self, job: Job) -> None:
+        job[1](job[2])
+        jobs = self._jobs
+        while not self._waits and (jobs or self._extra):
+            job = jobs.popleft() if jobs else _REST
+            seconds = job[0]
+            if self._extra:
+                seconds += self._extra
+                self._extra = 0.0
+            if seconds > 0.0:
+                self._host.go_on(seconds, self._finish, job)
+                return
+            job[1](job[2])
+        self._busy = self._waits

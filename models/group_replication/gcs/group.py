@@ -1,0 +1,436 @@
+"""The group communication of one member as the plugin sees it: ``gcs_xcom_control_interface.cc``.
+
+Below it are the connections (``Transport``), the order of messages (``ChangingXcom``) and who is
+alive (``Detector``); it adds whom to remove (``Suspicions``) and views (``Views``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol
+
+from simrep.modelling import Clock, Deliver, Stream, Timeline
+from simrep.models.group_replication.gcs.suspicions import Suspicions
+from simrep.models.group_replication.gcs.views import StateMessage, View, Views
+from simrep.models.group_replication.xcom.detector import Alive, AreYouAlive, Detector
+from simrep.models.group_replication.xcom.transport import Transport
+
+__all__ = ["Group", "Order"]
+
+_ASK_AGAIN_S = 1.0  # handle_alive: a member that has not booted asks at most so often
+_NEED_BOOT_BYTES = 300
+
+
+class Order(Protocol):
+    """What the group needs of the total order of a member: ``ChangingXcom``."""
+
+    @property
+    def site(self) -> Any:
+        """The configuration of what is executed."""
+
+    @property
+    def known(self) -> int:
+        """The highest slot known to be learned."""
+
+    def hear(self, known: int) -> None:
+        """Another member knows a slot to be learned."""
+
+    def send(self, payload: Any, size_bytes: int) -> bool:
+        """See ``TotalOrder.send``."""
+        ...
+
+    def on_send(self, call: Callable[[list[Any]], object]) -> None:
+        """Tell ``call(payloads)`` what is proposed now, in one slot."""
+
+    def on_deliver(self, deliver: Deliver) -> None:
+        """See ``TotalOrder.on_deliver``."""
+
+    def on_site(self, call: Callable[[Any, bool], object]) -> None:
+        """Tell ``call(site, valid)`` of configurations: installed, then valid."""
+
+    def on_present(self, call: Callable[[Any, frozenset[int]], object]) -> None:
+        """Tell ``call(site, positions)`` who is there, as all have agreed."""
+
+    def on_exit(self, call: Callable[[str], object]) -> None:
+        """Tell ``call(why)`` when XCom ends by itself."""
+
+    def present(self, positions: frozenset[int]) -> None:
+        """Have the group agree on who is there."""
+
+    def add(self, position: int) -> None:
+        """Have the group take in a member."""
+
+    def remove(self, positions: Collection[int]) -> None:
+        """Have the group remove members."""
+
+    def force(self, positions: Collection[int]) -> None:
+        """Make these the group, without a majority of it."""
+
+    def boot(self, positions: Sequence[int]) -> None:
+        """Begin a group of these members."""
+
+    def watch(self, detector: Detector) -> None:
+        """Who is alive, and who leads."""
+
+    def snapshot(self) -> Any:
+        """What a member that joins begins with."""
+
+    def push(self, position: int, snapshot: Any) -> None:
+        """Send a member that joins what it has missed since then."""
+
+    def adopt(self, snapshot: Any) -> None:
+        """Begin in a group that is there."""
+
+    def end(self) -> None:
+        """Stop."""
+
+
+class _NeedBoot:
+    """A process that has not booted asks for a snapshot (``need_boot_op``)."""
+
+    __slots__ = ("source",)
+    text = "request for a snapshot"
+
+    def __init__(self, source: int) -> None:
+        self.source = source
+
+
+class _Snapshot:
+    """The configurations of the group, and from where on to execute (``gcs_snapshot_op``)."""
+
+    __slots__ = ("snapshot", "source")
+    text = "snapshot"
+    size_bytes = 2000
+
+    def __init__(self, source: int, snapshot: Any) -> None:
+        self.source = source
+        self.snapshot = snapshot
+
+
+def _ignore(*_: Any) -> None:
+    pass
+
+
+class Group:
+    """That of one member.
+
+    Parameters
+    ----------
+    clock : Clock
+        That of the process of the member.
+    transport : Transport
+    order : Order
+    expel_timeout_s : float
+        ``group_replication_member_expel_timeout``, in seconds.
+    uniform : callable
+        ``uniform(name)`` makes a stream of uniform numbers.
+    timeline : Timeline or None
+        Where ``suspect``, ``expel``, ``stable``, ``primary``, ``non-primary`` and ``evicted`` are
+        noted.
+
+    Attributes
+    ----------
+    view : View or None
+        The last one that was told; None outside of a group.
+    reachable : frozenset of int
+        Members of the view that this member has heard of late, itself among them.
+    has_majority : bool
+        Whether these are more than half of the view.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        transport: Transport,
+        order: Order,
+        expel_timeout_s: float,
+        uniform: Callable[[str], Stream],
+        timeline: Timeline | None = None,
+    ) -> None:
+        self._clock = clock
+        self._transport = transport
+        self._order = order
+        self._timeline = timeline
+        self.me = me = transport.me
+        self.detector = Detector(clock, transport, order, uniform("detector"))
+        self._suspicions = Suspicions(
+            clock, me, expel_timeout_s, self._expel, uniform("suspicions")
+        )
+        self._views = Views(me, order.send, self._hand_over)
+        self.reachable: frozenset[int] = frozenset()
+        self.has_majority = False
+        self._running = False
+        self._added = False  # to the group: it waits for a snapshot
+        self._attempt = 0
+        self._asked_s = 0.0
+        self._left: Callable[[], object] | None = None
+        self._deliver_to: Deliver = _ignore
+        self._tell_view: Callable[[View], object] = _ignore
+        self._tell_reachable: Callable[[frozenset[int]], object] = _ignore
+        self._tell_expelled: Callable[[str], object] = _ignore
+        self._state: Callable[[], Any] = dict
+        order.watch(self.detector)
+        order.on_deliver(self._deliver)
+        order.on_site(self._on_site)
+        order.on_present(self._on_present)
+        order.on_exit(self._on_exit)
+        transport.on(_NeedBoot, self._on_need_boot)
+        transport.on(_Snapshot, self._on_snapshot)
+        transport.on(Alive, self._on_alive)
+        transport.on(AreYouAlive, self._on_alive)
+        transport.on_request(self._allow)
+        self.detector.on_local_view(self._on_local_view)
+
+    # -- what the plugin is told -----------------------------------------------------------------
+
+    @property
+    def view(self) -> View | None:
+        """See the class."""
+        return self._views.current
+
+    def on_send(self, call: Callable[[list[Any]], object]) -> None:
+        """Tell ``call(payloads)`` what is proposed now, in one slot."""
+
+        def tell(payloads: list[Any]) -> None:
+            own = [payload for payload in payloads if type(payload) is not StateMessage]
+            if own:
+                call(own)
+
+        self._order.on_send(tell)
+
+    def on_deliver(self, deliver: Deliver) -> None:
+        """See ``TotalOrder.on_deliver``; messages come between views, as on all members."""
+        self._deliver_to = deliver
+
+    def on_view(self, call: Callable[[View], object]) -> None:
+        """Tell ``call(view)`` of every new view, at its place in the order."""
+        self._tell_view = call
+
+    def on_reachable(self, call: Callable[[frozenset[int]], object]) -> None:
+        """Tell ``call(positions)`` whom of the view this member reaches, when that changes."""
+        self._tell_reachable = call
+
+    def on_expelled(self, call: Callable[[str], object]) -> None:
+        """Tell ``call(why)`` when this member learns that it is no longer in the group."""
+        self._tell_expelled = call
+
+    def on_state(self, call: Callable[[], Any]) -> None:
+        """Tell others what ``call()`` returns, in every exchange before a view."""
+        self._state = call
+
+    # -- what the plugin asks for ----------------------------------------------------------------
+
+    def send(self, payload: Any, size_bytes: int) -> bool:
+        """See ``TotalOrder.send``; refused when this member is in no group."""
+        return self._running and self._order.send(payload, size_bytes)
+
+    def begin(self) -> None:
+        """Be in a group of all nodes that has been there for long, before anything happens."""
+        everybody = tuple(range(self._transport.size))
+        self._order.boot(everybody)
+        self._views.current = View(1, everybody, frozenset(everybody))
+        self._views.exchanged = self._order.site.boot
+        self.reachable = frozenset(everybody)
+        self.has_majority = True
+        self._run(settled=True)
+
+    def boot(self) -> None:
+        """Begin a group of this member alone (``group_replication_bootstrap_group``)."""
+        self._open()
+        self._order.boot((self.me,))
+        self._run()
+
+    def join(self, again_s: float = 1.0) -> None:
+        """Ask one member after the other to be added, and wait for a snapshot.
+
+        Parameters
+        ----------
+        again_s : float
+            After so many seconds all are asked again if nobody has agreed: a member whose former
+            process is still in the configuration is refused. START GROUP_REPLICATION fails then,
+            and somebody repeats it.
+        """
+        self._open()
+        self._attempt += 1
+        self._ask((self._attempt, 0, again_s))
+
+    def leave(self, call: Callable[[], object] | None = None) -> None:
+        """Leave in order: the others remove this member; ``call()`` when XCom has ended."""
+        self._left = call or _ignore
+        self._order.remove((self.me,))
+
+    def force(self, positions: Collection[int]) -> bool:
+        """Make these the group (``force_members``); refused if one of them is still for long."""
+        if any(self.detector.may_be_dead(position) for position in positions):
+            return False
+        self._order.force(positions)
+        return True
+
+    def die(self) -> None:
+        """End as the process of the member does."""
+        self._stop()
+        self._transport.close()
+
+    def exit(self) -> None:
+        """Leave without an ordered message, as there is no majority that could agree on it."""
+        self.die()
+
+    # -- begin and end ---------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self._transport.close()
+        self._transport.reopen()
+        self._added = False
+
+    def _run(self, *, settled: bool = False) -> None:
+        self._running = True
+        self._added = False
+        self._left = None
+        self._transport.reach(self._order.site.members)
+        self.detector.begin(settled=settled)
+        self._suspicions.begin()
+
+    def _stop(self) -> None:
+        self._running = self._added = False
+        self._attempt += 1
+        self.detector.end()
+        self._suspicions.end()
+        self._order.end()
+        self._views.forget()
+        self.reachable = frozenset()
+        self.has_majority = False
+
+    def _on_exit(self, why: str) -> None:
+        """XCom has ended by itself."""
+        left = self._left
+        self.die()
+        if left is not None:
+            left()
+            return
+        self._note("evicted", (), why)
+        self._tell_expelled(why)
+
+    # -- joining ---------------------------------------------------------------------------------
+
+    def _ask(self, turn: tuple[int, int, float]) -> None:
+        """Ask the next seed to have this member added (``send_add_node_request``)."""
+        attempt, seed, again_s = turn
+        if attempt != self._attempt or self._added:
+            return
+        seeds = [position for position in range(self._transport.size) if position != self.me]
+        if seed >= len(seeds):
+            self._clock.at(self._clock.now + again_s, self._ask, (attempt, 0, again_s))
+            return
+
+        def answered(accepted: Any) -> None:
+            if accepted and attempt == self._attempt:
+                self._added = True
+            else:
+                self._ask((attempt, seed + 1, again_s))
+
+        self._transport.request(seeds[seed], "add", answered)
+
+    def _allow(self, position: int, what: Any) -> bool:
+        """Have a process added, unless a former one of it is still there (``allow_add_node``)."""
+        del what
+        if not self._running or position in self._order.site.members:
+            return False
+        self._order.add(position)
+        return True
+
+    def _on_alive(self, message: Alive) -> None:
+        """A sign of life; who waits for a snapshot asks for one (``handle_alive``)."""
+        if self._running:
+            self.detector.take(message)
+        elif self._added and self._clock.now >= self._asked_s + _ASK_AGAIN_S:
+            self._asked_s = self._clock.now
+            self._transport.send(message.source, _NeedBoot(self.me), _NEED_BOOT_BYTES)
+
+    def _on_need_boot(self, request: _NeedBoot) -> None:
+        if self._running and request.source in self._order.site.members:
+            snapshot = self._order.snapshot()
+            answer = _Snapshot(self.me, snapshot)
+            self._transport.send_each((request.source,), answer, answer.size_bytes)
+            self._order.push(request.source, snapshot)
+            self.detector.tell()
+
+    def _on_snapshot(self, message: _Snapshot) -> None:
+        if self._added and not self._running:
+            self._order.adopt(message.snapshot)
+            self._run()
+
+    # -- the order -------------------------------------------------------------------------------
+
+    def _deliver(self, sender: int, payload: Any) -> None:
+        if type(payload) is not StateMessage:
+            self._views.take(sender, payload)
+            return
+        view = self._views.hear(payload)
+        if view is not None:
+            self._install(view)
+
+    def _hand_over(self, sender: int, payload: Any) -> None:
+        self._deliver_to(sender, payload)
+
+    def _on_site(self, site: Any, valid: bool) -> None:
+        if self._running and self.me in site.members:
+            self._transport.reach({*site.members, *self._order.site.members})
+        if not valid:
+            self._note("stable", site.members)
+
+    def _on_present(self, site: Any, alive: frozenset[int]) -> None:
+        """All have agreed on who is there (``xcom_receive_global_view``)."""
+        self.detector.agreed(alive)
+        view = self.view
+        members = () if view is None else view.members
+        self._suspicions.see(site.members, alive, members)
+        if any(position not in alive for position in site.members):
+            return  # it waits until whoever is dead is removed
+        if site.boot != self._views.exchanged:
+            self._views.start(site.boot, site.members, self._state())
+
+    def _install(self, view: View) -> None:
+        self._reach(frozenset(filter(self.detector.is_alive, view.members)))
+        if self.has_majority:
+            self._note("primary", view.members)
+        self._tell_view(view)
+        self._views.end()
+
+    # -- who is alive ----------------------------------------------------------------------------
+
+    def _on_local_view(self, alive: frozenset[int]) -> None:
+        """Others come or go, as this member sees it (``xcom_receive_local_view``)."""
+        view = self.view
+        if view is None or self.me not in view.members:
+            return
+        self._suspicions.see(self._order.site.members, alive, view.members)
+        there = frozenset(self._order.site.members)
+        dead = there - alive
+        had = self.has_majority
+        gone = (self.reachable & frozenset(view.members) & dead) - {self.me}
+        if gone:
+            self._note("suspect", tuple(sorted(gone)))
+        before = self.reachable
+        self._reach(frozenset(view.members) - dead)
+        if had != self.has_majority:
+            if self.has_majority:
+                self._note("primary", view.members)
+            else:
+                self._note("non-primary", tuple(sorted(self.reachable)))
+        if before != self.reachable:
+            self._tell_reachable(self.reachable)
+
+    def _reach(self, reachable: frozenset[int]) -> None:
+        view = self.view
+        assert view is not None
+        self.reachable = reachable
+        self.has_majority = 2 * len(reachable) > len(view.members)
+        self._suspicions.has_majority(self.has_majority)
+
+    def _expel(self, positions: tuple[int, ...]) -> None:
+        self._note("expel", positions)
+        self._order.remove(positions)
+
+    def _note(self, what: str, of: tuple[int, ...], how: str = "") -> None:
+        if self._timeline is not None:
+            self._timeline.note(self.me, what, of, how)
