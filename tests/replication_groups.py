@@ -11,6 +11,7 @@ from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Noted, Timeline
 from simrep.models.group_replication.gcs.group import Group, Order
 from simrep.models.group_replication.gcs.views import View
+from simrep.models.group_replication.xcom.detector import Detector
 from simrep.models.group_replication.xcom.paxos import Xcom, XcomOptions
 from simrep.models.group_replication.xcom.transport import Transport
 from simrep.network.link import Latency
@@ -38,9 +39,11 @@ class _Site(NamedTuple):
 class _Steady(Xcom):
     """The order of a group in which nothing happens, with the interface of one in which it does."""
 
-    def __init__(self, *how: Any) -> None:
-        super().__init__(*how)
-        self.site = _Site(tuple(range(how[2])))
+    def __init__(
+        self, clock: Clock, mesh: Transport, options: XcomOptions, *_: Any, **__: Any
+    ) -> None:
+        super().__init__(clock, mesh, mesh.size, options)
+        self.site = _Site(tuple(range(mesh.size)))
         self.known = 0
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -67,7 +70,7 @@ class Members:
     troubles : mapping, optional
         By pair of nodes, what happens to the link.
     order : callable
-        ``order(clock, transport, size, options)`` makes the order of a member.
+        ``order(clock, transport, options, detector, uniform)`` makes the order of a member.
     options : XcomOptions, optional
     seed : int
 
@@ -119,8 +122,11 @@ class Members:
                 clock, self.network, me, size, WaitingThread(host), work, uniform("transport"),
                 self.timeline,
             )  # fmt: skip
-            xcom = order(clock, transport, size, options or XcomOptions())
-            group = Group(clock, transport, xcom, expel_timeout_s, uniform, self.timeline)
+            detector = Detector(clock, transport, uniform("detector"))
+            xcom = order(clock, transport, options or XcomOptions(), detector, uniform("order"))
+            group = Group(
+                clock, transport, detector, xcom, expel_timeout_s, uniform("group"), self.timeline
+            )
             group.on_deliver(partial(self._deliver, me))
             group.on_view(partial(self._tell, self.views[me]))
             group.on_expelled(partial(self._tell, self.expelled[me]))

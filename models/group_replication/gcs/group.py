@@ -54,23 +54,23 @@ class Order(Protocol):
     def on_exit(self, call: Callable[[str], object]) -> None:
         """Tell ``call(why)`` when XCom ends by itself."""
 
-    def present(self, positions: frozenset[int]) -> None:
+    def present(self, positions: frozenset[int]) -> object:
         """Have the group agree on who is there."""
 
-    def add(self, position: int) -> None:
+    def add(self, position: int) -> bool:
         """Have the group take in a member."""
 
-    def remove(self, positions: Collection[int]) -> None:
+    def remove(self, positions: Sequence[int]) -> bool:
         """Have the group remove members."""
 
-    def force(self, positions: Collection[int]) -> None:
+    def force(self, positions: Sequence[int]) -> None:
         """Make these the group, without a majority of it."""
 
-    def boot(self, positions: Sequence[int]) -> None:
-        """Begin a group of these members."""
+    def begin(self, members: Sequence[int]) -> None:
+        """Be in a group of these members that has been there for long."""
 
-    def watch(self, detector: Detector) -> None:
-        """Who is alive, and who leads."""
+    def boot(self) -> None:
+        """Make a group of its own."""
 
     def snapshot(self) -> Any:
         """What a member that joins begins with."""
@@ -119,11 +119,12 @@ class Group:
     clock : Clock
         That of the process of the member.
     transport : Transport
+    detector : Detector
     order : Order
     expel_timeout_s : float
         ``group_replication_member_expel_timeout``, in seconds.
-    uniform : callable
-        ``uniform(name)`` makes a stream of uniform numbers.
+    chance : Stream
+        Uniform numbers, for the phase of the thread that looks at suspicions.
     timeline : Timeline or None
         Where ``suspect``, ``expel``, ``stable``, ``primary``, ``non-primary`` and ``evicted`` are
         noted.
@@ -142,9 +143,10 @@ class Group:
         self,
         clock: Clock,
         transport: Transport,
+        detector: Detector,
         order: Order,
         expel_timeout_s: float,
-        uniform: Callable[[str], Stream],
+        chance: Stream,
         timeline: Timeline | None = None,
     ) -> None:
         self._clock = clock
@@ -152,10 +154,8 @@ class Group:
         self._order = order
         self._timeline = timeline
         self.me = me = transport.me
-        self.detector = Detector(clock, transport, order, uniform("detector"))
-        self._suspicions = Suspicions(
-            clock, me, expel_timeout_s, self._expel, uniform("suspicions")
-        )
+        self.detector = detector
+        self._suspicions = Suspicions(clock, me, expel_timeout_s, self._expel, chance)
         self._views = Views(me, order.send, self._hand_over)
         self.reachable: frozenset[int] = frozenset()
         self.has_majority = False
@@ -169,7 +169,7 @@ class Group:
         self._tell_reachable: Callable[[frozenset[int]], object] = _ignore
         self._tell_expelled: Callable[[str], object] = _ignore
         self._state: Callable[[], Any] = dict
-        order.watch(self.detector)
+        detector.watch(order)
         order.on_deliver(self._deliver)
         order.on_site(self._on_site)
         order.on_present(self._on_present)
@@ -227,7 +227,7 @@ class Group:
     def begin(self) -> None:
         """Be in a group of all nodes that has been there for long, before anything happens."""
         everybody = tuple(range(self._transport.size))
-        self._order.boot(everybody)
+        self._order.begin(everybody)
         self._views.current = View(1, everybody, frozenset(everybody))
         self._views.exchanged = self._order.site.boot
         self.reachable = frozenset(everybody)
@@ -237,7 +237,7 @@ class Group:
     def boot(self) -> None:
         """Begin a group of this member alone (``group_replication_bootstrap_group``)."""
         self._open()
-        self._order.boot((self.me,))
+        self._order.boot()
         self._run()
 
     def join(self, again_s: float = 1.0) -> None:
@@ -263,7 +263,7 @@ class Group:
         """Make these the group (``force_members``); refused if one of them is still for long."""
         if any(self.detector.may_be_dead(position) for position in positions):
             return False
-        self._order.force(positions)
+        self._order.force(tuple(positions))
         return True
 
     def die(self) -> None:
@@ -333,10 +333,7 @@ class Group:
     def _allow(self, position: int, what: Any) -> bool:
         """Have a process added, unless a former one of it is still there (``allow_add_node``)."""
         del what
-        if not self._running or position in self._order.site.members:
-            return False
-        self._order.add(position)
-        return True
+        return self._running and self._order.add(position)
 
     def _on_alive(self, message: Alive) -> None:
         """A sign of life; who waits for a snapshot asks for one (``handle_alive``)."""
@@ -390,7 +387,7 @@ class Group:
             self._views.start(site.boot, site.members, self._state())
 
     def _install(self, view: View) -> None:
-        self._reach(frozenset(filter(self.detector.is_alive, view.members)))
+        self._reach(frozenset(filter(self.detector.alive, view.members)))
         if self.has_majority:
             self._note("primary", view.members)
         self._tell_view(view)

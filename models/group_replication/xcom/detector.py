@@ -54,7 +54,7 @@ class Presence(Protocol):
     def hear(self, known: int) -> None:
         """Another member knows a slot to be learned."""
 
-    def present(self, positions: frozenset[int]) -> None:
+    def present(self, positions: frozenset[int]) -> object:
         """Have the group agree on who is there."""
 
 
@@ -70,15 +70,13 @@ class Detector:
     clock : Clock
         That of the process of the member.
     transport : Transport
-    order : Presence
     chance : Stream
         Uniform numbers, for the phases of the two tasks.
     """
 
-    def __init__(self, clock: Clock, transport: Transport, order: Presence, chance: Stream) -> None:
+    def __init__(self, clock: Clock, transport: Transport, chance: Stream) -> None:
         self._clock = clock
         self._transport = transport
-        self._order = order
         self._chance = chance
         self._me = transport.me
         self._heard_s = [clock.now] * transport.size
@@ -90,6 +88,10 @@ class Detector:
         self._look_s = 0.0
         self._told: Callable[[frozenset[int]], object] = _ignore
         transport.on_heard(self.heard)
+
+    def watch(self, order: Presence) -> None:
+        """Be that of the member with this order."""
+        self._order = order
 
     def on_local_view(self, call: Callable[[frozenset[int]], object]) -> None:
         """Tell ``call(alive)`` when this member sees others come or go, or has a new site."""
@@ -111,7 +113,7 @@ class Detector:
             # Who does not lead has had nobody to tell, and will tell all when it leads.
             self._tell_all = not self._leads()
         first = self._chance if settled else float
-        self._clock.at(now_s + _TICK_S * first(), self._alive, self._turn)
+        self._clock.at(now_s + _TICK_S * first(), self._breathe, self._turn)
         self._arm(now_s + _TICK_S * first())
 
     def end(self) -> None:
@@ -134,7 +136,7 @@ class Detector:
             return False
         return self._heard_s[position] < self._clock._now - _SILENT_S
 
-    def is_alive(self, position: int) -> bool:
+    def alive(self, position: int) -> bool:
         """Whether a member was heard of late."""
         return position == self._me or self._heard_s[position] + _LIVE_S > self._clock._now
 
@@ -160,13 +162,13 @@ class Detector:
     def tell(self) -> None:
         """Have all agree on who is there, if this member leads (``send_global_view``)."""
         if self._leads():
-            self._order.present(frozenset(filter(self.is_alive, self._order.site.members)))
+            self._order.present(frozenset(filter(self.alive, self._order.site.members)))
 
     # -- the tasks -------------------------------------------------------------------------------
 
-    def _alive(self, turn: int) -> None:
+    def _breathe(self, turn: int) -> None:
         if turn == self._turn:
-            self._clock.at(self._clock._now + _TICK_S, self._alive, turn)
+            self._clock.at(self._clock._now + _TICK_S, self._breathe, turn)
             self._transport.thread.do(0.0, self._say, turn)
 
     def _say(self, turn: int) -> None:
@@ -204,7 +206,7 @@ class Detector:
             return
         if (site.members, site.boot) != self._seen:
             self._change(site)
-        live = frozenset(filter(self.is_alive, site.members))
+        live = frozenset(filter(self.alive, site.members))
         if live != self._agreed:
             self._tell_all = True
         if self._tell_all and self._leads() and 2 * len(live) > len(site.members):
