@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,6 +61,14 @@ def explain(
             help="Save what happened meanwhile as a trace for Perfetto.",
         ),
     ] = None,
+    film: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.gif|.html|.mp4",
+            parser=path_in,
+            help="Save a film of one commit or of a fault: messages travel between the nodes.",
+        ),
+    ] = None,
     set_: Set = None,
     seed: Seed = None,
     json: Json = False,
@@ -75,6 +84,7 @@ def explain(
       simrep explain cluster.toml --tail 5%
       simrep explain cluster.toml --stall --longer-than 20ms --plot stall.svg
       simrep explain broken.toml --fault n3-dies --plot view-change.png
+      simrep explain broken.toml --fault n3-dies --film view-change.gif
       simrep explain broken.toml --from 15s --until 16.5s
       simrep explain cluster.toml --json | jq .stages
     """
@@ -84,21 +94,28 @@ def explain(
         "--stall": stall,
         "--fault": fault is not None or (from_ is not None or until is not None),
     }
-    _check_together(asked, longer_than=longer_than, trace=trace)
+    _check_together(asked, longer_than=longer_than, trace=trace, film=film)
     begin_s = None if from_ is None else duration("--from", from_)
     end_s = None if until is None else duration("--until", until)
     if fault is None and (begin_s is None) != (end_s is None):
         raise ScenarioError("simrep explain", "--from and --until go together, or with --fault")
     check_writable("--plot", plot, plot=True)
     check_writable("--trace", trace)
+    check_writable("--film", film)
+    if film is not None:
+        from simrep.show.plot.why.film import check_ending
+
+        check_ending("--film", film)
     longest_s = duration("--longer-than", longer_than or "100ms")
     if not longest_s > 0.0:
         raise ScenarioError("--longer-than", f"must be above 0, given {longer_than!r}")
     slowest = None if tail is None else share("--tail", tail)
     if slowest is not None and not 0.0 < slowest <= 1.0:
         raise ScenarioError("--tail", f"must be above 0 and at most 100 %, given {tail!r}")
-    if plot is not None and plot == trace:
-        raise ScenarioError("--trace", f"{str(trace)!r} is the file of --plot, too")
+    files = {"--plot": plot, "--trace": trace, "--film": film}
+    for first, second in combinations([name for name in files if files[name] is not None], 2):
+        if files[first] == files[second]:
+            raise ScenarioError(second, f"{str(files[second])!r} is the file of {first}, too")
 
     chosen = changed(scenario, set_)
     found: Any
@@ -124,9 +141,13 @@ def explain(
         found.plot(plot)
     if trace is not None:
         found.trace(trace)
+    if film is not None:
+        found.animate(film)
 
 
-def _check_together(asked: dict[str, bool], *, longer_than: str | None, trace: Path | None) -> None:
+def _check_together(
+    asked: dict[str, bool], *, longer_than: str | None, trace: Path | None, film: Path | None
+) -> None:
     """Refuse what does not go together."""
     given = [name for name, is_given in asked.items() if is_given]
     if len(given) > 1:
@@ -135,3 +156,5 @@ def _check_together(asked: dict[str, bool], *, longer_than: str | None, trace: P
         raise ScenarioError("--longer-than", "belongs to --stall")
     if trace is not None and given not in ([], ["--txn"]):
         raise ScenarioError("--trace", f"is of one transaction, not of {given[0]}")
+    if film is not None and given not in ([], ["--txn"], ["--fault"]):
+        raise ScenarioError("--film", f"is of one transaction or of a fault, not of {given[0]}")

@@ -120,7 +120,10 @@ plot = Figures(
         "plot.why.window": ("WindowExplanation",),
     },
 )
-animate = View("film", {"plot.why.animation": ("Explanation",)})
+animate = View(
+    "film",
+    {"plot.why.animation": ("Explanation",), "plot.why.view_change": ("WindowExplanation",)},
+)
 trace = View("trace", {"text.chrome_trace": ("Explanation",)})
 html = View("page", {"text.sweep": ("Sweep",)})
 

@@ -200,7 +200,7 @@ class Explanation(Report):
     def animate(self, path: str | Path | None = None, *, seconds: float = 12.0) -> FuncAnimation:
         """Messages travelling between the nodes, slowed down to so many seconds.
 
-        Saved when a path is given (``.html`` or ``.gif``); in a notebook it shows itself.
+        Saved when a path is given (``.html``, ``.gif`` or ``.mp4``); in a notebook it shows itself.
         """
         film: FuncAnimation = self._view("animate", path, seconds=seconds)
         return film

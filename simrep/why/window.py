@@ -20,6 +20,7 @@ from simrep.why.commit import Transmission
 from simrep.why.replay import Replay
 
 if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
     from rich.console import Group
 
 __all__ = ["WindowExplanation", "explain_window"]
@@ -33,7 +34,7 @@ _UNNOTICED_S = 1.0  # what is shown of a fault of which nobody noted anything
 class WindowExplanation(Report):
     """The time line of a part of a run, and the messages between its nodes meanwhile.
 
-    ``plot()`` draws them as a space-time diagram.
+    ``plot()`` draws them as a space-time diagram, ``animate()`` as a film.
 
     Attributes
     ----------
@@ -43,6 +44,8 @@ class WindowExplanation(Report):
         In simulated seconds.
     lines : tuple of Line
         What happened to servers, and what they noted.
+    earlier : tuple of Line
+        The same before that time.
     messages : tuple of Transmission
         By which servers agree who is there, in the order of sending.
     others : int
@@ -61,6 +64,7 @@ class WindowExplanation(Report):
     from_s: float
     until_s: float
     lines: tuple[Line, ...]
+    earlier: tuple[Line, ...]
     messages: tuple[Transmission, ...]
     others: int
     model: str
@@ -73,6 +77,14 @@ class WindowExplanation(Report):
     def title(self) -> str:
         """The time in words."""
         return f"from {self.from_s:.3f} to {self.until_s:.3f} s"
+
+    def animate(self, path: str | Path | None = None, *, seconds: float = 20.0) -> FuncAnimation:
+        """Messages travelling between the nodes, slowed down to so many seconds.
+
+        Saved when a path is given (``.html``, ``.gif`` or ``.mp4``); in a notebook it shows itself.
+        """
+        film: FuncAnimation = self._view("animate", path, seconds=seconds)
+        return film
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it."""
@@ -184,6 +196,7 @@ def explain_window(
         from_s=low_s,
         until_s=high_s,
         lines=tuple(line for line in timeline.lines if low_s <= line.at_s <= high_s),
+        earlier=tuple(line for line in timeline.lines if line.at_s < low_s),
         messages=tuple(replace(one, number=place) for place, one in enumerate(messages)),
         others=sum(not text.membership for text in texts),
         model=setup.model.name,

@@ -63,7 +63,7 @@ def test_what_happens_is_written_beside_the_nodes() -> None:
 def test_the_origin_has_the_colour_of_the_present_stage() -> None:
     for ms, stage in ((30.0, "send window"), (60.0, "order")):
         discs = [one for one in scene(explained(), ms).get_lines() if one.get_markersize() > 20]
-        assert discs[-1].get_color() == STAGE_COLOURS[stage]
+        assert discs[0].get_color() == STAGE_COLOURS[stage]
 
 
 def test_too_many_messages_of_others_are_not_shown() -> None:
@@ -132,7 +132,7 @@ def test_a_film_that_nobody_looks_at_is_no_mistake() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"path": "film.mp4"}, "must end in .html or .gif"),
+        ({"path": "film.avi"}, "must end in .html, .gif or .mp4"),
         ({"seconds": 0.0}, "must be above 0"),
         ({"seconds": float("inf")}, "must be above 0 and finite"),
     ],

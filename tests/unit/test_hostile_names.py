@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import simrep
 from simrep.cli import app
 from simrep.runs.batch import figures_of
-from simrep.show.plot.why import animation
+from simrep.show.plot.why import film as films
 from tests.hostile_names import (
     HOSTILE,
     assert_plain_html,
@@ -127,7 +127,7 @@ def test_explanations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert SCRIPT in assert_plain_picture(why.plot())
     trace = why.trace(tmp_path / "trace.json")
     assert json.loads((tmp_path / "trace.json").read_text()) == trace
-    monkeypatch.setattr(animation, "_FEWEST", 2)
+    monkeypatch.setattr(films, "_FEWEST", 2)
     film = why.animate(seconds=0.2).to_jshtml()
     assert not any(name in film for name in (SCRIPT, LINK))
     tail = simrep.explain_tail(named_everywhere())

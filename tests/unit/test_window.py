@@ -1,7 +1,9 @@
 """How servers react to a fault: the answers of a run about it, message by message and in words."""
 
+import sys
 from functools import cache
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -9,6 +11,9 @@ import simrep
 from simrep.cli.app import app
 from simrep.errors import ScenarioError
 from simrep.runs.result import Result
+from simrep.show.plot.style import Sheet, styled
+from simrep.show.plot.why import film as films
+from simrep.show.plot.why.view_change import STATES, Pace, ViewChangeScene
 from simrep.why.stall import StallExplanation, explain_stall
 from simrep.why.window import WindowExplanation, explain_window
 from tests.legible import problems
@@ -106,6 +111,45 @@ def test_a_view_change_is_told_message_by_message() -> None:
     assert problems(window().plot()) == []
 
 
+def test_its_film_stretches_messages_and_tells_what_nodes_noted() -> None:
+    pace = Pace.of(window())
+    times = np.array(pace.times(160))
+    assert (times[0], times[-1]) == (window().from_s, window().until_s)
+    assert np.all(np.diff(times) >= 0.0)
+    installs = [one for one in window().messages if one.label == "install"]
+    seen = [((times >= one.sent_s) & (times < one.arrived_s)).sum() for one in installs]
+    assert min(seen) >= 3
+    with styled():
+        figure = Sheet(9.0, 5.2)
+        scene = ViewChangeScene(window(), figure)
+        for time_s in (window().from_s, installs[0].sent_s, window().until_s):
+            scene.show(time_s)
+            assert problems(figure) == []
+            said = {one.get_text() for one in figure.axes[0].texts if one.get_visible()}
+            assert "n3 killed" in said
+            assert ("install" in " ".join(said)) == (time_s == installs[0].sent_s)
+    assert "primary component n1, n2" in {text.replace("\n", " ") for text in said}
+
+
+def test_a_film_shows_which_links_are_cut_who_is_gone_and_who_comes_back() -> None:
+    faults = [
+        {"what": "cut", "node": "n2", "at_s": 1.0, "until_s": 2.0},
+        {"what": "leave", "node": "n3", "at_s": 3.0},
+        {"what": "restart", "node": "n3", "at_s": 3.5},
+    ]
+    load = {"think_time_ms": 100, "threads": 2}
+    tables = {"cluster": {"model": "galera"}, "workload": load, "fault": faults}
+    found = explain_window({**tables, "run": {"duration_s": 5}}, from_s=0.5, until_s=3.7)
+    with styled():
+        scene = ViewChangeScene(found, Sheet(9.0, 5.2))
+    scene.show(1.5)
+    plain = [ends for ends, link in scene.ring.links.items() if link.get_linestyle() == "-"]
+    assert plain == [(0, 2)]
+    for time_s, state in ((2.5, "in"), (3.2, "gone"), (3.6, "back")):
+        scene.show(time_s)
+        assert scene.ring.discs[2].get_color() == STATES[state][0], time_s
+
+
 def test_a_time_needs_both_ends_and_a_fault_has_to_be_there() -> None:
     with pytest.raises(ScenarioError, match="n3-dies"):
         explain_window(TOML, fault="n3-dyes")
@@ -113,11 +157,30 @@ def test_a_time_needs_both_ends_and_a_fault_has_to_be_there() -> None:
         explain_window(TOML, from_s=1.0)
 
 
-def test_the_command_line_shows_it(tmp_path) -> None:
+def test_the_command_line_shows_it(tmp_path, monkeypatch) -> None:
     path = tmp_path / "dies.toml"
     path.write_text(TOML)
     shown = CliRunner().invoke(app, ["explain", str(path), "--from", "0.99s", "--until", "1.01s"])
     assert shown.exit_code == 0, shown.output
     assert "n3 killed" in shown.output
-    refused = CliRunner().invoke(app, ["explain", str(path), "--from", "1s", "--stall"])
-    assert refused.exit_code == 2
+    monkeypatch.setattr(films, "_MOST", 10)
+    film = tmp_path / "dies.gif"
+    time = ["--from", "0.99s", "--until", "1.01s"]
+    CliRunner().invoke(app, ["explain", str(path), *time, "--film", str(film)])
+    assert film.read_bytes().startswith(b"GIF")
+    for wrong in (["--from", "1s", "--stall"], ["--stall", "--film", "stall.gif"],
+                  ["--fault", "0", "--film", "dies.avi"]):  # fmt: skip
+        assert CliRunner().invoke(app, ["explain", str(path), *wrong]).exit_code == 2
+
+
+def test_an_mp4_is_made_where_there_is_ffmpeg(tmp_path, monkeypatch) -> None:
+    film = tmp_path / "dies.mp4"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ScenarioError, match="ffmpeg"):
+        window().animate(film, seconds=1.0)
+    program = tmp_path / "ffmpeg"
+    program.write_text(f'#!{sys.executable}\nimport sys\nseen = sys.stdin.buffer.read()\n'
+                       'open(sys.argv[-1], "wb").write(b"%d" % len(seen))\n')  # fmt: skip
+    program.chmod(0o755)
+    window().animate(film, seconds=1.0)
+    assert int(film.read_bytes()) == 24 * 720 * 416 * 4  # frames of 4 bytes a pixel

@@ -15,7 +15,8 @@ from simrep.show.plot.axes import Since
 from simrep.show.plot.style import INK, PALETTE
 from simrep.why.commit import Transmission
 
-__all__ = ["CRITICAL", "FOREIGN", "HALF", "MOST_FOREIGN", "OWN", "draw_arrows", "label_arrows"]
+__all__ = ["CRITICAL", "FOREIGN", "HALF", "MOST_FOREIGN", "OWN", "draw_arrows", "joined",
+           "label_arrows"]  # fmt: skip
 
 OWN, CRITICAL, FOREIGN = PALETTE[0], PALETTE[0], "#C3C8CF"
 MOST_FOREIGN = 60
@@ -81,8 +82,9 @@ def label_arrows(
         shown = _one_of_a_broadcast(axes, shown, since)
     for group in _together(axes, shown, lines, since):
         critical = any(one.critical for one in group)
+        names = joined(Counter(one.label for one in group))
         text = axes.text(
-            0, 0, _joined(group), fontsize=_SIZE, color=CRITICAL if critical else INK, zorder=7,
+            0, 0, names, fontsize=_SIZE, color=CRITICAL if critical else INK, zorder=7,
             fontweight="bold" if critical else "normal", ha="center", va="center", in_layout=False,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6},
             clip_on=True,
@@ -142,9 +144,8 @@ def _together(
     return [group for _, group in groups]
 
 
-def _joined(messages: Sequence[Transmission]) -> str:
+def joined(found: Mapping[str, int]) -> str:
     """Labels with how often each comes, three at most; numbers of one kind of thing together."""
-    found = Counter(one.label for one in messages)
     texts: list[str] = []
     last = ""
     for label, times in list(found.items())[:3]:

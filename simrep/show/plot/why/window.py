@@ -19,7 +19,7 @@ from simrep.show.views import plot
 from simrep.why.commit import Transmission
 from simrep.why.window import WindowExplanation
 
-__all__ = ["plot_window"]
+__all__ = ["NOTED", "plot_window"]
 
 _WIDTH = 13.3  # inches: that of a slide
 _PANEL = 12.0
@@ -30,7 +30,7 @@ _FIRST = 1e-6  # the place of the first line; arrows from 0 keep clear of what i
 _LETTERS = "ABC"
 _MOST_BURSTS = len(_LETTERS)
 _APART, _SHORT = 0.005, 0.2  # of the time that is shown: between bursts, and all of them together
-_NOTED = {
+NOTED = {
     "suspect": ("^", PALETTE[1], "suspects"),
     "stable": ("|", INK, "new view"),
     "primary": ("o", PALETTE[2], "primary component"),
@@ -150,7 +150,7 @@ def _draw_notes(
     """A mark for each line, on the line of its node; returns what the legend explains."""
     places = {name: place for place, name in enumerate(window.nodes)}
     handles = []
-    for what, (marker, shade, label) in _NOTED.items():
+    for what, (marker, shade, label) in NOTED.items():
         lines = [line for line in window.lines if line.what == what]
         noted = [line for line in lines if from_s <= line.at_s <= until_s]
         if noted:
