@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from simpy.events import Event
 
 from simrep.modelling import Holder, Lap, Mesh, MessageText, Transaction
-from simrep.modelling.watching import Twin, amount, named, who
+from simrep.modelling.watching import HeardMesh, Twin, amount, named, who
+from simrep.models.group_replication.xcom.transport import Transport
 from simrep.models.mysql import watch
 from simrep.models.mysql.watch import RELAY_LOG
 
@@ -155,6 +156,16 @@ class _WatchedMember(Twin, Member):
         watch.owes(node, None)
 
 
+class _HeardTransport(HeardMesh, Transport):
+    """Connections that know who was silent."""
+
+
+def _heard_transport(parts: WatchedParts, *args: Any) -> Transport:
+    transport = _HeardTransport(parts.watch, *args)
+    parts.order = parts.order_line("total order (XCom)", transport)
+    return transport
+
+
 class WatchedParts(watch.WatchedParts):
     """See ``watching.WatchedParts``."""
 
@@ -164,6 +175,7 @@ class WatchedParts(watch.WatchedParts):
         FlowControl: _WatchedFlowControl,
         Member: _WatchedMember,
         Sending: _WatchedSending,
+        Transport: _heard_transport,
     }
 
     def mesh(self, *how: Any) -> Mesh:

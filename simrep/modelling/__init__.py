@@ -16,8 +16,9 @@ What servers are made of
     ``RedoLog`` and a ``Binlog`` group what is to be durable on a ``Disk``. ``OrderedGate`` lets
     pass in order, ``PausableMutex`` one at a time; ``CertificationIndex`` finds who is in conflict.
 Messages
-    A ``Mesh`` takes them from all nodes to all others over the ``Network``, a ``TotalOrder``
-    delivers them to all in one order. A ``BulkStream`` carries many bytes from one node to another.
+    A ``Mesh`` takes them from all nodes to all others over the ``Network``, by a ``Link`` for each
+    pair; a ``TotalOrder`` delivers them to all in one order. A ``BulkStream`` carries many bytes
+    from one node to another.
 What is recorded
     ``Trace`` keeps what must be in order, ``Timeline`` what servers notice and decide, a
     ``Witness`` (``transaction.journal``) what becomes of a transaction; ``Lap`` names the stages
@@ -60,6 +61,7 @@ from simrep.kernel.watch import Holder
 from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station
 from simrep.network.bulk import BulkStream
+from simrep.network.link import Link
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network
 from simrep.scenario import prior
@@ -97,6 +99,7 @@ __all__ = [
     "Host",
     "Lap",
     "Leader",
+    "Link",
     "LockTable",
     "LongTransaction",
     "Mesh",

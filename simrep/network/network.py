@@ -132,6 +132,12 @@ class Network:
         """
         self._deliver(source, target, message, self.link(source, target).arrival_once(at))
 
+    def send_on(
+        self, link: Link, source: int, target: int, size_bytes: int, message: Any, at: float
+    ) -> None:
+        """Send on one of several connections between two nodes (``Link.another``)."""
+        self._deliver(source, target, message, link.arrival(size_bytes, at))
+
     def renew(self, source: int, target: int) -> None:
         """Begin a new connection in one direction: see ``Link.renew``."""
         self.link(source, target).renew()
@@ -197,6 +203,14 @@ class WatchedNetwork(Network):
         """See ``Network.send_once``."""
         receive = self._tell(source, target, size_bytes, message, at)
         super().send_once(source, target, size_bytes, message, at)
+        self._receive[target] = receive
+
+    def send_on(
+        self, link: Link, source: int, target: int, size_bytes: int, message: Any, at: float
+    ) -> None:
+        """See ``Network.send_on``."""
+        receive = self._tell(source, target, size_bytes, message, at)
+        super().send_on(link, source, target, size_bytes, message, at)
         self._receive[target] = receive
 
     def _tell(

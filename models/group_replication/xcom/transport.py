@@ -21,10 +21,11 @@ A group in which nothing happens has a ``Mesh`` instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from simrep.modelling import (
     Clock,
+    Link,
     Mesh,
     MessageWork,
     Network,
@@ -67,6 +68,14 @@ _Envelope = tuple[Any, int, int, int]
 _NO_CONNECTION = -1
 
 
+class Accepted(NamedTuple):
+    """A connection of another member, on which answers go back."""
+
+    peer: int
+    number: int
+    link: Link
+
+
 def _refuse(_: int, __: Any) -> Any:
     return None
 
@@ -93,10 +102,10 @@ class Transport(Mesh):
 
     Notes
     -----
-    Simplified: answers and messages in one direction share a connection of the network; what a
-    stopped process has not read counts as taken; a refusal and the handshake of TLS take one round
-    trip; the kernel answers for a stopped process only when that goes on; the buffer of a socket
-    does not grow with what was sent before.
+    Simplified: answers go back on the last connection of whom they are for, whose socket takes any
+    number; what a stopped process has not read counts as taken; an attempt to connect takes one
+    round trip, with the handshake of TLS; the kernel answers for a stopped process only when that
+    goes on; the buffer of a socket does not grow with what was sent before.
     """
 
     thread: WaitingThread
@@ -116,7 +125,8 @@ class Transport(Mesh):
         self._timeline = timeline
         self._senders: dict[int, Sender] = {}  # by peer
         self._reached: tuple[Sender, ...] = ()
-        self._incoming: dict[int, int] = {}  # by peer, the number of its connection
+        self._accepted: dict[int, Accepted] = {}  # connections of others, by number
+        self._answered: dict[int, Accepted] = {}  # by peer, its last one
         self._alive = True
         self._opened = 0
         self._calling: tuple[Sender, int] | None = None  # the attempt that stops the thread
@@ -128,7 +138,7 @@ class Transport(Mesh):
         for peer in range(size):
             if peer != me:
                 self._senders[peer] = Sender(peer, self._number(me, peer, 0), 0.0, connected=True)
-                self._incoming[peer] = self._number(peer, me, 0)
+                self._accept(peer, self._number(peer, me, 0))
         self._made = True
         self.reach(range(size))
         self._kernel: dict[type[Any], Callable[[int, int, Any], object]] = {
@@ -211,10 +221,13 @@ class Transport(Mesh):
         for sender in self._senders.values():
             if sender.open:
                 self._network.send(self.me, sender.peer, *self._fin(sender.number), now_s)
-        for peer, number in self._incoming.items():
-            self._network.send(self.me, peer, *self._fin(number), now_s)
+        for accepted in self._accepted.values():
+            self._network.send_on(
+                accepted.link, self.me, accepted.peer, *self._fin(accepted.number), now_s
+            )
         self._senders.clear()
-        self._incoming.clear()
+        self._accepted.clear()
+        self._answered.clear()
         self._requests.clear()
         self._reached = ()
         self._alive = False
@@ -232,12 +245,12 @@ class Transport(Mesh):
         self._deal(self._reached, message, size_bytes)
 
     def send(self, peer: int, message: Any, size_bytes: int) -> None:
-        """See ``Mesh.send``; without a connection of its own it goes back on that of the peer."""
-        sender = self._senders.get(peer)
-        if sender is not None and (sender.spoken or peer not in self._incoming):
-            self._deal((sender,), message, size_bytes)
-        elif peer in self._incoming:
-            self._post(peer, self._incoming[peer], message, size_bytes)
+        """See ``Mesh.send``: an answer, which goes back on the connection of the peer."""
+        accepted = self._answered.get(peer)
+        if accepted is not None:
+            self._post(accepted, message, size_bytes)
+        elif peer in self._senders:
+            self._deal((self._senders[peer],), message, size_bytes)
 
     def send_each(self, peers: Iterable[int], message: Any, size_bytes: int) -> None:
         """See ``Mesh.send_each``."""
@@ -267,12 +280,15 @@ class Transport(Mesh):
             self.thread.charge(cost * copies)
 
     def _takes(self, sender: Sender) -> bool:
-        """Whether the socket takes more than its buffer holds, as the other end empties it."""
-        link = self._network.link(self.me, sender.peer)
-        sender.blocked = link.stalled(self._clock._now)
-        if not sender.blocked:
-            sender.taken_bytes = 0
+        """Whether a full socket takes more, as the other end empties it."""
+        sender.blocked = not self._emptied(sender)
         return not sender.blocked
+
+    def _emptied(self, sender: Sender) -> bool:
+        if self._network.link(self.me, sender.peer).stalled(self._clock._now):
+            return False
+        sender.taken_bytes = 0
+        return True
 
     def _freed(self, sender: Sender) -> bool:
         """Send what had to wait, if the socket takes something again."""
@@ -287,12 +303,14 @@ class Transport(Mesh):
         for message, size_bytes in waiting:
             self._deal((sender,), message, size_bytes)
 
-    def _post(self, peer: int, number: int, message: Any, size_bytes: int) -> None:
-        """Send what is an answer, or of the connection's own."""
+    def _post(self, accepted: Accepted, message: Any, size_bytes: int) -> None:
+        """Send an answer."""
         cost = self._send.cost()
         self.sent += 1
-        envelope = (message, size_bytes, number, self.me)
-        self._network.send(self.me, peer, size_bytes, envelope, self._clock._now + cost)
+        me, peer = self.me, accepted.peer
+        envelope = (message, size_bytes, accepted.number, me)
+        at = self._clock._now + cost
+        self._network.send_on(accepted.link, me, peer, size_bytes, envelope, at)
         if cost:
             self.thread.charge(cost)
 
@@ -324,7 +342,7 @@ class Transport(Mesh):
             self._packet(source, number, Rst())
 
     def _is_known(self, source: int, number: int) -> bool:
-        if self._incoming.get(source) == number:
+        if number in self._accepted:
             return True
         sender = self._senders.get(source)
         return sender is not None and sender.open and sender.number == number
@@ -355,7 +373,8 @@ class Transport(Mesh):
         for sender in [*self._senders.values()]:
             if not sender.open:
                 continue
-            if self._takes(sender) and sender.spoken and sender.queue:
+            if self._emptied(sender) and sender.blocked:
+                sender.blocked = False
                 self._flush(sender)
             if sender.active_s + _IDLE_S < now_s:
                 self._close(sender, "silence")
@@ -398,7 +417,8 @@ class Transport(Mesh):
             sender.active_s = now_s
             sender.wait_s = FIRST_WAIT_S
             self._note("link-open", sender.peer)
-            self._post(sender.peer, number, Offer(), Offer.size_bytes)
+            envelope = (Offer(), Offer.size_bytes, number, self.me)
+            self._network.send(self.me, sender.peer, Offer.size_bytes, envelope, now_s)
             self._clock.at(now_s + _AGREED_S, self._agree, (sender, number))
         else:
             if not sender.looking:  # it begins behind the first attempt to connect
@@ -452,10 +472,14 @@ class Transport(Mesh):
 
     def _on_syn(self, source: int, number: int, _: Any) -> None:
         if self._alive:
-            self._incoming[source] = number
+            self._accept(source, number)
             self._packet(source, number, SynAck())
         else:
             self._packet(source, number, Rst())
+
+    def _accept(self, peer: int, number: int) -> None:
+        link = self._network.link(self.me, peer).another()
+        self._accepted[number] = self._answered[peer] = Accepted(peer, number, link)
 
     def _on_syn_ack(self, source: int, number: int, _: Any) -> None:
         del source
@@ -468,7 +492,8 @@ class Transport(Mesh):
             self.thread.do(0.0, self._take, (Fin(), Fin.size_bytes, number, source))
 
     def _on_offer(self, source: int, number: int) -> None:
-        self._post(source, number, Offered(), Offered.size_bytes)
+        del source
+        self._post(self._accepted[number], Offered(), Offered.size_bytes)
 
     def _on_offered(self, source: int, _: int) -> None:
         self._senders[source].answered = True
@@ -476,8 +501,10 @@ class Transport(Mesh):
     # -- connections that end --------------------------------------------------------------------
 
     def _on_fin(self, source: int, number: int) -> None:
-        if self._incoming.get(source) == number:
-            del self._incoming[source]
+        accepted = self._accepted.pop(number, None)
+        if accepted is not None:
+            if self._answered.get(source) is accepted:
+                del self._answered[source]
             return
         sender = self._senders[source]
         if sender.reading:
