@@ -274,11 +274,15 @@ class DerivedTable(_Table):
     )
 
 
+Decided = Literal["timers", "slow phases", "processors"]
+"""What decides a figure of a run in which a node is hit."""
+
+
 class FailuresTable(_Table):
     """Runs in which a node is hit: their data have a row for each figure of each run.
 
-    Patterns are of ``SERIES FACTORS/METRIC``, with ``*``, ``?`` and ``[...]``. What none of
-    ``processors`` names is decided by timers.
+    Patterns are of ``SERIES FACTORS/METRIC``, with ``*``, ``?`` and ``[...]``. Timers
+    decide all that neither ``processors`` nor ``slow_phases`` name.
     """
 
     phase_s: float = Field(
@@ -288,8 +292,19 @@ class FailuresTable(_Table):
         description="every replication draws when its faults come: later than the scenario says, "
         "by up to so much",
     )
+    tolerance_s: float = Field(
+        0.15,
+        gt=0,
+        le=10,
+        description="of figures that timers decide, in seconds, if it is more than 5 % of them",
+    )
     processors: tuple[str, ...] = Field(
         (), description="figures that the speed of a machine decides: 25 % are tolerated"
+    )
+    slow_phases: tuple[str, ...] = Field(
+        (),
+        description="commits per second and latencies while timers hold every commit up: 25 % are "
+        "tolerated",
     )
     distributions: tuple[str, ...] = Field(
         (),
@@ -297,13 +312,19 @@ class FailuresTable(_Table):
         "to be in the simulated range of 99 %",
     )
 
-    def by_timers(self, name: str) -> bool:
-        """Whether timers decide a figure, ``SERIES FACTORS/METRIC``."""
-        return not any(fnmatchcase(name, pattern) for pattern in self.processors)
+    def decided_by(self, name: str) -> Decided:
+        """What decides a figure, ``SERIES FACTORS/METRIC``."""
+        if _matches(name, self.processors):
+            return "processors"
+        return "slow phases" if _matches(name, self.slow_phases) else "timers"
 
     def by_chance(self, name: str) -> bool:
         """Whether a figure is a distribution."""
-        return any(fnmatchcase(name, pattern) for pattern in self.distributions)
+        return _matches(name, self.distributions)
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 class Bands(_Table):

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from statistics import median
+from typing import get_args
 
 import numpy as np
 
-from simrep.data.definition import Definition, FailuresTable, Value
+from simrep.data.definition import Decided, Definition, FailuresTable, Value
 from simrep.data.measurements import CsvRow
 from simrep.errors import ScenarioError
 
@@ -26,8 +27,7 @@ __all__ = [
 FailureSample = tuple[dict[str, float], frozenset[str]]
 """Figures of a simulated run by their names, and the errors that clients met."""
 
-TIMERS, PROCESSORS = "timers", "processors"
-_TIMERS_S, _TIMERS_SHARE, _PROCESSORS_SHARE = 0.15, 0.05, 0.25
+_TIMERS_SHARE, _OTHERS_SHARE = 0.05, 0.25
 _RANGE = (0.5, 99.5)  # percentiles
 _ERROR = "err_"
 
@@ -74,7 +74,7 @@ class FailureFigure:
     factors : mapping
     metric, unit : str
     decided_by : str
-        ``timers`` or ``processors``.
+        ``timers``, ``slow phases`` (of which timers decide how fast commits are) or ``processors``.
     measured : tuple of float
         Of every run.
     predicted : float
@@ -91,7 +91,7 @@ class FailureFigure:
     factors: Mapping[str, Value]
     metric: str
     unit: str
-    decided_by: str
+    decided_by: Decided
     measured: tuple[float, ...]
     predicted: float
     low: float
@@ -127,9 +127,10 @@ class ErrorCodes:
 
 @dataclass(frozen=True, slots=True)
 class FailureScores:
-    """How many figures are right, of those that timers and processors decide, and of errors."""
+    """How many figures are right, by what decides them, and of errors: right ones, and all."""
 
     timers: tuple[int, int]
+    slow_phases: tuple[int, int]
     processors: tuple[int, int]
     codes: tuple[int, int]
 
@@ -137,7 +138,7 @@ class FailureScores:
     def of(cls, figures: Iterable[FailureFigure], codes: Iterable[ErrorCodes]) -> FailureScores:
         """The scores: right ones, and all."""
         every = list(figures)
-        kinds = [[f.right for f in every if f.decided_by == kind] for kind in (TIMERS, PROCESSORS)]
+        kinds = [[f.right for f in every if f.decided_by == kind] for kind in get_args(Decided)]
         errors = [one.right for one in codes]
         return cls(*((sum(own), len(own)) for own in (*kinds, errors)))
 
@@ -187,8 +188,12 @@ def judged(
         values = [own[metric] for own, _ in samples if metric in own]
         predicted = median(values) if 2 * len(values) >= len(samples) else nan
         low, high = np.percentile(values, _RANGE).tolist() if values else (nan, nan)
-        timers, chance = table.by_timers(name), table.by_chance(name)
-        right = _tolerated(median(measured), predicted, cell.units[metric], timers=timers)
+        decided_by, chance = table.decided_by(name), table.by_chance(name)
+        allowed = _OTHERS_SHARE * abs(median(measured))
+        if decided_by == "timers":
+            least = (1e3 if cell.units[metric] == "ms" else 1.0) * table.tolerance_s
+            allowed = max(least, _TIMERS_SHARE * abs(median(measured)))
+        right = bool(abs(predicted - median(measured)) <= allowed)
         if chance:
             right = right and low <= min(measured) and max(measured) <= high
         figures.append(
@@ -197,7 +202,7 @@ def judged(
                 factors=cell.factors,
                 metric=metric,
                 unit=cell.units[metric],
-                decided_by=TIMERS if timers else PROCESSORS,
+                decided_by=decided_by,
                 measured=measured,
                 predicted=predicted,
                 low=low,
@@ -215,11 +220,3 @@ def judged(
         predicted=shares,
     )
     return figures, errors
-
-
-def _tolerated(measured: float, predicted: float, unit: str, *, timers: bool) -> bool:
-    least = (1e3 if unit == "ms" else 1.0) * _TIMERS_S
-    allowed = max(least, _TIMERS_SHARE * abs(measured))
-    if not timers:
-        allowed = _PROCESSORS_SHARE * abs(measured)
-    return bool(abs(predicted - measured) <= allowed)

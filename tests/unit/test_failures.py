@@ -8,7 +8,8 @@ import pytest
 
 from simrep import ScenarioError, load_dataset, reproduce, validate
 from simrep.data.definition import FailuresTable
-from simrep.data.failure_metrics import Experiment, Group, failure_figures
+from simrep.data.failure_metrics import failure_figures
+from simrep.data.failure_run import Experiment, Group
 from simrep.data.failures import FailureCell, judged
 from simrep.kernel.timeline import Noted
 from simrep.measure.attempts import Attempts
@@ -130,7 +131,113 @@ def test_what_did_not_happen_has_no_figure(run):
     assert not {"view_change_after_inject_s", "donor_n", "rejoining_tps"} & figures.keys()
 
 
-TABLE = FailuresTable(processors=("*/tput_*",), distributions=("G1/freeze_s", "G2 */freeze_s"))
+REMOVAL = Experiment(
+    names=("n1", "n2", "n3"),
+    victim=0,
+    inject_s=10.0,
+    back_s=20.0,
+    end_s=30.0,
+    groups=(Group("A", 0, reads=False, moves=False), Group("B", 1, reads=False, moves=False)),
+    watched=frozenset({1}),
+)
+REMOVED = [
+    Noted(0.0, 1, "primary", (0, 1, 2)),
+    Noted(15.2, 2, "suspect", (0,)),
+    Noted(15.4, 1, "suspect", (0,)),
+    Noted(15.5, 0, "suspect", (1, 2)),
+    Noted(17.0, 1, "expel", (0,)),
+    Noted(17.3, 1, "stable", (1, 2)),
+    Noted(18.0, 2, "primary", (1, 2)),
+    Noted(18.0, 2, "elected", (1,)),
+    Noted(18.1, 1, "primary", (1, 2)),
+    Noted(18.1, 1, "elected", (1,)),
+    Noted(18.2, 1, "writable"),
+    Noted(21.0, 0, "primary", (0, 1, 2)),  # it has heard of them, and knows nothing yet
+    Noted(22.0, 0, "evicted"),
+    Noted(22.0, 0, "rejoin", (), "1 of 3"),
+    Noted(22.5, 1, "stable", (1, 2, 0)),
+    Noted(24.0, 1, "primary", (1, 2, 0)),
+    Noted(24.1, 0, "primary", (1, 2, 0)),
+    Noted(26.0, 0, "synced"),
+]
+REMOVAL_COURSE = [
+    *((0, 0, at_s, 0.1, 0) for at_s in (9.0, 10.05, 10.2)),
+    (1, 1, 11.0, 0.01, 1),
+    (1, 1, 18.3, 0.1, 0),
+    (1, 1, 18.7, 0.1, 0),
+    (1, 1, 19.5, 0.3, 0),
+    (0, 0, 22.1, 11.0, 1),
+    (1, 1, 22.7, 0.2, 0),
+    (1, 1, 23.2, 0.4, 0),
+]
+REMOVAL_EXPECTED = {
+    "unreachable_logged_after_inject_s": 5.2,
+    "victim_unreachable_after_inject_s": 5.4,
+    "victim_sees_others_unreachable_after_inject_s": 5.5,
+    "expel_pushed_after_inject_s": 7.0,
+    "expel_after_unreachable_s": 1.6,
+    "removed_logged_after_inject_s": 8.0,
+    "victim_removed_after_inject_s": 8.1,
+    "removed_after_unreachable_s": 2.7,
+    "new_primary_n": 2.0,
+    "new_primary_elected_after_inject_s": 8.1,
+    "new_primary_super_read_only_off_after_inject_s": 8.2,
+    "first_commit_on_new_primary_after_inject_s": 8.3,
+    "first_commit_after_removed_s": 0.3,
+    "victim_learns_it_was_expelled_after_heal_s": 2.0,
+    "victim_state_error_after_inject_s": 12.0,
+    "first_autorejoin_after_heal_s": 2.0,
+    "autorejoin_attempts_n": 1.0,
+    "add_node_after_back_s": 2.5,
+    "joined_after_back_s": 4.0,
+    "joining_seconds_s": 1.5,
+    "victim_recovering_after_heal_s": 4.0,
+    "victim_recovering_after_inject_s": 14.1,
+    "rejoin_online_after_heal_s": 6.0,
+    "degraded_tps": 0.0,
+    "joining_tps": 2 / 1.5,
+    "joining_longest_gap_s": 0.8,
+    "joining_latency_max_ms": 400.0,
+    "after_removal_tps": 2 / 1.5,
+    "victim_commits_in_silence_n": 1.0,
+    "victim_writers_last_commit_before_heal_after_inject_s": 0.2,
+    "err_A_n1_3100_max_wait_s": 11.0,
+}
+
+
+def test_figures_of_a_member_that_is_removed_while_the_others_go_on(run):
+    group, node, ended_s, latency_s, error = map(np.array, zip(*REMOVAL_COURSE, strict=True))
+    attempts = Attempts(
+        groups=("A", "B"),
+        nodes=REMOVAL.names,
+        texts=("", "3100 no"),
+        began_s=ended_s - latency_s,
+        ended_s=ended_s,
+        group=group,
+        node=node,
+        error=error,
+        writes=np.ones(len(error), bool),
+        connecting=np.array([place == 3 for place in range(len(error))]),
+        end_s=REMOVAL.end_s,
+    )
+    course = replace(run, noted=tuple(REMOVED), attempts=attempts)
+    figures, codes = failure_figures(course, REMOVAL)
+    assert {name: figures[name] for name in REMOVAL_EXPECTED} == pytest.approx(REMOVAL_EXPECTED)
+    assert codes == {"A n1 3100", "B n2 3100 connect"}
+
+
+def test_who_is_not_removed_is_back_with_the_majority(run):
+    course = replace(run, noted=(Noted(24.0, 0, "primary", (0, 1, 2)),))
+    figures, _ = failure_figures(course, REMOVAL)
+    assert figures["rejoin_online_after_heal_s"] == pytest.approx(4.0)
+    assert not {"removed_logged_after_inject_s", "joined_after_back_s"} & figures.keys()
+
+
+TABLE = FailuresTable(
+    processors=("*/tput_*",),
+    slow_phases=("*/slow_*",),
+    distributions=("G1/freeze_s", "G2 */freeze_s"),
+)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +252,8 @@ TABLE = FailuresTable(processors=("*/tput_*",), distributions=("G1/freeze_s", "G
         ("donor_n", (2.0,), [3.0], False),
         ("tput_a_tps", (100.0,), [124.0], True),
         ("tput_a_tps", (100.0,), [126.0], False),
+        ("slow_ms", (1.0,), [1.24], True),
+        ("slow_ms", (1.0,), [1.26], False),
         ("freeze_s", (0.5, 1.0, 2.0), [0.4, 1.0, 2.1], True),
         ("freeze_s", (0.5, 1.0, 2.2), [0.4, 1.0, 2.1], False),  # one beyond the range
     ],
@@ -154,7 +263,16 @@ def test_what_is_right(metric, measured, simulated, right):
     cell = FailureCell("G1", {}, {}, 3, {metric: measured}, {metric: unit})
     [figure], _ = judged(TABLE, cell, [({metric: value}, frozenset()) for value in simulated])
     assert figure.right is right
-    assert figure.decided_by == ("processors" if metric.startswith("tput") else "timers")
+    kinds = {"tput": "processors", "slow": "slow phases"}
+    assert figure.decided_by == kinds.get(metric.partition("_")[0], "timers")
+
+
+def test_a_dataset_may_tolerate_more_of_timers():
+    cell = FailureCell("R1", {}, {}, 1, {"a_s": (1.0,)}, {"a_s": "s"})
+    samples = [({"a_s": 1.2}, frozenset())]
+    [strict], _ = judged(TABLE, cell, samples)
+    [lenient], _ = judged(FailuresTable(tolerance_s=0.25), cell, samples)
+    assert (strict.right, lenient.right) == (False, True)
 
 
 def test_a_figure_that_most_runs_lack_is_missed():

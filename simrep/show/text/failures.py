@@ -84,9 +84,13 @@ def _codes(codes: ErrorCodes) -> tuple[RenderableType, ...]:
 
 def failure_notes(result: DatasetResult) -> list[str]:
     """The scores in sentences."""
-    scores = result.failure_scores
+    scores, table = result.failure_scores, result.dataset.definition.failures
+    assert table is not None
+    least = f"{table.tolerance_s:g} s"
+    slow = f"{_counted(scores.slow_phases)} of slow phases within 25 %."
     return [
-        f"{_counted(scores.timers)} figures that timers decide within 5 % or 0.15 s.",
+        f"{_counted(scores.timers)} figures that timers decide within 5 % or {least}.",
+        *([slow] if scores.slow_phases[1] else []),
         f"{_counted(scores.processors)} that processors decide within 25 %.",
         f"Errors of clients are right in {_counted(scores.codes)} experiments.",
         f"{result.replications} replications each, seed {result.seed}.",
