@@ -19,6 +19,7 @@ class PrimaryMember:
         self.mesh = SimpleNamespace(me=me)
         self.view = 0
         self.life = 0
+        self.evicted: set[tuple[int, int]] = set()
         self.held_back = True
         self.told: list[View] = []
         self.application: Callable[[int, Any], object] = lambda _source, _message: None

@@ -56,6 +56,7 @@ from simrep.modelling import (
     Noted,
     Question,
     Recognition,
+    ScenarioError,
     Setup,
     StallPhase,
     Station,
@@ -133,6 +134,8 @@ class Galera(Model):
         for index in cluster.arbitrators:
             self._arbitrator(index, anew=False)
         self._changes: Changes | None = None
+        if options.auto_evict and not cluster.changes:
+            _check_delays(cluster, options)
         if cluster.changes:
             options.check_timers()
             self._changes = Changes(
@@ -147,11 +150,14 @@ class Galera(Model):
 
     @staticmethod
     def silence_limit_s(options: GaleraOptions) -> float:
-        """See ``Model.silence_limit_s``: then links are given up, or the node is suspected.
+        """See ``Model.silence_limit_s``: then a link is given up, the node suspected or delayed.
 
         The last sign of progress may be as old as a keepalive period when the silence begins.
         """
-        return min(options.peer_timeout_s, options.suspect_timeout_s - options.keepalive_period_s)
+        limits = [options.peer_timeout_s, options.suspect_timeout_s - options.keepalive_period_s]
+        if options.auto_evict:
+            limits.append(options.delay_margin_s)
+        return min(limits)
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:
@@ -244,3 +250,20 @@ class Galera(Model):
         server = GaleraServer(parts, member, self._options, costs, self._stream_numbers)
         self._started.append(server)
         return server
+
+
+def _check_delays(cluster: Cluster, options: GaleraOptions) -> None:
+    """Refuse a network that may delay a node so long that others count it (``evs.auto_evict``).
+
+    Nobody looks at the clock where nothing happens to servers and links.
+    """
+    for path in cluster.network.paths.values():
+        longest_s = sum(jitter.longest_s for jitter in path.latency.jitter)
+        if path.loss or longest_s >= options.delay_margin_s:
+            why = "[network] loses segments" if path.loss else "the jitter of [network] reaches it"
+            raise ScenarioError(
+                "evs.auto_evict",
+                f"delays beyond evs.delay_margin are counted only in a run with a [[fault]], and "
+                f"{why}, given {options.auto_evict}",
+                'say it as a fault from the begin on, what = "loss" or "jitter", or set 0',
+            )

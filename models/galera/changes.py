@@ -62,6 +62,7 @@ class Changes:
             end = partial(self._abort, node, "conflicting primary components")
             self._membership.primary(node).on_abort(end)
         self._membership.on_give_up(self._abort)
+        self._membership.on_evicted(self._shut_out)
         for server in servers.values():
             self._listen(server)
         self._release(None)
@@ -113,6 +114,11 @@ class Changes:
         if node in self._servers:
             self._node(node).abort(why)
         else:
+            self._change_arbitrator(node, "kill")
+
+    def _shut_out(self, node: int) -> None:
+        """A node is evicted: a server goes on without its group, an arbitrator ends."""
+        if node not in self._servers:
             self._change_arbitrator(node, "kill")
 
     def _end(self, node: int, what: str) -> None:

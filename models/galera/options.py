@@ -149,18 +149,20 @@ class GaleraOptions(BaseModel):
         0,
         alias="evs.auto_evict",
         ge=0,
-        le=255,
-        description="a node that was delayed so often is evicted; 0: never, all that is simulated",
+        le=2147483647,
+        description="a node that was delayed so often (at least twice) is evicted, if most of the "
+        "others agree; 0: never. Delays are counted up to 255",
     )
     delay_margin_s: _Pause = Field(
         1.0,
         alias="evs.delay_margin",
-        description="a node not heard of for this and a keepalive period is delayed",
+        description="with evs.auto_evict, a node not heard of for this and a keepalive period is "
+        "delayed",
     )
-    delayed_keep_period_s: _Period = Field(
+    delayed_keep_period_s: _Pause = Field(
         30.0,
         alias="evs.delayed_keep_period",
-        description="a delay is forgotten after so long",
+        description="a delay is forgotten after so long without another",
     )
     announce_timeout_s: _Pause = Field(
         3.0,
@@ -351,12 +353,6 @@ class GaleraOptions(BaseModel):
     @model_validator(mode="after")
     def _known_to_this_version(self) -> Self:
         _check_streaming(self, self.fragment_size)
-        if self.auto_evict:
-            raise ScenarioError(
-                "evs.auto_evict",
-                f"automatic eviction is not simulated, given {self.auto_evict}",
-                "set it to 0, the provider's default",
-            )
         if self.model_fields_set & _TIMERS:
             self.check_timers()
         return self

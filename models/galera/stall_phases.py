@@ -91,13 +91,20 @@ class _Account:
         """Account for the next change of the view; whether there was one."""
         if self._last == "non-primary":
             return self._quorum_again()
-        suspicion = self._next("suspect")
+        cause = min(
+            (line for line in map(self._next, ("suspect", "evicts")) if line is not None),
+            key=lambda line: line.at_s,
+            default=None,
+        )
         view = self._next("stable", lambda line: tuple(sorted(line.of)) != self._members)
-        first_s = min((one.at_s for one in (suspicion, view) if one is not None), default=inf)
+        first_s = min((one.at_s for one in (cause, view) if one is not None), default=inf)
         if first_s > self._end_s or self._at_s >= self._end_s:
             return False
-        if suspicion is not None and (view is None or suspicion.at_s <= view.at_s):
-            self._suspicion(suspicion)
+        if cause is not None and (view is None or cause.at_s <= view.at_s):
+            if cause.what == "suspect":
+                self._suspicion(cause)
+            else:
+                self._eviction(cause)
         result = self._result()
         if result is None:
             return False
@@ -154,6 +161,18 @@ class _Account:
         self._until(
             line.at_s, "to the next tick",
             f"{who} looks every {self._tick_s:g} s (evs.inactive_check_period)",
+        )  # fmt: skip
+
+    def _eviction(self, line: Noted) -> None:
+        options, whom = self._options, self._named(line.of)
+        self._timer(
+            options.keepalive_period_s + options.delay_margin_s, line.at_s, "delay",
+            f"nothing comes from {whom} (evs.keepalive_period and evs.delay_margin)",
+        )  # fmt: skip
+        self._until(
+            line.at_s, "to the next tick",
+            f"members look every {self._tick_s:g} s (evs.inactive_check_period) and tell each "
+            f"other how often {whom} was delayed (evs.auto_evict = {options.auto_evict})",
         )  # fmt: skip
 
     def _result(self) -> Noted | None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from math import inf
+from math import exp, inf
 from typing import Literal, Self
 
 import numpy as np
@@ -36,6 +36,30 @@ class Jitter:
     sd_s: float = 0.0
     samples_s: tuple[float, ...] = ()  # measured extra delays in seconds, for ``empirical``
 
+    @property
+    def longest_s(self) -> float:
+        """What is drawn is longer less than once in a million billion times, in seconds.
+
+        For ``gamma`` and ``exponential`` that is Bernstein's bound.
+        """
+        mean, sd = self.mean_s, self.sd_s
+        if self.kind == "uniform":
+            return mean + sd
+        if self.kind == "normal":
+            return mean + 8.0 * sd
+        if self.kind == "lognormal":
+            sigma, mu = self._of_logarithm()
+            return exp(mu + 8.0 * sigma)
+        if self.kind == "empirical":
+            return max(self.samples_s)
+        sd = mean if self.kind == "exponential" else sd
+        return mean + 8.4 * sd + 35.0 * sd * sd / mean
+
+    def _of_logarithm(self) -> tuple[float, float]:
+        """Standard deviation and mean of the logarithm of what is ``lognormal``."""
+        sigma2 = float(np.log1p((self.sd_s / self.mean_s) ** 2))
+        return sigma2**0.5, float(np.log(self.mean_s)) - sigma2 / 2
+
     def draw(self) -> Draw:
         """The block-drawing function of this distribution."""
         mean, sd = self.mean_s, self.sd_s
@@ -49,9 +73,8 @@ class Jitter:
             shape, scale = (mean / sd) ** 2, sd * sd / mean
             return lambda generator, size: generator.gamma(shape, scale, size)
         if self.kind == "lognormal":
-            sigma2 = float(np.log1p((sd / mean) ** 2))
-            mu = float(np.log(mean)) - sigma2 / 2
-            return lambda generator, size: generator.lognormal(mu, sigma2**0.5, size)
+            sigma, mu = self._of_logarithm()
+            return lambda generator, size: generator.lognormal(mu, sigma, size)
         samples = np.asarray(self.samples_s)
         return lambda generator, size: generator.choice(samples, size)
 

@@ -26,6 +26,8 @@ _SAID = {
     "joiner": "{node} gets the state from {of}",
     "joined": "{node} is joined",
     "synced": "{node} is synced",
+    "delayed": "{node} finds {of} delayed",
+    "evicts": "{node} evicts {of}",
     "evicted": "{node} is evicted",
     "aborted": "{node} gives up",
     "rejoin": "{node} tries to join again",

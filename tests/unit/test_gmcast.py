@@ -299,26 +299,21 @@ def test_an_evicted_member_is_refused_until_it_starts_anew():
     told: list[float] = []
     links.members[2].on_evicted(lambda: told.append(links.clock.now))
     for i in (0, 1):
-        links.clock.at(5.0, lambda _, i=i: links.members[i].evict(2))
+        links.clock.at(5.0, lambda _, i=i: links.members[i].evict((2, 0)))
+        links.clock.at(5.1, lambda _, i=i: links.members[i].stable((0, 1), primary=True))
     links.run(8.0)
     assert links.members[0].linked == (1,)
     assert told
     assert told[0] > 6.0
     links.clock.at(12.0, lambda _: links.members[2].close())
-    links.clock.at(20.0, lambda _: links.members[2].reopen())
-    links.run(21.0)
-    assert links.members[0].linked == (1, 2)
-
-
-def test_an_isolated_member_has_no_links():
-    links = Links(3)
-    links.clock.at(5.0, lambda _: links.members[2].isolate(isolated=True))
-    links.clock.at(12.0, lambda _: links.members[2].isolate(isolated=False))
-    links.run(11.0)
-    assert links.members[2].linked == ()
+    links.clock.at(20.0, lambda _: links.members[2].reopen())  # from a crash, as who it was
+    links.clock.at(25.0, lambda _: links.members[2].close())
+    links.clock.at(26.0, lambda _: setattr(links.members[2], "identity", 2))
+    links.clock.at(26.0, lambda _: links.members[2].reopen())
+    links.run(25.0)
     assert links.members[0].linked == (1,)
-    links.run(15.0)
-    assert links.members[2].linked == (0, 1)
+    links.run(27.0)
+    assert links.members[0].linked == (1, 2)
 
 
 def test_others_close_their_links_to_a_stopped_process_which_finds_out_when_it_goes_on():

@@ -9,7 +9,7 @@ import pytest
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.network.link import Link, Tcp
+from simrep.network.link import Jitter, Link, Tcp
 
 MS = 1e-3
 OWD = 50 * MS
@@ -165,3 +165,11 @@ def test_the_share_of_losses() -> None:
     link = Link(Clock(), 1 * MS, loss=LOSS, coin=streams.uniform("coin"))
     late = sum(link.arrival(200, 100.0 * i) > 100.0 * i + 2 * MS for i in range(20_000))
     assert late == pytest.approx(1000, abs=5 * 31)
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "lognormal", "gamma", "exponential"])
+def test_the_longest_jitter_is_longer_than_all_that_is_drawn_and_not_by_far(kind: str) -> None:
+    """Seeded; the false alarm of another seed is 1e-10."""
+    jitter = Jitter(kind, 2 * MS, 1 * MS)  # type: ignore[arg-type]
+    drawn = jitter.draw()(np.random.default_rng(1), 100_000)
+    assert drawn.max() <= jitter.longest_s < 12 * drawn.max()

@@ -179,6 +179,6 @@ def test_who_is_evicted_is_not_waited_for() -> None:
     group = PrimaryGroup(3)
     group.split((0,), (1,))
     for me in (0, 1):
-        group.members[me].primary.evicted.add((2, 0))
+        group.members[me].evicted.add((2, 0))
     group.merge((0,), (1,))
     assert group.primary == [0, 1, 2]  # the third was told nothing yet

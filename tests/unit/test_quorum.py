@@ -156,7 +156,6 @@ def test_an_arbitrator_acknowledges_but_commits_nothing() -> None:
          'node.0.options."pc.weigth"'),
         ('[[node]]\nname = "n2"\noptions = { "pc.weight" = 256 }\n', "galera",
          'node.0.options."pc.weight"'),
-        ('[cluster.options]\n"evs.auto_evict" = 3\n', "galera", "evs.auto_evict"),
     ],
 )  # fmt: skip
 def test_what_a_node_cannot_be_is_refused(more: str, model: str, path: str) -> None:

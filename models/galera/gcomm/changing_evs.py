@@ -24,8 +24,9 @@ from typing import Any, Protocol
 from simrep.modelling import Clock, Deliver, Mesh
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
 from simrep.models.galera.gcomm.gmcast import Gmcast
-from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage, Member, View
+from simrep.models.galera.gcomm.view import NO_VIEW, EvsMessage, Life, Member, View
 from simrep.models.galera.gcomm.view_messages import (
+    DelayCounts,
     Join,
     Leave,
     LivingMessage,
@@ -65,8 +66,8 @@ class Peer:
     """
 
     __slots__ = (
-        "asked_s", "committed", "delayed", "heard_s", "inactive", "installed", "join", "leave",
-        "member", "number", "operational", "progress_s", "suspected",
+        "asked_s", "committed", "heard_s", "inactive", "installed", "join", "leave", "member",
+        "number", "operational", "progress_s", "suspected", "told",
     )  # fmt: skip
 
     def __init__(self, member: Member, now_s: float) -> None:
@@ -76,7 +77,7 @@ class Peer:
         self.committed = self.installed = False
         self.join: Join | None = None
         self.leave: Leave | None = None
-        self.delayed: Any = None
+        self.told: tuple[float, DelayCounts] | None = None  # the last delayed list, and since when
         self.progress_s = self.heard_s = now_s
         self.asked_s = _LONG_AGO  # when it was last asked for missing messages
         self.number = -1  # of the last message of a change of the view
@@ -98,6 +99,19 @@ class _Automaton(Protocol):
         """Learn that something of the old view has arrived in GATHER."""
 
 
+class _Silence:
+    """The network of an isolated member."""
+
+    def __init__(self, me: int, size: int) -> None:
+        self.me, self.size = me, size
+
+    def broadcast(self, message: Any, size_bytes: int) -> None:
+        """Send nothing."""
+
+    def send(self, peer: int, message: Any, size_bytes: int) -> None:
+        """Send nothing."""
+
+
 class ChangingEvs(Evs):
     """One member of a group whose views change; see ``Evs`` for the parameters."""
 
@@ -111,11 +125,13 @@ class ChangingEvs(Evs):
     ) -> None:
         super().__init__(clock, mesh, size, options)
         self.clock = clock
+        self._network = mesh
         self._links = mesh if isinstance(mesh, Gmcast) else None
         self.first_keepalive_s = keepalive_at_s
         self.state = State.OPERATIONAL
         self.member = Member(self._me, 0)
-        self.isolated = False  # neither sends nor receives, although its process runs
+        self.isolated = False
+        self.evicted: set[Life] = set()  # identities that are banned
         self.installing = False  # has accepted an install message
         self.peers: list[Peer] = []  # of the present view, by position
         self.automaton: _Automaton
@@ -173,6 +189,21 @@ class ChangingEvs(Evs):
         if self._links is not None:
             self._links.allow(member)
 
+    def identity(self, member: Member) -> Life:
+        """Who a member is: a server that crashed may come back as the one that it was."""
+        return member if self._links is None else self._links.identity_of(*member)
+
+    def evict(self, identity: Life) -> None:
+        """Ban somebody: see ``Gmcast.evict``."""
+        self.evicted.add(identity)
+        if self._links is not None:
+            self._links.evict(identity)
+
+    def on_evicted(self, call: Callable[[], object]) -> None:
+        """Call ``call()`` when this member learns that it is banned."""
+        if self._links is not None:
+            self._links.on_evicted(call)
+
     def announce(self, payload: Any, size_bytes: int) -> bool:
         """Send a message of the group itself: it does not wait for the window."""
         if self.state is not State.OPERATIONAL:
@@ -200,7 +231,9 @@ class ChangingEvs(Evs):
             return
         source = message.source
         peer = self.peers[source]
-        peer.heard_s = now = self._clock._now
+        now = self._clock._now
+        if not message.resent:
+            peer.heard_s = now
         state = self.state
         if not (peer.operational or message.resent or peer.leave or state is State.LEAVING):
             return
@@ -442,9 +475,12 @@ class ChangingEvs(Evs):
         self._undelivered.clear()
         self.view = view
 
-    def begin(self, member: Member) -> None:
+    def begin(self, member: Member, identity: Life | None = None) -> None:
         """Be a member, with nothing of what was before."""
         self.member = member
+        self.evicted.clear()
+        if self._links is not None:
+            self._links.identity = (identity or member)[1]
         self._message = partial(LivingMessage, member.life)
         self._queue.clear()
         self._output_bytes = 0
@@ -458,6 +494,16 @@ class ChangingEvs(Evs):
         self.mesh.close()
         self._undelivered.clear()
         self._early.clear()
+
+    def isolate(self) -> None:
+        """Neither send nor receive, although the process runs."""
+        self.isolated = True
+        self.mesh = _Silence(self._me, self._network.size)  # type: ignore[assignment]
+
+    def end_isolation(self) -> None:
+        """Send and receive again."""
+        self.isolated = False
+        self.mesh = self._network
 
     def forsake(self) -> None:
         """The application is gone: deliver to nobody."""

@@ -123,6 +123,7 @@ class Handshake(LinkMessage):
     size_bytes: ClassVar[int] = 120
     age: tuple[float, int]
     life: int  # how often the sender was started anew
+    identity: int  # in which life it became who it is: a crash may leave that on its disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ class Response(LinkMessage):
     text: ClassVar[str] = "handshake response"
     size_bytes: ClassVar[int] = 180
     life: int
+    identity: int
 
 
 class Ok(LinkMessage):

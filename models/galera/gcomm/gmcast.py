@@ -35,6 +35,7 @@ from simrep.models.galera.gcomm.connection import (
     Topology,
 )
 from simrep.models.galera.gcomm.routes import DIRECT, Routes
+from simrep.models.galera.gcomm.view import Life
 
 __all__ = ["Gmcast", "LinkOptions"]
 
@@ -125,12 +126,13 @@ class Gmcast(Mesh):
         self._addresses: dict[int, _Address] = {}
         self._routes = Routes(me, segments)
         self._life = 0  # how often the process was started anew
+        self.identity = 0  # the life in which the member became who it is
         self._lives = [0] * len(segments)  # of the others, as far as they have said
-        self._evicted: dict[int, int] = {}  # which life of whom is banned
+        self._identities: dict[Life, int] = {}  # of lives of others, as they have said
+        self._evicted: set[Life] = set()  # identities that are banned
         self._told_evicted: Callable[[], object] = _ignore
         self._opened = 0
         self._alive = True
-        self._isolated = False
         super().__init__(clock, network, me, segments, thread, work)
         everybody = frozenset(range(self.size))
         for peer in everybody - {me}:
@@ -194,23 +196,21 @@ class Gmcast(Mesh):
         if peer in self._addresses:
             self._addresses[peer].forgotten = False
 
-    def evict(self, peer: int) -> None:
-        """Have nothing to do with a peer any more, and tell it so when it comes."""
-        if self._evicted.get(peer) != self._lives[peer]:
-            self._evicted[peer] = self._lives[peer]
-            self._forget(peer, self._options.time_wait_s)
+    def identity_of(self, peer: int, life: int) -> Life:
+        """Who a process of a peer is, as far as it has said."""
+        return peer, self.identity if peer == self.me else self._identities.get((peer, life), life)
+
+    def evict(self, identity: Life) -> None:
+        """Take nothing more from a peer, and tell it that it is banned when it connects.
+
+        A link that there is stays until a view of the primary component without the peer: the
+        product means to close it at once, but its ``handle_evict`` ends before it does.
+        """
+        self._evicted.add(identity)
 
     def on_evicted(self, call: Callable[[], object]) -> None:
         """Call ``call()`` when another tells this member that it is banned."""
         self._told_evicted = call
-
-    def isolate(self, *, isolated: bool) -> None:
-        """Have no links at all, or as always (``gmcast.isolate`` 1 and 0)."""
-        self._isolated = isolated
-        if isolated:
-            for connection in [*self._connections.values()]:
-                self._erase(connection, "isolated")
-            self._routes.update(self._open)
 
     def close(self) -> None:
         """End all connections as the end of the process does.
@@ -229,7 +229,6 @@ class Gmcast(Mesh):
     def reopen(self) -> None:
         """Start: connect to all other members by their addresses."""
         self._alive = True
-        self._isolated = False
         self._life += 1
         self._evicted.clear()
         now_s = self._clock._now
@@ -295,8 +294,7 @@ class Gmcast(Mesh):
         if handle is not None:
             handle(connection, message)
             return
-        source = message.source
-        if getattr(source, "position", source) in self._evicted:
+        if self._evicted and self._is_banned(message.source):
             return
         if passes_on:
             copies = self._routes.passed_on(passes_on, connection.peer)
@@ -369,8 +367,6 @@ class Gmcast(Mesh):
 
     def _reconnect(self) -> None:
         """Connect to those whose time has come (``reconnect``)."""
-        if self._isolated:
-            return
         now_s = self._clock._now
         busy = {c.peer for c in self._connections.values() if c.state is not State.HANDSHAKE_SENT}
         for peer, address in [*self._addresses.items()]:
@@ -400,7 +396,7 @@ class Gmcast(Mesh):
             self._clock.at(now_s + _SYN_S, self._ask, connection)
 
     def _on_syn(self, number: int) -> None:
-        if not self._alive or self._isolated:
+        if not self._alive:
             self._packet(number, Rst())
         elif number not in self._connections:
             self._network.renew(self.me, self._ends(number)[0])
@@ -416,7 +412,7 @@ class Gmcast(Mesh):
             self._network.send(self.me, connection.peer, Ack.size_bytes, envelope, self._clock._now)
 
     def _on_ack(self, number: int) -> None:
-        if self._alive and not self._isolated:
+        if self._alive:
             self.thread.do(self._receive.cost(0.0), self._accept, number)
 
     def _accept(self, number: int) -> None:
@@ -426,23 +422,24 @@ class Gmcast(Mesh):
         connection = Connection(number, self._ends(number)[0], State.HANDSHAKE_SENT, now_s)
         connection.age = (now_s, self.me)
         self._connections[number] = connection
-        self._tell(connection, Handshake(connection.age, self._life))
+        self._tell(connection, Handshake(connection.age, self._life, self.identity))
 
     def _on_handshake(self, connection: Connection, handshake: Handshake) -> None:
-        self._meet(connection.peer, handshake.life)
+        self._meet(connection.peer, handshake)
         connection.age = handshake.age
         connection.state = State.RESPONSE_SENT
-        self._tell(connection, Response(self._life))
+        self._tell(connection, Response(self._life, self.identity))
 
-    def _meet(self, peer: int, life: int) -> None:
-        """Who has started anew is no longer the one that was banned."""
-        self._lives[peer] = life
-        if self._evicted.get(peer, life) != life:
-            del self._evicted[peer]
+    def _meet(self, peer: int, message: Handshake | Response) -> None:
+        self._lives[peer] = message.life
+        self._identities[peer, message.life] = message.identity
+
+    def _is_banned(self, peer: int) -> bool:
+        return self.identity_of(peer, self._lives[peer]) in self._evicted
 
     def _on_response(self, connection: Connection, response: Response) -> None:
-        self._meet(connection.peer, response.life)
-        if connection.peer in self._evicted:
+        self._meet(connection.peer, response)
+        if self._is_banned(connection.peer):
             self._tell(connection, Evicted())
             self._erase(connection, "evicted")
             return
@@ -461,6 +458,9 @@ class Gmcast(Mesh):
         """Use a new connection, if it is the newest one (``handle_established``)."""
         connection.state = State.OPEN
         peer = connection.peer
+        if self._is_banned(peer):
+            self._erase(connection, "evicted")
+            return
         address = self._addresses.setdefault(peer, _Address(inf, known=True))
         address.known = True
         if address.life != self._lives[peer]:

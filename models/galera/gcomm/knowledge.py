@@ -6,6 +6,7 @@ After Galera's gcomm (``gcomm/src/evs_proto.cpp``: ``populate_node_list``, ``cre
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs, Peer
@@ -39,6 +40,15 @@ class Knowledge:
             if peer.operational and not peer.inactive
         ) == self.evs.member  # fmt: skip
 
+    @property
+    def known(self) -> Mapping[Member, Peer]:
+        """Every member that it knows, itself included."""
+        return self._known
+
+    def signature(self) -> tuple[Member, int, int]:
+        """What its next message begins with: who sends it, its number, the view of the sender."""
+        return self.evs.member, self._next_number(), self._base
+
     def _next_number(self) -> int:
         self._number += 1
         return self._number
@@ -69,10 +79,8 @@ class Knowledge:
 
     def _make_join(self) -> Join:
         evs = self.evs
-        join = Join(
-            evs.member, self._next_number(), self._base, evs.safe, evs.aru, self._states(),
-            frozenset(),
-        )  # fmt: skip
+        nodes, evicted = self._states(), frozenset(evs.evicted)
+        join = Join(*self.signature(), evs.safe, evs.aru, nodes, evicted)
         self._known[evs.member].join = join
         return join
 

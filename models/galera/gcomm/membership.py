@@ -18,7 +18,7 @@ from simrep.models.galera.gcomm.suspicion import MembershipOptions
 
 __all__ = ["Membership", "MembershipOptions"]
 
-Note = Callable[[int, str, tuple[int, ...]], object]
+Note = Callable[..., object]
 
 
 class Membership:
@@ -34,7 +34,8 @@ class Membership:
         For each member, random numbers from 0 to 1 for the phase and the drift of its ticks; if
         they are not given, all members tick together.
     note : callable, optional
-        Called as ``note(position, what, positions)`` with what a member writes to its log.
+        Called as ``note(position, what, positions)`` with what a member writes to its log, and with
+        further words.
     primary : PrimaryOptions, optional
 
     Notes
@@ -58,6 +59,7 @@ class Membership:
         self._away: dict[int, bool] = {}  # and whether it crashed
         self._restores = primary is None or primary.recovery
         self._told_give_up: Callable[[int, str], object] | None = None
+        self._told_evicted: Callable[[int], object] = _forget
         self._lives = [0] * len(members)
         log = note or _forget
         self.participants = [
@@ -71,9 +73,11 @@ class Membership:
             )
             for position, evs in enumerate(members)
         ]
-        for position, participant in enumerate(self.participants):
+        for position, (evs, participant) in enumerate(zip(members, self.participants, strict=True)):
             participant.give_up = partial(self._give_up, position)
             participant.closed = partial(self._reach_who_is_there, position)
+            participant.shut_out = partial(self._shut_out, position)
+            evs.on_evicted(participant.end_evicted)
 
     def primary(self, member: int) -> PrimaryComponent:
         """What a member knows of the primary component."""
@@ -91,6 +95,13 @@ class Membership:
             self.crash(member)
         else:
             self._told_give_up(member, why)
+
+    def on_evicted(self, call: Callable[[int], object]) -> None:
+        """Call ``call(member)`` when a member learns that it is evicted: it takes part no more."""
+        self._told_evicted = call
+
+    def _shut_out(self, member: int) -> None:
+        self._told_evicted(member)
 
     def is_away(self, member: int) -> bool:
         """Whether a member is not there, also since it has ended itself."""
@@ -140,7 +151,7 @@ class Membership:
             self._meshes[at].reach(there)
 
 
-def _forget(_: int, __: str, ___: tuple[int, ...]) -> None:
+def _forget(*_: object) -> None:
     pass
 
 

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from functools import partial
 
 from simrep.models.galera.gcomm.changing_evs import Peer, State
+from simrep.models.galera.gcomm.primary import Presence
 from simrep.models.galera.gcomm.timers import Timer
-from simrep.models.galera.gcomm.view import Member, view_number, view_sequence
+from simrep.models.galera.gcomm.view import Member, View, view_number, view_sequence
 from simrep.models.galera.gcomm.view_change import ViewChange
 
 __all__ = ["Participant"]
@@ -43,9 +44,11 @@ class Participant(ViewChange):
         if evs.state is not State.CLOSED:  # it was still leaving
             self._close()
         member = Member(evs.member.position, life)
+        identity = self.primary.identity
+        restored = restored and identity is not None
         sequence = view_sequence(self._base) + 1 if restored else 0
         evs.mesh.reopen()
-        evs.begin(member)
+        evs.begin(member, identity)
         evs.connecting()
         self._forget_views()
         self._starting = True
@@ -89,6 +92,27 @@ class Participant(ViewChange):
             self.give_up("failed to reach primary view")
         else:
             self._next_slice(partial(self._await_primary, member, until_s))
+
+    def end_evicted(self) -> None:
+        """End the group communication of a member that is banned (``gmcast_proto.cpp``).
+
+        Its server goes on, for nobody, until it is started again as somebody else. A server that is
+        still starting ends.
+        """
+        evs = self.evs
+        me = evs.member.position
+        left = tuple(
+            p.member.position for p in evs.peers if p.member.life >= 0 and p.member != evs.member
+        )
+        self._note("evicted", ())
+        starting = not evs.connected
+        self._stop()
+        self.primary.forget(Presence.LEFT)
+        if starting:
+            self.give_up("it is evicted from the group")
+            return
+        evs.tell(View(self._base, (me,), (), left, primary=False))
+        self.shut_out()
 
     def _linger_ends(self, member: Member) -> None:
         if self.evs.member == member and self.evs.state is not State.CLOSED:

@@ -160,7 +160,6 @@ class PrimaryComponent:
         self._saved: _Formed | None = None
         self._states: dict[int, _State] = {}
         self._unknown: set[Life] = set()
-        self.evicted: set[Life] = set()  # identities
         self._abort: Callable[[], object] = _ignore
         self._starts_primary = False
 
@@ -200,7 +199,7 @@ class PrimaryComponent:
             self._last_primary,
             self._saved,
             frozenset(self._unknown),
-            frozenset(self.evicted),
+            frozenset(self._evs.evicted),
             self._evs.report(),
         )
         self._evs.announce(state, self._size_bytes)
@@ -211,12 +210,18 @@ class PrimaryComponent:
             self._saved = self._identity = None
         elif self._last_primary is not None:
             self._saved = self._last_primary
+        elif self._saved is None:
+            self._identity = None
         self.primary = False
         self._phase = _Phase.NON_PRIMARY
         self._last = self._last_primary = None
         self._states = {}
         self._unknown.clear()
-        self.evicted.clear()
+
+    @property
+    def identity(self) -> Life | None:
+        """Who this member is, or is to be when its process starts; None: whoever starts."""
+        return self._identity
 
     # -- by hand -------------------------------------------------------------------------------
 

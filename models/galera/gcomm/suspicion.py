@@ -7,11 +7,11 @@ After Galera's gcomm (``gcomm/src/evs_proto.cpp``: ``check_inactive``, ``check_s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs, Peer
-from simrep.models.galera.gcomm.view import NO_VIEW, Member
+from simrep.models.galera.gcomm.view import NO_VIEW, Life, Member
 from simrep.models.galera.gcomm.view_messages import Join, NodeState
 
 __all__ = ["MembershipOptions", "Suspicion"]
@@ -113,6 +113,16 @@ class Suspicion:
                     peer.exclude()
         self._exclude_unseen()
         self._exclude_unplaced()
+
+    def exclude_evicted(self, evicted: Collection[Life]) -> None:
+        """Whoever is evicted for the sender of a join message; not this member itself."""
+        evs = self._evs
+        for identity in evicted:
+            if identity != evs.identity(evs.member):
+                evs.evict(identity)
+        for peer in self._others() if evicted else ():
+            if evs.identity(peer.member) in evicted:
+                peer.exclude()
 
     def _exclude_unseen(self) -> None:
         """Whoever has sent this member nothing, and is gone for all that have seen it."""

@@ -21,6 +21,9 @@ INSTALL
 LEAVING
     Who leaves tells all, and answers requests until an install message shows that it is gone.
 
+When members vote somebody out who was delayed too often (``gcomm.delayed_list``), they begin a
+change of the view at once, and their join messages say so.
+
 When no view comes within ``evs.install_timeout``, whoever does not agree is taken for gone; at the
 fourth time all are, and the member is isolated for a while; at the fifth it gives up.
 
@@ -37,6 +40,7 @@ from math import inf
 from typing import Any
 
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs, Peer, State
+from simrep.models.galera.gcomm.delayed_list import DelayedList
 from simrep.models.galera.gcomm.knowledge import Knowledge
 from simrep.models.galera.gcomm.primary import Presence, PrimaryComponent, PrimaryOptions
 from simrep.models.galera.gcomm.suspicion import MembershipOptions, Suspicion
@@ -49,6 +53,7 @@ from simrep.models.galera.gcomm.view import (
     view_sequence,
 )
 from simrep.models.galera.gcomm.view_messages import (
+    DelayCounts,
     Install,
     Join,
     Leave,
@@ -64,19 +69,6 @@ _SLICE_S = 0.5  # pc.cpp connect
 _MISSED_TICKS = 3  # after so many periods without a tick nobody is accused
 
 
-class _Silence:
-    """The network of an isolated member."""
-
-    def __init__(self, me: int, size: int) -> None:
-        self.me, self.size = me, size
-
-    def broadcast(self, message: Any, size_bytes: int) -> None:
-        """Send nothing."""
-
-    def send(self, peer: int, message: Any, size_bytes: int) -> None:
-        """Send nothing."""
-
-
 class ViewChange(Knowledge):
     """One member's part in changes of view.
 
@@ -89,7 +81,8 @@ class ViewChange(Knowledge):
     uniform : callable
         Random numbers from 0 to 1, for the phase and the drift of ticks.
     note : callable
-        Called as ``note(what, positions)`` with what the member would write to its log.
+        Called as ``note(what, positions)`` with what the member would write to its log, and with
+        further words.
     primary : PrimaryOptions, optional
     """
 
@@ -99,19 +92,20 @@ class ViewChange(Knowledge):
         size: int,
         options: MembershipOptions,
         uniform: Callable[[], float],
-        note: Callable[[str, tuple[int, ...]], object],
+        note: Callable[..., object],
         primary: PrimaryOptions | None = None,
     ) -> None:
         super().__init__(evs)
         self.closed: Callable[[], object] = _nothing  # called when it has left
         self.give_up: Callable[[str], object] = _nothing  # called with why it has to end
+        self.shut_out: Callable[[], object] = _nothing  # called when it has ended: it is evicted
         self._options = options
         self._note = note
-        self._mesh = evs.mesh
         self.primary = PrimaryComponent(evs, size, primary)
         self._suspicion = Suspicion(
             evs, self._known, options, lambda position: note("suspect", (position,))
         )
+        self._delays = DelayedList(self, options, note) if options.auto_evict else None
         evs.automaton = self
         evs.begin(evs.member)
         now = self._clock.now
@@ -123,6 +117,8 @@ class ViewChange(Knowledge):
         self._timers = Timers(evs, options, uniform, self._tick, self._retransmit, self._expire)
 
     def _forget_views(self) -> None:
+        if self._delays is not None:
+            self._delays.clear()
         self._install: Install | None = None
         self._number = 0
         self._earlier.clear()
@@ -172,6 +168,8 @@ class ViewChange(Knowledge):
         self._known[evs.member].progress_s = now
         silent = self._suspicion.look(now)
         self._ticked_s = now
+        if self._delays is not None:
+            silent |= self._delays.look(now)
         if silent and evs.state is State.OPERATIONAL:
             self._gather(send=True)
         elif silent and evs.state is State.LEAVING and self._operational() == [evs.member]:
@@ -208,8 +206,7 @@ class ViewChange(Knowledge):
         if last:
             isolation_s = self._options.suspect_timeout_s + self._options.inactive_timeout_s
             self._isolated_until_s = self._clock.now + isolation_s
-            self.evs.isolated = True
-            self.evs.mesh = _Silence(self._mesh.me, self._mesh.size)  # type: ignore[assignment]
+            self.evs.isolate()
         if self._install is not None:
             for peer in others:
                 if not peer.committed:
@@ -221,8 +218,7 @@ class ViewChange(Knowledge):
 
     def _end_isolation(self) -> None:
         self._isolated_until_s = inf
-        self.evs.isolated = False
-        self.evs.mesh = self._mesh
+        self.evs.end_isolation()
 
     # -- GATHER ------------------------------------------------------------------------------------
 
@@ -297,6 +293,7 @@ class ViewChange(Knowledge):
             self._gathered.add(state.view)
             if member not in self._known:
                 self._known[member] = Peer(member, self._clock.now)
+        self._suspicion.exclude_evicted(join.evicted)
         told = join.nodes.get(evs.member)
         if told is not None:
             if told.operational:
@@ -341,7 +338,7 @@ class ViewChange(Knowledge):
         if evs.last_sent == -1 and not evs.queued:
             evs.keepalive()
         evs.flush()
-        leave = Leave(evs.member, self._next_number(), self._base, evs.last_sent, evs.aru)
+        leave = Leave(*self.signature(), evs.last_sent, evs.aru)
         evs.mesh.broadcast(leave, leave.size_bytes)
 
     def _on_leave(self, leave: Leave, peer: Peer) -> None:
@@ -367,10 +364,8 @@ class ViewChange(Knowledge):
         self._highest = max(self._highest, *map(view_sequence, bases))
         proposed = view_number(self._highest + self._attempt, evs.member)
         self._attempt += 1
-        install = Install(
-            evs.member, self._next_number(), self._base, evs.safe, evs.aru, self._states(),
-            frozenset(), proposed,
-        )  # fmt: skip
+        nodes, evicted = self._states(), frozenset(evs.evicted)
+        install = Install(*self.signature(), evs.safe, evs.aru, nodes, evicted, proposed)
         evs.mesh.broadcast(install, install.size_bytes)
         self._on_install(install, self._known[evs.member])
 
@@ -527,13 +522,14 @@ class ViewChange(Knowledge):
         peer = self._known.get(message.sender)
         if peer is None:
             if not isinstance(message, Leave):
-                base = message.base if isinstance(message, Join) else NO_VIEW
+                base = getattr(message, "base", NO_VIEW)
                 self._on_stranger(message.sender, base, message)
             return
         if message.sender == self.evs.member:
             return
-        peer.heard_s = self._clock.now
         resent = getattr(message, "resent", False)
+        if not resent:
+            peer.heard_s = self._clock.now
         base = getattr(message, "base", NO_VIEW)
         leaving_too = self.evs.state is State.LEAVING and base == self._base
         if not (peer.operational or peer.leave or resent or leaving_too):
@@ -550,6 +546,10 @@ class ViewChange(Knowledge):
             self._on_leave(message, peer)
         elif isinstance(message, ViewGap):
             self._on_gap(message, peer)
+        elif isinstance(message, DelayCounts) and self._delays is not None:
+            evicts = self._delays.take(message, peer)
+            if evicts and self.evs.state is State.OPERATIONAL:
+                self._gather(send=True)
 
     def _on_message_of_another_view(self, message: EvsMessage) -> None:
         assert isinstance(message, LivingMessage)
@@ -558,6 +558,8 @@ class ViewChange(Knowledge):
         if peer is None:
             self._on_stranger(source, message.view, None)
             return
+        if not message.resent:
+            peer.heard_s = self._clock.now
         install = self._install
         if not peer.operational or install is None or install.proposed != message.view:
             return

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from simrep.models.galera.gcomm.view import EvsMessage, Member
+from simrep.models.galera.gcomm.view import EvsMessage, Life, Member
 
 __all__ = [
+    "DelayCounts",
     "Install",
     "Join",
     "Leave",
@@ -26,6 +27,7 @@ __all__ = [
 
 _HEADER_BYTES = 110
 _NODE_BYTES = 70  # what a join or install message tells of one member
+_COUNT_BYTES = 17  # a UUID and a count
 
 
 class LivingMessage(EvsMessage):
@@ -104,12 +106,12 @@ class Join(ViewMessage):
     safe: int
     aru: int
     nodes: Mapping[Member, NodeState]
-    evicted: frozenset[Member]
+    evicted: frozenset[Life]  # identities
 
     @property
     def size_bytes(self) -> int:
         """Bytes on the wire."""
-        return _HEADER_BYTES + _NODE_BYTES * len(self.nodes)
+        return _HEADER_BYTES + _NODE_BYTES * len({*self.nodes, *self.evicted})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +146,18 @@ class Leave(ViewMessage):
     last_sent: int
     aru: int
     resent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DelayCounts(ViewMessage):
+    """How often the sender has found members delayed (``DelayedListMessage``)."""
+
+    text: ClassVar[str] = "delayed list"
+    membership: ClassVar[bool] = False  # repeated at every tick, for as long as there is a count
+    base: int
+    counts: Mapping[Life, int]  # by identity
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes on the wire."""
+        return _HEADER_BYTES + _COUNT_BYTES * len(self.counts)

@@ -196,6 +196,7 @@ def _draw_nodes(axes: Axes, run: RunRecord, names: Sequence[str]) -> list[Any]:
                 )
     ticks = {
         "suspects somebody": ("suspect", "^", PALETTE[1]),
+        "evicts somebody": ("evicts", "v", PALETTE[1]),
         "new view": ("stable", "|", INK),
         "synced": ("synced", "o", PALETTE[2]),
     }

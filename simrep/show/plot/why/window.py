@@ -32,6 +32,7 @@ _MOST_BURSTS = len(_LETTERS)
 _APART, _SHORT = 0.005, 0.2  # of the time that is shown: between bursts, and all of them together
 NOTED = {
     "suspect": ("^", PALETTE[1], "suspects"),
+    "evicts": ("v", PALETTE[1], "evicts"),
     "stable": ("|", INK, "new view"),
     "primary": ("o", PALETTE[2], "primary component"),
     "non-primary": ("X", PALETTE[1], "no primary component"),
