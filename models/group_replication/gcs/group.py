@@ -229,7 +229,7 @@ class Group:
         everybody = tuple(range(self._transport.size))
         self._order.begin(everybody)
         self._views.current = View(1, everybody, frozenset(everybody))
-        self._views.exchanged = self._order.site.boot
+        self._views.exchanged = getattr(self._order.site, "formed", self._order.site.boot)
         self.reachable = frozenset(everybody)
         self.has_majority = True
         self._run(settled=True)
@@ -286,7 +286,7 @@ class Group:
         self._running = True
         self._added = False
         self._left = None
-        self._transport.reach(self._order.site.members)
+        self._transport.connect(self._order.site.members)
         self.detector.begin(settled=settled)
         self._suspicions.begin()
 
@@ -371,7 +371,7 @@ class Group:
 
     def _on_site(self, site: Any, valid: bool) -> None:
         if self._running and self.me in site.members:
-            self._transport.reach({*site.members, *self._order.site.members})
+            self._transport.connect(site.members)
         if not valid:
             self._note("stable", site.members)
 
@@ -383,8 +383,8 @@ class Group:
         self._suspicions.see(site.members, alive, members)
         if any(position not in alive for position in site.members):
             return  # it waits until whoever is dead is removed
-        if site.boot != self._views.exchanged:
-            self._views.start(site.boot, site.members, self._state())
+        if (formed := getattr(site, "formed", site.boot)) != self._views.exchanged:
+            self._views.start(formed, site.members, self._state())
 
     def _install(self, view: View) -> None:
         self._reach(frozenset(filter(self.detector.alive, view.members)))
@@ -425,8 +425,8 @@ class Group:
         self._suspicions.has_majority(self.has_majority)
 
     def _expel(self, positions: tuple[int, ...]) -> None:
-        self._note("expel", positions)
-        self._order.remove(positions)
+        if self._order.remove(positions):  # else they are removed already
+            self._note("expel", positions)
 
     def _note(self, what: str, of: tuple[int, ...], how: str = "") -> None:
         if self._timeline is not None:

@@ -175,22 +175,21 @@ class Transport(Mesh):
         self._respond = respond
 
     def reach(self, members: Collection[int]) -> None:
-        """See ``Mesh.reach``; connects to those to whom there has never been a connection."""
-        if not self._made:
-            return
-        senders = []
+        """See ``Mesh.reach``."""
+        if self._made:
+            self.connect(members)
+            self._reached = tuple(self._senders[p] for p in sorted(members) if p != self.me)
+
+    def connect(self, members: Collection[int]) -> None:
+        """Connect to those to whom there has never been a connection (``update_servers``)."""
         for peer in sorted(members):
-            if peer == self.me:
-                continue
             sender = self._senders.get(peer)
-            if sender is None:
-                now_s = self._clock._now
-                sender = Sender(peer, _NO_CONNECTION, now_s, connected=False)
+            if sender is not None:
+                sender.pings = 0
+            elif peer != self.me:
+                sender = Sender(peer, _NO_CONNECTION, self._clock._now, connected=False)
                 self._senders[peer] = sender
                 self._dial(sender)
-            sender.pings = 0
-            senders.append(sender)
-        self._reached = tuple(senders)
 
     def pinged(self, peer: int) -> None:
         """The peer asks whether this member lives: close the connection if it keeps asking."""
