@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Noted, Timeline
-from simrep.models.group_replication.gcs.group import Group, Order
+from simrep.models.group_replication.gcs.group import Group
 from simrep.models.group_replication.gcs.views import View
+from simrep.models.group_replication.xcom.changing import ChangingXcom
 from simrep.models.group_replication.xcom.detector import Detector
-from simrep.models.group_replication.xcom.paxos import Xcom, XcomOptions
+from simrep.models.group_replication.xcom.paxos import XcomOptions
 from simrep.models.group_replication.xcom.transport import Transport
 from simrep.network.link import Latency
 from simrep.network.mesh import MessageWork
@@ -29,25 +30,6 @@ class Told(NamedTuple):
 
     time_s: float
     what: Any
-
-
-class _Site(NamedTuple):
-    members: tuple[int, ...]
-    boot: int = -1
-
-
-class _Steady(Xcom):
-    """The order of a group in which nothing happens, with the interface of one in which it does."""
-
-    def __init__(
-        self, clock: Clock, mesh: Transport, options: XcomOptions, *_: Any, **__: Any
-    ) -> None:
-        super().__init__(clock, mesh, mesh.size, options)
-        self.site = _Site(tuple(range(mesh.size)))
-        self.known = 0
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_: None
 
 
 def cut_off(
@@ -69,8 +51,6 @@ class Members:
     expel_timeout_s : float
     troubles : mapping, optional
         By pair of nodes, what happens to the link.
-    order : callable
-        ``order(clock, transport, options, detector, uniform)`` makes the order of a member.
     options : XcomOptions, optional
     seed : int
 
@@ -89,7 +69,6 @@ class Members:
         expel_timeout_s: float = 5.0,
         *,
         troubles: Mapping[tuple[int, int], tuple[Trouble, ...]] | None = None,
-        order: Callable[..., Any] = _Steady,
         options: XcomOptions | None = None,
         seed: int = 0,
     ) -> None:
@@ -113,7 +92,7 @@ class Members:
         self.expelled: list[list[Told]] = [[] for _ in range(size)]
         self.groups: list[Group] = []
         self.transports: list[Transport] = []
-        self.orders: list[Order] = []
+        self.orders: list[ChangingXcom] = []
         for me in range(size):
             host = Host(clock, 1)
             work = MessageWork(host.routine(0.0), host.routine(0.0))
@@ -123,7 +102,9 @@ class Members:
                 self.timeline,
             )  # fmt: skip
             detector = Detector(clock, transport, uniform("detector"))
-            xcom = order(clock, transport, options or XcomOptions(), detector, uniform("order"))
+            xcom = ChangingXcom(
+                clock, transport, options or XcomOptions(), detector, uniform("order")
+            )
             group = Group(
                 clock, transport, detector, xcom, expel_timeout_s, uniform("group"), self.timeline
             )

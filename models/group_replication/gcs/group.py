@@ -32,7 +32,11 @@ class Order(Protocol):
     def known(self) -> int:
         """The highest slot known to be learned."""
 
-    def hear(self, known: int) -> None:
+    @property
+    def group(self) -> int:
+        """Which group it is."""
+
+    def heard_of(self, group: int, known: int) -> None:
         """Another member knows a slot to be learned."""
 
     def send(self, payload: Any, size_bytes: int) -> bool:
@@ -63,7 +67,7 @@ class Order(Protocol):
     def remove(self, positions: Sequence[int]) -> bool:
         """Have the group remove members."""
 
-    def force(self, positions: Sequence[int]) -> None:
+    def force(self, positions: Sequence[int]) -> bool:
         """Make these the group, without a majority of it."""
 
     def begin(self, members: Sequence[int]) -> None:
@@ -163,6 +167,8 @@ class Group:
         self._added = False  # to the group: it waits for a snapshot
         self._attempt = 0
         self._asked_s = 0.0
+        self._members: tuple[int, ...] = ()  # of the configuration that was installed last
+        self._expelled: set[int] = set()  # those whose removal was asked for
         self._left: Callable[[], object] | None = None
         self._deliver_to: Deliver = _ignore
         self._tell_view: Callable[[View], object] = _ignore
@@ -261,10 +267,8 @@ class Group:
 
     def force(self, positions: Collection[int]) -> bool:
         """Make these the group (``force_members``); refused if one of them is still for long."""
-        if any(self.detector.may_be_dead(position) for position in positions):
-            return False
-        self._order.force(tuple(positions))
-        return True
+        dead = self.detector.may_be_dead
+        return not any(map(dead, positions)) and self._order.force(tuple(positions))
 
     def die(self) -> None:
         """End as the process of the member does."""
@@ -286,6 +290,7 @@ class Group:
         self._running = True
         self._added = False
         self._left = None
+        self._members = self._order.site.members
         self._transport.connect(self._order.site.members)
         self.detector.begin(settled=settled)
         self._suspicions.begin()
@@ -372,7 +377,9 @@ class Group:
     def _on_site(self, site: Any, valid: bool) -> None:
         if self._running and self.me in site.members:
             self._transport.connect(site.members)
-        if not valid:
+        self._expelled.intersection_update(site.members)
+        if not valid and site.members != self._members:
+            self._members = site.members
             self._note("stable", site.members)
 
     def _on_present(self, site: Any, alive: frozenset[int]) -> None:
@@ -425,7 +432,9 @@ class Group:
         self._suspicions.has_majority(self.has_majority)
 
     def _expel(self, positions: tuple[int, ...]) -> None:
-        if self._order.remove(positions):  # else they are removed already
+        asked = self._order.remove(positions)  # not if they are removed already
+        if asked and not self._expelled.issuperset(positions):
+            self._expelled.update(positions)
             self._note("expel", positions)
 
     def _note(self, what: str, of: tuple[int, ...], how: str = "") -> None:

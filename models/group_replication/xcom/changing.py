@@ -194,6 +194,13 @@ class ChangingXcom(Execution):
         """Send a member all that is known behind a snapshot (``server_push_log``)."""
         self._push_values(position, snapshot.start + 1)
 
+    def heard_of(self, group: int, known: int) -> None:
+        """A member of a group says that it is alive, and what it knows to be learned."""
+        if group == self.group and known > self.known:
+            self.known = known
+            self._sweep()
+            self._execute()
+
     def end(self) -> None:
         """The process ends."""
         self._clear()

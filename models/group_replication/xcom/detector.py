@@ -24,12 +24,13 @@ _MESSAGE_BYTES = 200  # pax_msg without a payload, TLS record, TCP/IP
 class Alive:
     """A sign of life (``i_am_alive_op``)."""
 
-    __slots__ = ("known", "source")
+    __slots__ = ("group", "known", "source")
     text = "alive"
     size_bytes = _MESSAGE_BYTES
 
-    def __init__(self, source: int, known: int) -> None:
+    def __init__(self, source: int, group: int, known: int) -> None:
         self.source = source
+        self.group = group
         self.known = known  # the highest slot that the sender knew to be learned
 
 
@@ -51,7 +52,11 @@ class Presence(Protocol):
     def known(self) -> int:
         """The highest slot known to be learned."""
 
-    def hear(self, known: int) -> None:
+    @property
+    def group(self) -> int:
+        """Which group it is."""
+
+    def heard_of(self, group: int, known: int) -> None:
         """Another member knows a slot to be learned."""
 
     def present(self, positions: frozenset[int]) -> object:
@@ -155,7 +160,7 @@ class Detector:
 
     def take(self, message: Alive) -> None:
         """A sign of life, or a question for one."""
-        self._order.hear(message.known)
+        self._order.heard_of(message.group, message.known)
         if isinstance(message, AreYouAlive):
             self._transport.pinged(message.source)
 
@@ -177,9 +182,10 @@ class Detector:
         if turn != self._turn or self._me not in members:
             return
         others = [position for position in members if position != self._me]
-        alive = Alive(self._me, self._order.known)
+        order = self._order
+        alive = Alive(self._me, order.group, order.known)
         self._transport.send_each(others, alive, alive.size_bytes)
-        question = AreYouAlive(self._me, alive.known)
+        question = AreYouAlive(self._me, order.group, order.known)
         for position in others:
             if self.may_be_dead(position):
                 self._transport.send_each((position,), question, question.size_bytes)
