@@ -35,11 +35,12 @@ class Sent(NamedTuple):
 
 
 class LossyLink:
-    """What a member sends to another is lost for a while: a fake, as links do not lose packets."""
+    """What a member sends to another is lost for a while, or late: a fake of links in trouble."""
 
     def __init__(self, group: EvsGroup, source: int, target: int) -> None:
         self.begin_s, self.end_s = inf, -inf
         self.share = 1.0  # of the messages that is lost
+        self.late_s = inf  # instead of being lost
         self._random = Random(source * 100 + target).random
         mesh, clock = group.meshes[source], group.clock
         passed = mesh._network.send
@@ -56,6 +57,8 @@ class LossyLink:
                 lost = me == source and peer == target and self.begin_s <= clock.now < self.end_s
                 if not lost or self._random() >= self.share:
                     passed(me, peer, size, envelope, at)
+                elif self.late_s < inf:
+                    passed(me, peer, size, envelope, at + self.late_s)
 
         network = mesh._network
         mesh._network = Network()  # type: ignore[assignment]

@@ -56,6 +56,7 @@ class Arbitrator:
         if isinstance(member.group, StateExchange):
             member.group.on_view(self._see)
             member.group.on_report(self._report)
+            member.group.on_quorum(self._states.has_quorum)
 
     def _drop(self, _: int, message: Any) -> None:
         if message.kind == Kind.WRITESET:

@@ -63,7 +63,8 @@ class MemberStates:
     ----------
     codership/galera ``gcs/src/gcs_group.cpp``: ``group_post_state_exchange``,
     ``group_find_ist_donor``, ``group_find_node_by_state``, ``group_check_donor``;
-    ``gcs_node.cpp``: ``gcs_node_update_status``.
+    ``gcs_node.cpp``: ``gcs_node_update_status``; ``gcs_state_msg.cpp``: ``state_quorum_inherit``,
+    ``state_quorum_remerge``.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class MemberStates:
         self._donors: dict[int, int] = {}  # of every joiner
         self.primary = 0
         self.position = self.views = 0
+        self.diverged = False  # it had more than the group: what is on its disk is of no use
 
     def start(self, position: int, views: int) -> None:
         """Begin as a process that knows no group, with what is on its disk."""
@@ -109,14 +111,18 @@ class MemberStates:
         donor = self._donors.get(self._me)
         return Report(self.primary, self.position, self.views, self.own, cached, donor)
 
+    def has_quorum(self, view: View) -> bool:
+        """Whether somebody in a view has the whole state, as far as the others may know.
+
+        A server that was started again has no say, unless the view was made primary by hand or
+        from what all disks know.
+        """
+        return bool(_representatives(view))
+
     def change(self, view: View) -> str:
         """A primary view begins; why this member cannot be in it, if it cannot."""
-        reports: dict[int, Report] = {
-            member: report
-            for member, report in zip(view.members, view.reports, strict=True)
-            if report is not None
-        }
-        best = max(reports.values(), key=lambda report: (report.primary, report.history))
+        reports = _reports(view)
+        best = max(_representatives(view), key=lambda report: (report.primary, report.history))
         own = reports[self._me]
         self._cached = {member: report.cached for member, report in reports.items()}
         self._states = {
@@ -134,6 +140,7 @@ class MemberStates:
         if own.history > best.history or (
             own.history == best.history and own.position != best.position
         ):
+            self.diverged = True
             return f"it has {own.position:,} writesets and the group {best.position:,}"
         if self.own == MemberState.JOINER:
             donor = reports.get(self._donors.get(self._me, -1))
@@ -251,6 +258,21 @@ def named_donors(text: str, names: Sequence[str]) -> tuple[int | None, ...]:
             )
         donors.append(names.index(name) if name else None)
     return tuple(donors)
+
+
+def _reports(view: View) -> dict[int, Report]:
+    return {
+        member: report
+        for member, report in zip(view.members, view.reports, strict=True)
+        if report is not None
+    }
+
+
+def _representatives(view: View) -> list[Report]:
+    """Those who may tell where the group stands."""
+    reports = [*_reports(view).values()]
+    joined = [report for report in reports if report.state >= MemberState.DONOR]
+    return joined or (reports if view.bootstrapped else [])
 
 
 def _state(report: Report, best: Report) -> MemberState:

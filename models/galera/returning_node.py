@@ -22,6 +22,7 @@ from .member_states import NOBODY, Grant, MemberState, MemberStates, Report, nam
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
 from .recovery import Durability, Remains
+from .state_exchange import StateExchange
 from .state_transfer import IncrementalTransfer, TimedTransfer, TransferPlan, WholeTransfer
 from .views import NodeViews
 from .writeset import Control, Kind, Ordered, StateRequest, ViewChange
@@ -78,6 +79,8 @@ class ReturningNode(GaleraNode):
         )
         self.group.on_view(self._deliver_view)
         self.group.on_report(self._report)
+        if isinstance(self.group, StateExchange):
+            self.group.on_quorum(self.states.has_quorum)
         self._durability = Durability(
             self.clock, self._committed_up_to, options.flush_log_at_trx_commit
         )
@@ -213,7 +216,13 @@ class ReturningNode(GaleraNode):
     # -- to lack the state, and ask for it -------------------------------------------------------
 
     def remains(self, what: str) -> Remains:
-        """What is on its disk when it ends in this way."""
+        """What is on its disk when it ends in this way.
+
+        Nothing of use if it had more than the group: then ``grastate.dat`` tells no position
+        (``ReplicatorSMM::async_recv``, ``SavedState::mark_corrupt``).
+        """
+        if self.states.diverged:
+            return Remains()
         position = self._durability.position(what)
         for lost in self.gcache.between(position, self.apply_monitor.last_left):
             journal = lost.writeset.journal

@@ -4,7 +4,9 @@ After Galera's GCS (``gcs/src/gcs_core.cpp``, ``gcs_group.cpp``). When a primary
 members exchange states: the first sends a number for the exchange (``STATE_UUID``), and each
 answers with its state (``STATE_MSG``), all of them ordered like any message. When all states have
 come, the configuration is complete. Only then its members may send again; what waits asks every 10
-ms (``gcs_core.cpp``, ``core_msg_send_retry``).
+ms (``gcs_core.cpp``, ``core_msg_send_retry``). If the states tell that nobody has the whole state
+of the cluster, the members are in no primary component all the same, whatever the group
+communication says ("Quorum: No node with complete state").
 
 What was sent before the change of view, and is delivered in it, is ordered while the member is in a
 primary component. Without one nothing is ordered, and whatever is sent is lost. A writeset that
@@ -73,6 +75,10 @@ def _nothing(*_: Any) -> None:
     pass
 
 
+def _always(_: View) -> bool:
+    return True
+
+
 class StateExchange:
     """The same as ``Evs`` to a node, in a group whose views change.
 
@@ -103,6 +109,7 @@ class StateExchange:
         self._tell_view: Callable[[View], object] = _nothing
         self._restart: Callable[[Writeset], object] = _nothing
         self._report: Callable[[], Any] = _nothing
+        self._has_quorum: Callable[[View], bool] = _always
         evs.held_back = True
         evs.on_deliver(self._deliver)
         evs.on_view(self._begin)
@@ -133,6 +140,10 @@ class StateExchange:
     def on_report(self, report: Callable[[], Any]) -> None:
         """Let ``report()`` be told in every exchange of states: see ``View.reports``."""
         self._report = report
+
+    def on_quorum(self, has_quorum: Callable[[View], bool]) -> None:
+        """Let ``has_quorum(view)`` tell by the states of its members whether a view is primary."""
+        self._has_quorum = has_quorum
 
     def on_restart(self, restart: Callable[[Writeset], object]) -> None:
         """Let ``restart(writeset)`` send what has been dropped."""
@@ -177,9 +188,14 @@ class StateExchange:
             return
         self._states[sender] = message
         if len(self._states) == len(component.members):
-            self._phase = _Phase.PRIMARY
             reports = tuple(self._states[member].report for member in component.members)
-            self._tell_view(replace(component, reports=reports))
+            complete = replace(component, reports=reports)
+            if not self._has_quorum(complete):
+                self._phase = _Phase.NON_PRIMARY
+                self._tell_view(replace(complete, primary=False, restored=False))
+                return
+            self._phase = _Phase.PRIMARY
+            self._tell_view(complete)
             if self._evs.view == component.number:  # else the next change is under way
                 self._evs.release()
 

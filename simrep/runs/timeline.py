@@ -28,6 +28,7 @@ _SAID = {
     "synced": "{node} is synced",
     "delayed": "{node} finds {of} delayed",
     "evicts": "{node} evicts {of}",
+    "livelock": "{node} and {of} exclude each other again and again",
     "evicted": "{node} is evicted",
     "aborted": "{node} gives up",
     "rejoin": "{node} tries to join again",

@@ -3,11 +3,24 @@
 Each schedule heals in the end: links are whole, whoever is away starts again, and if no node is in
 a primary component, one of the most advanced is told to be one. Then the cluster has time to
 converge.
+
+The promise about answered transactions is the product's. A transaction that a client was told to
+be committed is on every member of every later primary component, unless all of this holds:
+
+* Everybody lost the quorum before anybody but servers that ended knew that the transaction was
+  safe. A member that only goes on without quorum has dropped it.
+* The component began again by itself, with a member that had gone on without quorum.
+
+Then the product takes the place of that member in the order for the place of the group: servers
+that were started again have no say (``gcs_state_msg.cpp``, ``state_quorum_remerge``: only members
+whose last state in a primary component is known). Who has more gives up ("Reversing history",
+``gcs_group.cpp``), and needs a whole state when it comes back.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,13 +31,14 @@ from typing import Any, NoReturn
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import Scenario, load
 
-__all__ = ["broken_promises", "drawn", "outcome"]
+__all__ = ["Outcome", "broken_promises", "drawn", "outcome", "taken_back"]
 
 _HEALED_S = 45.0  # after the last heal: redials, views with retransmissions, transfers, catching up
 _ATTEMPTS = 4
 _MOST_CPU_S = 60.0  # most schedules take half a second
 _STUCK = {"aborted", "evicted", "non-primary"}
 _STATES = {*_STUCK, "primary", "synced"}
+_HAD = re.compile(r"it has ([\d,]+) writesets and the group ([\d,]+)")
 _QUICK = {  # legal, and five times as fast as the defaults
     "evs.suspect_timeout": "PT1S",
     "evs.inactive_timeout": "PT3S",
@@ -174,30 +188,92 @@ def _cpu_limit() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, former)
 
 
-def outcome(number: int) -> list[str]:
-    """What is not as it must be after a schedule; empty if all is well.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a schedule.
+
+    Attributes
+    ----------
+    problems : list of str
+        What is not as it must be; empty if all is well.
+    taken_back : int
+        Places in the order that the group has given to others, as the promise has it.
+    livelocks : int
+        How often two members excluded each other again and again, as in the product.
+    """
+
+    problems: list[str]
+    taken_back: int = 0
+    livelocks: int = 0
+
+
+def outcome(number: int) -> Outcome:
+    """What becomes of a schedule, when somebody looks after the cluster.
 
     Like an operator, it starts servers again that have given up, and begins a primary component by
     hand where none can begin by itself. Nothing may be lost on the way.
     """
     scenario = drawn(number)
-    problems: list[str] = []
     for _ in range(_ATTEMPTS):
         try:
             with _cpu_limit():
                 replication = simulate(scenario, number, trace=True)
         except _TooLongError:
-            return ["it does not end: two members exclude each other again and again"]
+            return Outcome([f"it takes more than {_MOST_CPU_S:.0f} s"])
         problems = list(broken_promises(scenario, replication))
-        if problems or not (stuck := _remedies(scenario, replication)):
-            return problems
+        stuck = [] if problems else _remedies(scenario, replication)
+        if not stuck:
+            return Outcome(
+                problems,
+                sum(reversal.places for reversal in taken_back(scenario, replication)),
+                sum(noted.what == "livelock" for noted in replication.noted) // 2,
+            )
         scenario = scenario.replace(
             {
                 "fault": [*_tables(scenario), *stuck],
                 "run.duration_s": stuck[-1]["at_s"] + _HEALED_S,
             }
         )
-    return [*problems, "the cluster has not come back"]
+    return Outcome(["the cluster has not come back"])
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """A member had more than the group, and has given up."""
+
+    at_s: float
+    node: int
+    position: int  # of the group
+    places: int  # that the member had beyond it
+
+
+def taken_back(scenario: Scenario, replication: Replication) -> list[Reversal]:
+    """Whom the group has left behind though it had more, where the promise allows that."""
+    ends: dict[int, float] = {}
+    for fault in scenario.faults:
+        if fault.what in {"kill", "power-loss", "leave"} and fault.node is not None:
+            node = scenario.node_names.index(fault.node)
+            ends[node] = min(fault.at_s, ends.get(node, fault.at_s))
+    names = range(len(scenario.node_names))
+    now = dict.fromkeys(names, ("primary", frozenset(names)))
+    before = dict.fromkeys(names, "primary")
+    reversals = []
+    for noted in replication.noted:
+        had = _HAD.fullmatch(noted.how)
+        if had:
+            own, group = (int(text.replace(",", "")) for text in had.groups())
+            # Its process had ended since, and nobody else came from a primary component.
+            came_from = {
+                before[node] if what == "primary" and noted.node in of else what
+                for node, (what, of) in now.items()
+                if node != noted.node
+            }
+            if ends.get(noted.node, noted.at_s) < noted.at_s and "primary" not in came_from:
+                reversals.append(Reversal(noted.at_s, noted.node, group, own - group))
+        if noted.what in _STATES - {"synced"}:
+            before[noted.node] = now[noted.node][0]
+            now[noted.node] = noted.what, frozenset(noted.of)
+    return reversals
 
 
 def _tables(scenario: Scenario) -> list[dict[str, Any]]:
@@ -206,9 +282,10 @@ def _tables(scenario: Scenario) -> list[dict[str, Any]]:
 
 def broken_promises(scenario: Scenario, replication: Replication) -> Iterator[str]:
     """In words, whatever the cluster did that it never must."""
+    reversals = taken_back(scenario, replication)
     yield from _two_primaries(replication)
-    yield from _different_orders(replication)
-    yield from _fates(replication)
+    yield from _different_orders(replication, reversals)
+    yield from _fates(replication, reversals)
     assert replication.traffic.in_flight <= len(scenario.node_names)
 
 
@@ -226,6 +303,7 @@ def _remedies(scenario: Scenario, replication: Replication) -> list[dict[str, An
     for noted in replication.noted:
         if noted.what in _STATES:
             state[names[noted.node]] = noted.what
+    left_behind = {names[noted.node] for noted in replication.noted if _HAD.fullmatch(noted.how)}
     over = [name for name in names if name in behind or state.get(name) in _STUCK]
     attempts = replication.attempts
     assert attempts is not None
@@ -234,7 +312,7 @@ def _remedies(scenario: Scenario, replication: Replication) -> list[dict[str, An
     stopped = over if served else list(names)
     remedies = [{"what": "kill", "at_s": at_s, "node": name} for name in stopped]
     if not served:
-        first = max(committed, key=lambda name: committed[name])
+        first = max(committed, key=lambda name: (name not in left_behind, committed[name]))
         remedies.append({"what": "bootstrap", "at_s": at_s + 10.0, "node": first})
         stopped = [name for name in stopped if name != first]
     remedies += [{"what": "restart", "at_s": at_s + 15.0, "node": name} for name in stopped]
@@ -258,22 +336,34 @@ def _two_primaries(replication: Replication) -> Iterator[str]:
                 return
 
 
-def _different_orders(replication: Replication) -> Iterator[str]:
-    """Two nodes that have different writesets at the same place of the order."""
+def _different_orders(replication: Replication, reversals: list[Reversal]) -> Iterator[str]:
+    """Two nodes that have different writesets at the same place of the order.
+
+    A place that only a member had that has given up is free again.
+    """
     order: dict[int, tuple[Any, ...]] = {}
+    holders: dict[int, set[int]] = {}
+    given_up = list(reversals)
     assert replication.trace is not None
     for event in replication.trace:
+        while given_up and given_up[0].at_s <= event.time_s:
+            reversal = given_up.pop(0)
+            for seqno in [*order]:
+                if seqno > reversal.position and holders[seqno] == {reversal.node}:
+                    del order[seqno], holders[seqno]
         if event.what == "order":
             seqno, keys = event.seqno, event.detail[2]
+            holders.setdefault(seqno, set()).add(event.node)
             if order.setdefault(seqno, keys) != keys:
                 yield f"{event.time_s:.3f} s: node {event.node} orders another writeset as {seqno}"
                 return
 
 
-def _fates(replication: Replication) -> Iterator[str]:
+def _fates(replication: Replication, reversals: list[Reversal]) -> Iterator[str]:
     fates = replication.fates
     assert fates is not None
-    if fates.lost:
-        yield f"{fates.lost} answered transactions are on no node"
+    lost = fates.lost - sum(reversal.places for reversal in reversals)
+    if lost > 0:
+        yield f"{lost} answered transactions are on no node"
     if fates.failed_present:
         yield f"{fates.failed_present} failed transactions are on a node"

@@ -24,7 +24,7 @@ from tests.accuracy import coverage, failures, recovery
 RESULTS = Path(__file__).with_name("results.json")
 RECOVERY_TRIALS = 20
 COVERAGE_TRIALS = 200
-SCHEDULES = 500
+SCHEDULES = 800
 SETTINGS = {"replications": 10, "duration_s": 2.0}
 LONG_RUNS, LONG_S = 4, 500.0
 
@@ -67,11 +67,21 @@ def intervals(jobs: int) -> dict[str, Any]:
 
 
 def broken_promises(jobs: int) -> dict[str, Any]:
-    """Which promises were broken, by number of the schedule."""
+    """Which promises were broken, by number of the schedule, and what the promises allow."""
     with ProcessPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(failures.outcome, range(SCHEDULES), chunksize=5))
-    broken = {str(number): problems for number, problems in enumerate(outcomes) if problems}
-    return {"failures": {"schedules": SCHEDULES, "broken": broken}}
+    return {"failures": summed_up(outcomes)}
+
+
+def summed_up(outcomes: list[failures.Outcome]) -> dict[str, Any]:
+    """What is kept of the schedules, from the first one on."""
+    numbered = [(str(number), outcome) for number, outcome in enumerate(outcomes)]
+    return {
+        "schedules": len(outcomes),
+        "broken": {number: one.problems for number, one in numbered if one.problems},
+        "taken_back": {number: one.taken_back for number, one in numbered if one.taken_back},
+        "livelocks": [number for number, one in numbered if one.livelocks],
+    }
 
 
 PARTS = {"intervals": intervals, "failures": broken_promises}

@@ -117,6 +117,26 @@ def test_other_timers_cost_what_they_say(
     assert suspect_s + joins_s - LATE_S < stall < suspect_s + check_s + joins_s + LATE_S
 
 
+@pytest.mark.parametrize(("late_s", "waits_s"), [(0.0, 0.0), (0.0025, JOIN_AGAIN_S)])
+def test_what_comes_before_all_are_in_the_view_is_dropped_until_the_next_keepalive(
+    late_s: float, waits_s: float
+) -> None:
+    # 0 is in the view a hop after all have sent their install gaps, and sends. If that of 1 is late
+    # then 2 has that of 0, but is not in the view when the message of 0 comes.
+    hop_s, begins_s = 0.001, 15.504
+    group = ChangingGroup(symmetric(4, hop_s))
+    link = group.lose(1, 2)
+    link.late_s = late_s
+    link.begin_s, link.end_s = begins_s - 1.5 * hop_s, begins_s - 0.5 * hop_s
+    group.crash(10.0, 3)
+    group.clock.run(20.0)
+    first_s, *_, last_s = noted_s(group, "stable")
+    assert first_s == pytest.approx(begins_s)
+    assert last_s - first_s == pytest.approx(late_s, abs=1e-9)
+    for member in range(3):
+        assert 0.0 < group.told_at(member) - last_s - waits_s < 10 * hop_s
+
+
 def test_who_is_left_alone_says_so_after_a_second_join_message() -> None:
     group = ChangingGroup(symmetric(2, HOP_S), drift=True, seed=1)
     loaded(group, CRASH_S + 1.0)

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from simrep.models.galera.gcomm.changing_evs import Peer, State
+from simrep.models.galera.gcomm.livelock import Livelock
 from simrep.models.galera.gcomm.primary import Presence
 from simrep.models.galera.gcomm.timers import Timer
 from simrep.models.galera.gcomm.view import Member, View, view_number, view_sequence
 from simrep.models.galera.gcomm.view_change import ViewChange
+from simrep.models.galera.gcomm.view_messages import Install
 
 __all__ = ["Participant"]
 
@@ -26,6 +29,22 @@ _WAIT_PRIMARY_S = 30.0  # pc.wait_prim_timeout
 
 class Participant(ViewChange):
     """One member; see ``ViewChange`` for the parameters."""
+
+    def __init__(self, *how: Any) -> None:
+        super().__init__(*how)
+        self._log = self._note
+        self._note = self._write
+        self._livelock = Livelock(self._clock, self.evs.mesh.thread, self._log)
+
+    def _enter(self, install: Install) -> None:
+        super()._enter(install)
+        gone = [member.position for member, state in install.nodes.items() if not state.operational]
+        self._livelock.begin_view(gone)
+
+    def _write(self, what: str, positions: tuple[int, ...]) -> None:
+        """Note what happens, but for the views of a livelock."""
+        if what != "stable" or not self._livelock.lasts:
+            self._log(what, positions)
 
     def leave(self) -> None:
         """Tell the others, answer until they have gone on, and be gone."""

@@ -332,7 +332,7 @@ class PrimaryComponent:
         formed = install.formed
         self._unknown.clear()
         self._evs.divert(self._deliver_others if install.bootstrap else None)
-        self._told(formed, primary=True)
+        self._told(formed, primary=True, bootstrapped=install.bootstrap)
         self._last_primary = formed
         if self._evs.view == formed.number and not self._evs.held_back:  # else the next is coming
             self._evs.release()
@@ -356,7 +356,7 @@ class PrimaryComponent:
         identities = tuple(self._states[member].identity for member, _ in self._members)
         return _Formed(self._number, self._members, identities)
 
-    def _told(self, formed: _Formed, *, primary: bool) -> None:
+    def _told(self, formed: _Formed, *, primary: bool, bootstrapped: bool = False) -> None:
         """Tell the application of a view, and what is new in it."""
         states = self._states
         came = [state.last_primary for state in states.values() if state.primary]
@@ -380,5 +380,6 @@ class PrimaryComponent:
                 primary,
                 tuple(states[member].report for member, _ in formed.members),
                 restored=primary and not came,
+                bootstrapped=bootstrapped,
             )
         )

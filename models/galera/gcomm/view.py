@@ -67,6 +67,8 @@ class View:
     # It is primary, and no member of it comes from a primary component: all of them have given up
     # what they had under way.
     restored: bool = False
+    # It was made primary: by hand, or as all of the last primary view have come back from a crash.
+    bootstrapped: bool = False
     # Those of the view of this number who come along from it; never primary. What comes after it
     # was sent in that view, and is delivered in no primary component.
     transitional: bool = False

@@ -65,7 +65,6 @@ from simrep.models.galera.gcomm.view_messages import (
 __all__ = ["ViewChange"]
 
 _JOIN_AGAIN_S = 0.1  # evs_proto.cpp join_rate_limit
-_SLICE_S = 0.5  # pc.cpp connect
 _MISSED_TICKS = 3  # after so many periods without a tick nobody is accused
 
 
