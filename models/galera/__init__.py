@@ -8,7 +8,8 @@ that order and answers its client; the others apply in parallel and commit in or
 
 With streaming replication (``streaming``) a transaction is replicated in fragments while
 it is executed. Servers may crash, leave in order and come back (``changes``); what they have missed
-is transferred to them (``returning_node``, ``state_transfer``).
+is transferred to them (``returning_node``, ``state_transfer``). Who is delayed again and again may
+be evicted (``gcomm.delayed_list``).
 
 Assumptions
 -----------

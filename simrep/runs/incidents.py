@@ -98,6 +98,10 @@ class Incident:
         Somebody was suspected for the first time.
     suspected_by, suspected : tuple of str
         By which node, and whom; several where replications differ.
+    evicted_s : Spread
+        Somebody was voted out for the first time, as it was delayed too often.
+    evicted : tuple of str
+        Who that was.
     view_s : Spread
         The first node had a new view; of a fault that stops a node, one of the others.
     primary_s : Spread
@@ -120,6 +124,8 @@ class Incident:
     suspected_s: Spread = NEVER
     suspected_by: tuple[str, ...] = ()
     suspected: tuple[str, ...] = ()
+    evicted_s: Spread = NEVER
+    evicted: tuple[str, ...] = ()
     view_s: Spread = NEVER
     primary_s: Spread = NEVER
     absences: Mapping[str, Absence] = field(default_factory=dict)
@@ -134,7 +140,9 @@ class Incident:
     @property
     def noticed(self) -> bool:
         """Whether any server noted anything of it."""
-        own = (self.link_closed_s, self.suspected_s, self.view_s, self.primary_s)
+        own = (
+            self.link_closed_s, self.suspected_s, self.evicted_s, self.view_s, self.primary_s
+        )  # fmt: skip
         return bool(self.absences) or any(spread.known for spread in own)
 
 
@@ -217,8 +225,11 @@ class _Inquiry:
 
     def incident(self) -> Incident:
         event, began_s = self._fault.event, self._fault.event.at_s
-        suspicion = self._suspicion()
-        view, primary = self._view(began_s if suspicion is None else suspicion.at_s)
+        suspicion, eviction = self._suspicion(), self._eviction()
+        cause = suspicion or eviction
+        view, primary = self._view(
+            began_s if cause is None else cause.at_s, returns=suspicion is not None or not eviction
+        )
         return Incident(
             path=event.path,
             name=self._fault.name,
@@ -232,6 +243,8 @@ class _Inquiry:
             suspected_s=_after(suspicion, began_s),
             suspected_by=() if suspicion is None else (suspicion.node,),
             suspected=() if suspicion is None else suspicion.of,
+            evicted_s=_after(eviction, began_s),
+            evicted=() if eviction is None else eviction.of,
             view_s=_after(view, began_s),
             primary_s=_after(primary, began_s),
             absences=dict(self._absences()),
@@ -267,6 +280,12 @@ class _Inquiry:
         until_s = self._next_harm_s()
         return self._first("link-closed", self._fault.event.at_s, until_s, self._involved)
 
+    def _eviction(self) -> _Line | None:
+        fault = self._fault
+        if not fault.harms:
+            return None
+        return self._first("evicts", fault.event.at_s, self._next_harm_s(), self._involved)
+
     def _suspicion(self) -> _Line | None:
         """The first of a node that the fault happened to, or by it, as it may live."""
         fault = self._fault
@@ -287,15 +306,18 @@ class _Inquiry:
         )  # fmt: skip
         return by_it or of_it
 
-    def _view(self, from_s: float) -> tuple[_Line | None, _Line | None]:
-        """The first view that follows, and the first primary component."""
+    def _view(self, from_s: float, *, returns: bool) -> tuple[_Line | None, _Line | None]:
+        """The first view that follows, and the first primary component.
+
+        If the nodes may return when the fault ends, views from then on follow from that.
+        """
         fault = self._fault
         if fault.word in _UNNOTICED:
             return None, None
         edges = [edge_s for one in self._others for edge_s in (one.event.at_s, one.back_from_s)
                  if one.word not in _UNNOTICED]  # fmt: skip
         until_s = min((one for one in edges if one > from_s), default=inf)
-        if fault.event.lasts and fault.event.until_s > from_s:
+        if returns and fault.event.lasts and fault.event.until_s > from_s:
             until_s = min(until_s, fault.event.until_s)
 
         def outside(line: _Line) -> bool:

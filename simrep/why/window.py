@@ -220,6 +220,8 @@ def _found(faults: Mapping[str, Incident], name: str) -> Incident:
 def _around(incident: Incident) -> tuple[float, float]:
     """The time in which servers react to a fault, in simulated seconds."""
     began_s = incident.suspected_s.median
+    if isnan(began_s):
+        began_s = incident.evicted_s.median
     ended_s = incident.primary_s.median
     if isnan(ended_s):
         outs = [one.non_primary_s.median for one in incident.absences.values()]

@@ -75,6 +75,10 @@ def test_who_was_delayed_so_often_is_evicted(auto_evict: int) -> None:
     evictions = told(result, "evicts")
     assert {(node, of) for _, node, of in evictions} == {("n1", ("n3",)), ("n2", ("n3",))}
     assert all(last_s + 0.2 < at_s < last_s + OUT_S for at_s, _, _ in evictions)
+    incident = result.faults[f"fault.{max(auto_evict, 2) - 1}"]
+    assert incident.evicted == ("n3",)
+    assert incident.evicted_s.median == pytest.approx(evictions[0][0] - last_s)
+    assert incident.primary_s.median > incident.view_s.median > incident.evicted_s.median
     ((ended_s, node, _),) = told(result, "evicted")
     assert node == "n3"
     assert ended_s > last_s + OUT_S  # it learns of it when it comes back
@@ -115,7 +119,7 @@ def test_who_is_evicted_comes_back_as_somebody_else_when_its_server_is_started_a
     assert [node for at_s, node, _ in told(result, "synced") if at_s > 7.5] != []
     primary = [of for _, node, of in told(result, "primary") if node == "n3"]
     assert primary[-1] == ("n1", "n2", "n3")
-    assert result.faults.incidents["fault.2"].absences["n3"].ended == ("evicted",)
+    assert result.faults["fault.2"].absences["n3"].ended == ("evicted",)
 
 
 def test_a_server_that_crashes_as_it_is_evicted_is_refused_as_who_it_was() -> None:

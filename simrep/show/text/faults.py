@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from rich.console import Group, RenderableType
@@ -77,11 +77,18 @@ def _seconds(spread: Spread) -> str:
     return spread_text(spread, lambda seconds: f"{seconds:.2f}")
 
 
-def _noticed(found: Iterable[Incident]) -> Table:
-    heads = ("fault", "at (s)", "link lost", "suspected", "by", "new view", "primary")
+def _noticed(found: Sequence[Incident]) -> Table:
+    evicts = any(one.evicted for one in found)
+    heads = (
+        *("fault", "at (s)", "link lost", "suspected", "by"),
+        *(("voted out",) if evicts else ()),
+        *("new view", "primary"),
+    )
     rows = (
         (one.called, f"{one.at_s:g}", _seconds(one.link_closed_s), _seconds(one.suspected_s),
-         ", ".join(one.suspected_by) or "-", _seconds(one.view_s), _seconds(one.primary_s))
+         ", ".join(one.suspected_by) or "-",
+         *((_seconds(one.evicted_s),) if evicts else ()),
+         _seconds(one.view_s), _seconds(one.primary_s))
         for one in found
     )  # fmt: skip
     return _table(heads, "lrrrlr", rows)

@@ -63,6 +63,7 @@ _OTHER_WORDS = {
     "donor": "gives its state to",
     "joiner": "gets the state from",
     "joined": "joined",
+    "delayed": "finds delayed",
     "evicted": "evicted",
     "aborted": "gives up",
 }
