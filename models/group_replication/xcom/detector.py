@@ -160,6 +160,8 @@ class Detector:
 
     def take(self, message: Alive) -> None:
         """A sign of life, or a question for one."""
+        if self._transport.connected(message.source):
+            self.heard(message.source)
         self._order.heard_of(message.group, message.known)
         if isinstance(message, AreYouAlive):
             self._transport.pinged(message.source)

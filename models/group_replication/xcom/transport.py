@@ -163,11 +163,14 @@ class Transport(Mesh):
         return sender is not None and sender.open
 
     def on_heard(self, call: Callable[[int], object]) -> None:
-        """Call ``call(peer)`` when something comes from whom there is a connection to."""
+        """Call ``call(peer)`` when a message comes from whom there is a connection to."""
         self._heard = call
 
     def on(self, kind: type[Any], handle: Callable[[Any], object]) -> None:
-        """Hand messages of a type to ``handle(message)``; all others go to ``on_message``'s."""
+        """Hand messages of a type to ``handle(message)``, and nothing else.
+
+        All others go to that of ``on_message``, and are signs of life.
+        """
         self._handlers[kind] = handle
 
     def on_request(self, respond: Callable[[int, Any], Any]) -> None:
@@ -350,14 +353,15 @@ class Transport(Mesh):
         message, _, number, source = envelope
         if not self._is_known(source, number):
             return  # it was closed meanwhile
-        handle = self._protocol.get(type(message))
-        if handle is not None:
-            handle(source, number)
-            return
-        sender = self._senders.get(source)
-        if sender is not None and sender.open:
-            self._heard(source)
-        self._handlers.get(type(message), self._handle)(message)
+        kind = type(message)
+        if kind in self._protocol:
+            self._protocol[kind](source, number)
+        elif kind in self._handlers:
+            self._handlers[kind](message)
+        else:
+            if self.connected(source):
+                self._heard(source)
+            self._handle(message)
 
     # -- checks ----------------------------------------------------------------------------------
 
