@@ -6,8 +6,13 @@ file that tests name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from simrep.kernel.trace import MessageText
+from simrep.models.group_replication.gcs.texts import describe_message
 from simrep.network.trouble import Trouble
 from tests.replication_groups import Members, cut_off
 
@@ -140,3 +145,32 @@ def test_who_leaves_in_order_disturbs_nobody() -> None:
     assert [views[0].what.members for views in members.views[:2]] == [(0, 1), (0, 1)]
     assert members.views[0][0].time_s - _KILL_S < 1.1
     assert max(told.what for told in done) < 0.02
+
+
+def test_every_message_is_described() -> None:
+    members = Members()
+    told: dict[str, MessageText] = {}
+    passed = members.network.send, members.network.send_on, members.network.send_once
+
+    def watched(send: Callable[..., None]) -> Callable[..., None]:
+        def tell(*how: Any) -> None:
+            text = describe_message(how[-2][0], lambda payload: MessageText(str(payload)))
+            told[text.label] = text
+            send(*how)
+
+        return tell
+
+    for name, send in zip(("send", "send_on", "send_once"), passed, strict=True):
+        setattr(members.network, name, watched(send))
+    members.at(0.5, lambda: members.groups[0].send("a message", 100))
+    members.at(_KILL_S, members.groups[2].die)
+    members.at(_KILL_S + 25.0, members.groups[2].join)
+    members.clock.run(until=45.0)
+    labels = {
+        "accept: a message", "ack", "learn", "skip", "read", "prepare", "promise", "alive", "SYN",
+        "accept: remove a member", "accept: add a member", "accept: who is there",
+        "accept: state exchange", "are you alive", "request for a snapshot", "snapshot",
+    }  # fmt: skip
+    assert labels <= told.keys()
+    assert told["accept: remove a member"].membership
+    assert not told["alive"].membership

@@ -26,6 +26,7 @@ class Alive:
 
     __slots__ = ("group", "known", "source")
     text = "alive"
+    membership = False
     size_bytes = _MESSAGE_BYTES
 
     def __init__(self, source: int, group: int, known: int) -> None:

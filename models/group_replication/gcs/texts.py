@@ -1,0 +1,57 @@
+"""What messages between members of a group are, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from simrep.modelling import MessageText
+from simrep.modelling.watching import together
+from simrep.models.group_replication.gcs.views import StateMessage
+from simrep.models.group_replication.xcom.paxos import describe_xcom
+from simrep.models.group_replication.xcom.slots import Batch, Configuration, Message
+
+__all__ = ["describe_message"]
+
+_ORDERS = {
+    "add": "add a member",
+    "remove": "remove a member",
+    "force": "force the members",
+    "lead": "another leader",
+}
+
+
+def describe_message(message: Any, payload: Callable[[Any], MessageText]) -> MessageText:
+    """A message of a group, whether something happens in it or not.
+
+    Parameters
+    ----------
+    message : object
+    payload : callable
+        Describes what the plugin sends.
+    """
+    if not isinstance(message, Message):
+        text = getattr(message, "text", None)
+        if text is None:
+            return describe_xcom(message, payload)
+        return MessageText(text, membership=getattr(message, "membership", True))
+    kind = message.kinds[message.kind]
+    slot = message.slot if message.slot >= 0 else None
+    batch = message.batch
+    if batch is None:
+        return MessageText(kind, (), slot)
+    text = _describe_batch(batch, payload)
+    return MessageText(f"{kind}: {text.label}", text.about, slot, text.membership)
+
+
+def _describe_batch(batch: Batch, payload: Callable[[Any], MessageText]) -> MessageText:
+    if batch.order is not None:
+        order = batch.order
+        label = _ORDERS[order.what] if isinstance(order, Configuration) else "who is there"
+        return MessageText(label, membership=True)
+    if not batch.payloads:
+        return MessageText("nothing")
+    told = [sent for sent in batch.payloads if not isinstance(sent, StateMessage)]
+    if len(told) < len(batch.payloads):
+        return MessageText("state exchange", membership=True)
+    return together(payload(sent) for sent in told)
