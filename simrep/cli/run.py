@@ -174,6 +174,7 @@ def run(
 
 def _write_log(result: Result, path: Path) -> None:
     from simrep.measure.meter import TransactionLog
+    from simrep.runs.report import text_cell
 
     with whole_text(path) as file:
         writer = csv.writer(file)
@@ -185,4 +186,5 @@ def _write_log(result: Result, path: Path) -> None:
                 columns = [getattr(log, name) for name in names]
                 columns = [c.astype(int) if c.dtype == bool else c for c in columns]
                 for row in zip(*(column.tolist() for column in columns), strict=True):
-                    writer.writerow([record.replication, *row])
+                    cells = (text_cell(c) if isinstance(c, str) else c for c in row)
+                    writer.writerow([record.replication, *cells])

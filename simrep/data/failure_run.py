@@ -88,11 +88,13 @@ class Experiment:
         back_s = back_s if isfinite(back_s) else duration_s
         readers = {one.name for one in scenario.workload.classes if not one.statements}
         groups = []
-        for place, table in enumerate(scenario.workload.groups):
+        for name, table in zip(
+            scenario.workload.group_names, scenario.workload.groups, strict=True
+        ):
             policy = (table.clients or ClientsTable()).above(scenario.workload.policy)
             groups.append(
                 Group(
-                    table.name or f"group.{place}",
+                    name,
                     names.index(table.node),
                     reads=readers.issuperset(table.classes or ("",)),
                     moves=policy.on_error == "next",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import partial
+from math import nan
 from typing import Any, TypeVar
 
 from simrep.contract.setup import Setup
@@ -89,18 +90,25 @@ def _simulated(task: Task, seed: int, reduce: Callable[[Result], T]) -> T:
     return reduce(Result.combine([simulate(setup, seed, task.number)]))
 
 
-def figures_of(result: Result, paths: Sequence[str]) -> tuple[float, ...]:
-    """Figures of a result by their paths; a path that leads to no number is refused."""
-    return tuple(_figure(result, path) for path in paths)
+def figures_of(
+    result: Result, paths: Sequence[str], *, absent: Collection[str] = ()
+) -> tuple[float, ...]:
+    """Figures of a result by their paths; a path that leads to no number is refused.
+
+    Of the paths that may be ``absent`` it is NaN.
+    """
+    return tuple(_figure(result, path, absent) for path in paths)
 
 
-def _figure(result: Result, path: str) -> float:
+def _figure(result: Result, path: str, absent: Collection[str]) -> float:
     value: Any = result
     rest: str | None = path
     while rest is not None:
         content = _content(value)
         name, rest = _step(rest, content)
         if content.get(name) is None:
+            if path in absent:
+                return nan
             raise ScenarioError(path, f"a result has no {name!r} here", nearest(name, content))
         value = content[name]
     if not isinstance(value, (int, float)):

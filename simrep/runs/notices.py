@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil, isnan
+from typing import Any
 
 from simrep.contract.setup import Setup
 from simrep.measure.confidence import mean_interval
 from simrep.runs.batch import figures_of
 from simrep.runs.record import RunRecord
 from simrep.runs.result import Result
+from simrep.scenario import Scenario, load
 
-__all__ = ["BEYOND", "notices", "percentile_notice", "precision_notice", "rests_on"]
+__all__ = [
+    "BEYOND",
+    "mixed_notice",
+    "notices",
+    "percentile_notice",
+    "precision_notice",
+    "rests_on",
+]
 
 BEYOND = 20
 """So many transactions beyond a percentile tell it to about a quarter of the tail."""
+_PHASED = {"faults", "scheduled", "fates", "load"}
+"""Tables of a result whose figures are of a part of the run, or count all of it on purpose."""
 _PERCENTILE = re.compile(r"(?:^|\.)p(\d{1,2}(?:\.\d+)?)$")
 
 
@@ -63,6 +74,35 @@ def _never_happened(setup: Setup, records: Sequence[RunRecord]) -> Iterator[str]
         for at_s, name in [*course.phases, *((one.at_s, one.name) for one in course.bursts)]:
             if at_s > ended_s:
                 yield f"{name!r} of workload.variation begins at {at_s:g} s"
+
+
+def mixed_notice(scenarios: Iterable[Scenario | Mapping[str, Any]], figures: Iterable[str]) -> str:
+    """That figures of whole runs mix phases, where there is no steady state; empty if none do.
+
+    Parameters
+    ----------
+    scenarios : iterable of Scenario, or mapping
+        Also as a result holds it.
+    figures : iterable of str
+        Their paths in a result.
+    """
+    whole = [path for path in figures if path.partition(".")[0] not in _PHASED]
+    loaded = [load(one) for one in scenarios if one] if whole else []
+    timed = dict.fromkeys(path for scenario in loaded for path in scenario.timed)
+    if not timed:
+        return ""
+    rest = f" and {len(whole) - 2} more" if len(whole) > 2 else ""
+    notice = (
+        f"no steady state ({', '.join(timed)}): figures of the whole run mix its phases "
+        f"({', '.join(whole[:2])}{rest})"
+    )
+    named = next((fault.name or fault.path for one in loaded for fault in one.faults), None)
+    if named is None:
+        return notice
+    return (
+        f"{notice}; those of a phase have paths such as "
+        f"faults.{named}.during.clients.throughput_tps"
+    )
 
 
 def rests_on(path: str) -> str:

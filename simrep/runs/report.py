@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
 
-__all__ = ["Report", "write_rows"]
+__all__ = ["Report", "text_cell", "write_rows"]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""With one of these a cell begins that a spreadsheet computes, or takes for the next one."""
 
 _HTML = (
     '<pre style="white-space: pre; overflow-x: auto; line-height: normal; '
@@ -93,14 +96,28 @@ class Report(ABC):
 def write_rows(
     path: str | Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()
 ) -> None:
-    """Write rows as CSV, numbers digit by digit; ``columns`` are those of a file without rows."""
+    """Write rows as CSV, numbers digit by digit; ``columns`` are those of a file without rows.
+
+    No text is a formula in a spreadsheet: see :func:`text_cell`.
+    """
     names = list(dict.fromkeys(name for row in rows for name in row)) or list(columns)
     with whole_text(path) as file:
         writer = csv.DictWriter(file, names)
-        writer.writeheader()
+        writer.writerow({name: text_cell(name) for name in names})
         for row in rows:
             writer.writerow({name: _written(value) for name, value in row.items()})
 
 
+def text_cell(text: str) -> str:
+    """A text that a spreadsheet shows as it is, as a leading apostrophe makes it.
+
+    >>> text_cell("=1+1"), text_cell("n1")
+    ("'=1+1", 'n1')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
 def _written(value: Any) -> Any:
+    if isinstance(value, str):
+        return text_cell(value)
     return "" if isinstance(value, float) and not isfinite(value) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, ValidationError, model_validator
@@ -36,7 +37,9 @@ class GroupTable(Table):
     """A ``[[workload.group]]``: clients of one node, which submit the same."""
 
     node: Name = Field(description="node that they are connected to")
-    name: Name | None = Field(None, description="of the group in results; default: group.0 etc.")
+    name: Name | None = Field(
+        None, description="of the group in results; default: clients of n1 etc."
+    )
     classes: tuple[Name, ...] | None = Field(
         None,
         alias="class",
@@ -338,6 +341,19 @@ class WorkloadTable(Table):
             if group.clients is not None:
                 yield f"workload.group.{number}.clients", group.clients
 
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Of the groups of clients, by position; those without one are told by their node."""
+        names: list[str] = []
+        taken = {group.name for group in self.groups}
+        for group in self.groups:
+            plain = f"clients of {group.node}"
+            others = (f"{plain} ({turn})" for turn in count(2))
+            free = (name for name in chain([plain], others) if name not in taken)
+            names.append(group.name or next(free))
+            taken.add(names[-1])
+        return tuple(names)
+
     def workload(self, names: Sequence[str], arbitrators: Collection[str] = ()) -> Workload:
         """The same for the engine; ``names`` are those of the nodes by position.
 
@@ -357,11 +373,11 @@ class WorkloadTable(Table):
             thinks = [group.think(think) for group in self.groups]
             own = len({*thinks}) > 1
             think = think if own else thinks[0]
-            for number, group in enumerate(self.groups):
+            for group, name in zip(self.groups, self.group_names, strict=True):
                 table = self.policy if group.clients is None else group.clients.above(self.policy)
                 rules = None if table is None else table.policy(position)
-                name, node = group.name or f"group.{number}", position[group.node]
-                own_think = thinks[number] if own else None
+                node = position[group.node]
+                own_think = group.think(think) if own else None
                 if group.kind == "threads":
                     loop = group.loop(node)
                     loops.append(replace(loop, group=name, policy=rules, think=own_think))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,8 @@ FIGURES = (
 )
 """What is compared if nothing else is asked for."""
 
+_NO_GROUPS = "clients"  # what all of them are called where there are no groups
+_MOST_FAULTS, _MOST_GROUPS = 4, 4  # of which figures are compared if nothing else is asked for
 _LEAST = 3  # pairs: with two, their spread would be a single number
 _REPLICATIONS = 10  # so that Student's t is within 15 % of the normal distribution
 
@@ -81,7 +83,8 @@ def compare(
     figures : sequence of str, optional
         Paths of figures of a result, e.g. ``latency_s.p95``. The first decides on ``precision``.
         Default: throughput, makespan (of a fixed number of transactions), aborted transactions,
-        mean and percentiles of the latency.
+        mean and percentiles of the latency. Of faults that both have: the stall that clients saw,
+        throughput before, during and after them, and the time until nodes are synced again.
     labels : (str, str)
         What the two are called in tables and in the verdict.
     seed, replications, precision, most, executor, progress
@@ -116,9 +119,11 @@ def compare(
         raise ScenarioError("confidence", f"must lie between 0 and 1, given {confidence}")
     if precision is not None:
         check_precision(precision)
+    absent: Sequence[str] = ()
     if figures is None:
         fixed = first.workload.fixed or second.workload.fixed
-        figures = [one for one in FIGURES if fixed or one != "makespan_s"]
+        figures = absent = fault_figures(first, second)
+        figures = figures or [one for one in FIGURES if fixed or one != "makespan_s"]
     if not figures:
         raise ScenarioError("figures", "needs at least one figure")
     seed = seed_of(seed, first.run.seed)
@@ -147,8 +152,10 @@ def compare(
         return Comparison.of(pairs, figures, look=look.confidence, **about).clear
 
     less: tuple[list[Less], list[Less]] = ([], [])
+    paths = (*figures, *map(rests_on, figures))
+    reduce = partial(_reduced, paths=paths, absent=frozenset(absent))
     sampler = Sampler(
-        simulate=lambda numbers: _pairs(setups, figures, numbers, seed, executor, less),
+        simulate=lambda numbers: _pairs(setups, reduce, numbers, seed, executor, less),
         figure=_relative,
         looks=schedule if precision is None else (),
         clear=clear,
@@ -178,6 +185,28 @@ def compare(
             stacklevel=3,
         )
     return found
+
+
+def fault_figures(first: Scenario, second: Scenario) -> list[str]:
+    """What is compared of the faults that two scenarios have by the same names; empty if none.
+
+    Clients of nodes that a fault leaves alone come first.
+    """
+    ours, theirs = ({one.name or one.path: one for one in s.faults} for s in (first, second))
+    known = {*second.workload.group_names} or {_NO_GROUPS}
+    groups = dict(zip(first.workload.group_names, first.workload.groups, strict=True))
+    figures: list[str] = []
+    for name in [one for one in ours if one in theirs][:_MOST_FAULTS]:
+        places = ours[name].struck(first.node_names, first.host_names)
+        struck = {first.node_names[place] for place in places}
+        shared = [group for group in groups or [_NO_GROUPS] if group in known]
+        shared.sort(key=lambda group: group in groups and groups[group].node in struck)
+        parts = [f"stalls.{group}.stall_s" for group in shared[:_MOST_GROUPS]]
+        before = [] if figures else ["before"]
+        parts += [f"{part}.clients.throughput_tps" for part in (*before, "during", "after")]
+        parts += [f"absences.{node}.synced_s" for node in sorted(struck)]
+        figures += [f"faults.{name}.{part}" for part in parts]
+    return figures
 
 
 def _wanted(first: Scenario, second: Scenario, replications: int | None) -> int | None:
@@ -220,7 +249,7 @@ def _notices(pairs: Sequence[Pair], figures: Sequence[str]) -> list[str]:
 
 def _pairs(
     setups: tuple[Setup, Setup],
-    figures: Sequence[str],
+    reduce: Callable[[Result], tuple[tuple[float, ...], Less]],
     numbers: range,
     seed: int,
     executor: Executor | None,
@@ -231,7 +260,6 @@ def _pairs(
     ``less`` gets what each of both gave its clients less than it promises.
     """
     groups = [[Task(setup, number) for setup in setups] for number in numbers]
-    reduce = partial(_reduced, paths=(*figures, *map(rests_on, figures)))
     for pair in simulate_groups(groups, reduce, seed, executor):
         (one, less_of_one), (other, less_of_other) = pair
         less[0].append(less_of_one)
@@ -239,5 +267,7 @@ def _pairs(
         yield one, other
 
 
-def _reduced(result: Result, paths: Sequence[str]) -> tuple[tuple[float, ...], Less]:
-    return figures_of(result, paths), result.runs[0].degradation
+def _reduced(
+    result: Result, paths: Sequence[str], absent: frozenset[str]
+) -> tuple[tuple[float, ...], Less]:
+    return figures_of(result, paths, absent=absent), result.runs[0].degradation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log, log1p
@@ -11,6 +12,7 @@ from typing import Any
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.confidence import Interval, difference_interval, mean_interval, ratio_interval
 from simrep.measure.units import duration, number, unit_of
+from simrep.runs.notices import mixed_notice
 from simrep.runs.report import Report
 
 __all__ = ["Compared", "Comparison", "name_of", "value_text"]
@@ -26,6 +28,15 @@ _NAMES = {
     "latency_s.mean": "mean latency",
     "latency_s.p50": "median latency",
 }
+_OF_FAULTS = {
+    re.compile(r"faults\.(.+)\.(before|during|after)\.clients\.throughput_tps"): (
+        "throughput {1} {0}"
+    ),
+    re.compile(r"faults\.(.+)\.stalls\.(.+)\.stall_s"): "stall of {1} ({0})",
+    re.compile(r"faults\.(.+)\.absences\.(.+)\.synced_s"): "time until {1} is synced ({0})",
+}
+"""Figures of faults that are compared if nothing else is asked for, in words."""
+_MOST_SAID = 3
 _TOLD = ("latency_s.p99", "latency_s.p95", "latency_s.mean")  # the first of them that there is
 
 Pair = tuple[Sequence[float], Sequence[float]]
@@ -189,11 +200,17 @@ class Comparison(Report):
         """What the two differ in, in words."""
         return _verdict(self)
 
+    @property
+    def note(self) -> str:
+        """Which figures mix the phases of runs without a steady state; empty if none do."""
+        return mixed_notice(self.scenarios, self.figures)
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {
             "labels": list(self.labels),
             "verdict": self.verdict,
+            "note": self.note or None,
             "figures": {
                 name: {
                     "a": _interval(one.a),
@@ -241,14 +258,20 @@ def name_of(figure: str) -> str:
 
     >>> name_of("latency_s.p99"), name_of("throughput_tps"), name_of("stall_max_s")
     ('p99', 'throughput', 'stall_max_s')
+    >>> name_of("faults.crash.during.clients.throughput_tps")
+    'throughput during crash'
     """
+    for pattern, words in _OF_FAULTS.items():
+        if match := pattern.fullmatch(figure):
+            return words.format(*match.groups())
     return _NAMES.get(figure, figure.removeprefix("latency_s."))
 
 
 def value_text(figure: str, value: float) -> str:
     """A value of a figure with its unit."""
     if unit_of(figure) != "s":
-        return number(value)
+        per_second = figure.startswith("faults.") and unit_of(figure) == "1/s"
+        return f"{number(value)}/s" if per_second else number(value)
     return f"-{duration(-value)}" if value < 0.0 else duration(value)
 
 
@@ -264,7 +287,10 @@ def _verdict(comparison: Comparison) -> str:
     if "throughput_tps" in figures:
         said.append(_throughput(figures["throughput_tps"], a, b))
     else:
-        said.append(_plain(next(iter(figures.values())), b))
+        first, *others = figures.values()
+        said.append(_plain(first, b))
+        others = [one for one in others if one.different and one.figure.startswith("faults.")]
+        said += [_plain(one, "its" if first.different else b) for one in others[: _MOST_SAID - 1]]
     told = [said_of for said_of in _TOLD if said_of in figures][:1]
     if "throughput_tps" in figures and told:
         same = figures["throughput_tps"].different  # that is said of b: it is the subject
@@ -277,7 +303,8 @@ def _verdict(comparison: Comparison) -> str:
 
 
 def _joined(said: list[str]) -> str:
-    return " and ".join(said) + "."
+    *others, last = said
+    return f"{', '.join(others)} and {last}." if others else f"{last}."
 
 
 def _throughput(one: Compared, a: str, b: str) -> str:

@@ -15,7 +15,7 @@ from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.confidence import Interval, mean_interval
 from simrep.runs.batch import figures_of
 from simrep.runs.degradation import degradations, degraded
-from simrep.runs.notices import percentile_notice, precision_notice, rests_on
+from simrep.runs.notices import mixed_notice, percentile_notice, precision_notice, rests_on
 from simrep.runs.replication import simulate, with_warmup
 from simrep.runs.result import Result
 from simrep.runs.sampler import Sampler
@@ -198,6 +198,8 @@ def measure(setup: Setup, how: How) -> SweepPoint:
     values = dict(zip(how.figures, zip(*rows, strict=True), strict=True))
     notices = dict.fromkeys(str(warning.message) for warning in caught)
     notices |= dict.fromkeys(degraded(degradations(less)))
+    if mixed := mixed_notice([setup.scenario], [how.about]):
+        notices[mixed] = None
     if counted != "committed" and (thin := percentile_notice(how.about, min(counts))):
         notices[thin] = None
     return SweepPoint(values, setup.scenario.run.warmup_s, tuple(notices))

@@ -11,6 +11,7 @@ from simrep.cli import app
 from simrep.errors import ExtrapolationWarning, ScenarioError, ShortRunWarning
 from simrep.whatif.compare import FIGURES
 from simrep.whatif.comparison import Comparison
+from tests.legible import problems
 from tests.whatif_scenarios import TOML, wan
 
 THROUGHPUT = ("throughput_tps", "latency_s.mean")
@@ -206,6 +207,59 @@ def test_tables_frames_and_figures(tmp_path):
 
 
 # -- the command ---------------------------------------------------------------------------------
+
+
+BROKEN = """
+[cluster]
+model = "galera"
+[network]
+rtt_ms = 1
+[workload]
+think_time_ms = 100
+[[workload.group]]
+node = "n3"
+threads = 1
+[[workload.group]]
+node = "n1"
+threads = 2
+[[fault]]
+name = "crash"
+what = "kill"
+node = "n3"
+at_s = 1
+[run]
+duration_s = 6
+"""
+SOONER = {"evs.suspect_timeout": 2, "evs.keepalive_period": 0.5}
+
+
+def test_runs_with_faults_are_compared_by_phase():
+    sooner = simrep.load(BROKEN).replace({"cluster.options": SOONER})
+    compared = simrep.compare(BROKEN, sooner, replications=3, progress=False)
+    first, *_ = compared.figures.values()
+    assert first.figure == "faults.crash.stalls.clients of n1.stall_s"  # n3 is the one that dies
+    assert first.different
+    assert {f"faults.crash.{phase}.clients.throughput_tps" for phase in ("before", "during")} <= {
+        *compared.figures
+    }
+    assert "throughput_tps" not in compared.figures
+    assert compared.verdict.startswith("B's stall of clients of n1 (crash) is ")
+    assert compared.note == ""
+    assert problems(compared.plot()) == []
+
+
+def test_figures_of_whole_runs_are_said_to_mix_phases():
+    calm = simrep.load(BROKEN).replace({"fault": []})
+    about = {"figures": ["throughput_tps"], "replications": 2, "progress": False}
+    compared = simrep.compare(BROKEN, calm, **about)
+    assert "throughput_tps" in compared.figures
+    assert compared.note in str(compared).replace("\n", " ").replace("No steady", "no steady")
+    assert "no steady state (fault)" in compared.note
+    assert "faults.crash.during.clients.throughput_tps" in compared.note
+    assert compared.to_dict()["note"] == compared.note
+    assert simrep.compare(calm, calm, **about).note == ""
+    found = simrep.sweep(BROKEN, {"workload.think_time_ms": [200]}, progress=False)
+    assert "no steady state (fault)" in found.points[0].notices[0]
 
 
 @pytest.fixture

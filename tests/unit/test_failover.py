@@ -402,12 +402,14 @@ def test_groups_have_policies_and_pauses_of_their_own():
     groups = [
         {"node": "n1", "threads": 1, "name": "web", "clients": {"on_error": "next"}},
         {"node": "n2", "threads": 1, "think_time_ms": 5},
+        {"node": "n2", "threads": 1},
     ]
     table = {"group": groups, "think_time_ms": 2, "clients": {"retry_pause_s": 0.02}}
     content = {"cluster": {"model": "galera"}, "workload": table, "run": {"duration_s": 1}}
     scenario = simrep.load(content)
-    web, other = scenario.workload.workload(scenario.node_names).loops
-    assert (web.group, other.group) == ("web", "group.1")
+    web, other, third = scenario.workload.workload(scenario.node_names).loops
+    assert (web.group, other.group) == ("web", "clients of n2")
+    assert third.group == "clients of n2 (2)"
     assert web.policy == Policy(on_error="next", retry_pause_s=0.02)
     assert other.policy == Policy(retry_pause_s=0.02)
     assert (web.think, other.think) == (Think("constant", 0.002), Think("constant", 0.005))

@@ -1,5 +1,6 @@
 """Every name that a file gives is data in every output: text, HTML, SVG, JSON, traces and films."""
 
+import csv
 import json
 import re
 import warnings
@@ -199,6 +200,16 @@ def test_files_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert squeezed(name.partition(";")[0]) in squeezed(done.stdout)
     assert simrep.load("mine.toml").cluster.model == "galera"
     assert "\x1b" not in (tmp_path / "mine.toml").read_text()
+
+
+def test_no_cell_of_a_table_is_a_formula(tmp_path: Path) -> None:
+    names = ["=1+1", "+1", "-1", "@sum", "plain"]
+    levels = {name: {"workload.threads": 1} for name in names}
+    load = {"cluster": {"model": "standalone"}, "workload": {"transactions_per_client": 2}}
+    simrep.sweep(load, {"=level": levels}).save(tmp_path / "rows.csv")
+    head, *rows = csv.reader((tmp_path / "rows.csv").read_text().splitlines())
+    assert head[0] == "'=level"
+    assert [row[0] for row in rows] == ["'=1+1", "'+1", "'-1", "'@sum", "plain"]
 
 
 def test_words_of_results_are_made_in_one_place() -> None:

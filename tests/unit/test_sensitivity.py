@@ -55,6 +55,16 @@ def test_effects_that_are_known():
     assert result.runs == 10 + 1 + 2 * 3 + 10 * (2 + 1) + 10
 
 
+def test_a_figure_of_a_run_without_a_steady_state_is_said_to_mix_its_phases():
+    slow = {"fault": [{"name": "slow", "what": "slow", "node": "n1", "at_s": 0.001,
+                       "cpu_factor": 2.0}]}  # fmt: skip
+    mixed = found(EXACT | slow, points=2, repeats=3)
+    assert "no steady state (fault)" in mixed.note
+    assert "latency_s.mean" in mixed.to_dict()["note"]
+    assert "steady state" in str(mixed)
+    assert found(points=2, repeats=3).note == ""
+
+
 def test_what_lowers_a_figure_has_the_other_sign():
     assert {one.direction for one in found(of="throughput_tps").effects} == {-1.0}
 

@@ -1,7 +1,9 @@
 """How servers react to a fault: the answers of a run about it, message by message and in words."""
 
 import sys
+from dataclasses import replace
 from functools import cache
+from math import nan
 
 import numpy as np
 import pytest
@@ -111,6 +113,17 @@ def test_a_view_change_is_told_message_by_message() -> None:
     assert problems(window().plot()) == []
 
 
+def test_copies_that_are_sent_at_once_are_a_row() -> None:
+    join = next(one for one in window().messages if one.label == "join")
+    sent = [replace(join, source=0, target=target) for target in (1, 2, 1)]
+    later = replace(sent[0], sent_s=join.sent_s + 1.0, arrived_s=nan)
+    shown = str(replace(window(), messages=(*sent, later)))
+    rows = [line.split() for line in shown.splitlines() if " join" in line]
+    assert rows[0][2:8] == ["n1", "n2,", "n3", "join", "(3", "copies)"]
+    assert rows[1][2:5] == ["n1", "n2", "join"]
+    assert rows[1][-1] == "lost"
+
+
 def test_its_film_stretches_messages_and_tells_what_nodes_noted() -> None:
     pace = Pace.of(window())
     times = np.array(pace.times(160))
@@ -174,13 +187,14 @@ def test_the_command_line_shows_it(tmp_path, monkeypatch) -> None:
 
 
 def test_an_mp4_is_made_where_there_is_ffmpeg(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(films, "_FEWEST", 2)
     film = tmp_path / "dies.mp4"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ScenarioError, match="ffmpeg"):
-        window().animate(film, seconds=1.0)
+        window().animate(film, seconds=0.2)
     program = tmp_path / "ffmpeg"
     program.write_text(f'#!{sys.executable}\nimport sys\nseen = sys.stdin.buffer.read()\n'
                        'open(sys.argv[-1], "wb").write(b"%d" % len(seen))\n')  # fmt: skip
     program.chmod(0o755)
-    window().animate(film, seconds=1.0)
-    assert int(film.read_bytes()) == 24 * 720 * 416 * 4  # frames of 4 bytes a pixel
+    window().animate(film, seconds=0.2)
+    assert int(film.read_bytes()) == 2 * 720 * 416 * 4  # frames of 4 bytes a pixel

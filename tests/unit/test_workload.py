@@ -237,7 +237,7 @@ def test_a_rate_is_divided_among_the_nodes() -> None:
         Arrivals(2, 3.0),
     )
     groups = [{"node": "n2", "rate_tps": 5.0}]
-    assert workload_of({"group": groups}).arrivals == (Arrivals(1, 5.0, group="group.0"),)
+    assert workload_of({"group": groups}).arrivals == (Arrivals(1, 5.0, group="clients of n2"),)
 
 
 TWO = [{"name": "order", "weight": 3}, {"name": "report", "statements": 0, "reads": 1}]

@@ -220,8 +220,8 @@ def test_connections_are_those_of_each_node() -> None:
     assert loaded.arrivals == tuple(Arrivals(node, 3.0, 5) for node in range(3))
     groups = [{"node": "n2", "rate_tps": 5.0, "connections": 2}, {"node": "n1", "rate_tps": 1.0}]
     assert workload_of({"group": groups}).arrivals == (
-        Arrivals(1, 5.0, 2, group="group.0"),
-        Arrivals(0, 1.0, group="group.1"),
+        Arrivals(1, 5.0, 2, group="clients of n2"),
+        Arrivals(0, 1.0, group="clients of n1"),
     )
 
 

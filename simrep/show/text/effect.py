@@ -54,6 +54,8 @@ def _ends(ratio: Interval) -> str:
 
 def _precision(comparison: Comparison) -> Iterator[str]:
     yield ""
+    if comparison.note:
+        yield f"{comparison.note[0].upper()}{comparison.note[1:]}."
     yield "Both have the same random numbers, pair by pair."
     if comparison.early:
         yield (
@@ -162,6 +164,8 @@ def _amount(found: Sensitivity, one: Effect) -> str:
 
 
 def _notes(found: Sensitivity) -> Iterator[str]:
+    if found.note:
+        yield f"{found.note[0].upper()}{found.note[1:]}."
     relative = f"{100.0 * found.noise:.2g} %"
     chance = relative if found.scale == "factor" else _figure_text(found, found.noise)
     yield (

@@ -25,6 +25,8 @@ _MOST_MESSAGES = 16
 _MOST_ROWS = 12
 _MOST_BLOCKAGES = 20
 _MOST_MEMBERSHIP = 60
+_AT_ONCE = 0.5  # of its way: what a node sends until then follows from the same as the first
+_LOST_S = 1e-4  # stands for the way of a message that was lost
 
 
 @tables.register(Explanation)
@@ -94,14 +96,9 @@ def window_tables(window: WindowExplanation) -> Group:
     """The lines of the time line, and the messages of the membership."""
     lines = ((f"{one.at_s:.4f} s", str(one)) for one in window.lines)
     parts: list[Any] = [title(f"Time line {window.title}"), table(("time", "what"), "Rl", lines)]
-    shown = window.messages[:_MOST_MEMBERSHIP]
-    rows = [
-        (f"{one.sent_s:.4f} s", window.nodes[one.source], window.nodes[one.target], one.label,
-         "lost" if isnan(one.arrived_s) else duration(one.arrived_s - one.sent_s))
-        for one in shown
-    ]  # fmt: skip
-    left = len(window.messages) - len(shown)
-    if left:
+    groups = _together(window.messages)
+    rows = [_copies_row(window, group) for group in groups[:_MOST_MEMBERSHIP]]
+    if left := sum(map(len, groups[_MOST_MEMBERSHIP:])):
         rows.append(("", "", "", f"and {left} more", ""))
     if not rows:
         return Group(*parts, words("No message by which servers agree who is there was sent."))
@@ -110,6 +107,43 @@ def window_tables(window: WindowExplanation) -> Group:
         table(("sent", "from", "to", "message", "on its way"), "RLLlR", rows),
     ]
     return Group(*parts)
+
+
+def _together(messages: Sequence[Transmission]) -> list[list[Transmission]]:
+    """Messages of one name that a node sends at once, to all others or for them, as a group."""
+    groups: list[list[Transmission]] = []
+    latest: dict[tuple[int, str], list[Transmission]] = {}
+    for one in messages:
+        group = latest.get((one.source, one.label))
+        if group is not None and one.sent_s - group[0].sent_s <= _AT_ONCE * _flight_s(group[0]):
+            group.append(one)
+        else:
+            latest[one.source, one.label] = group = [one]
+            groups.append(group)
+    return groups
+
+
+def _flight_s(message: Transmission) -> float:
+    """How long it was on its way; a moment if it was lost."""
+    return _LOST_S if isnan(message.arrived_s) else message.arrived_s - message.sent_s
+
+
+def _copies_row(window: WindowExplanation, group: Sequence[Transmission]) -> tuple[str, ...]:
+    """When, from whom, to whom, what and how often, how long it took."""
+    first = group[0]
+    targets = sorted({one.target for one in group})
+    copies = f" ({len(group)} copies)" if len(group) > len(targets) else ""
+    flights = sorted(_flight_s(one) for one in group if not isnan(one.arrived_s))
+    lost = len(group) - len(flights)
+    took = " .. ".join(dict.fromkeys(map(duration, (*flights[:1], *flights[-1:]))))
+    lost_text = "lost" if lost == len(group) else f"{lost} lost" if lost else ""
+    return (
+        f"{first.sent_s:.4f} s",
+        window.nodes[first.source],
+        ", ".join(window.nodes[target] for target in targets),
+        f"{first.label}{copies}",
+        ", ".join(filter(None, (took, lost_text))),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from simrep.measure.units import plain
+from simrep.runs.notices import mixed_notice
 from simrep.runs.report import Report
 
 if TYPE_CHECKING:
@@ -113,9 +114,15 @@ class Sensitivity(Report):
     scenario: Mapping[str, Any]
     versions: Mapping[str, str]
 
+    @property
+    def note(self) -> str:
+        """That the figure mixes the phases of a run without a steady state; empty if not."""
+        return mixed_notice([self.scenario], [self.of])
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; what is not a number becomes None."""
         content = {one.name: getattr(self, one.name) for one in fields(self)}
+        content["note"] = self.note or None
         return cast(dict[str, Any], plain(content))
 
     def to_frame(self) -> pd.DataFrame:
