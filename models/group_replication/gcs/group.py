@@ -429,7 +429,6 @@ class Group:
         assert view is not None
         self.reachable = reachable
         self.has_majority = 2 * len(reachable) > len(view.members)
-        self._suspicions.has_majority(self.has_majority)
 
     def _expel(self, positions: tuple[int, ...]) -> None:
         asked = self._order.remove(positions)  # not if they are removed already

@@ -100,10 +100,6 @@ class Suspicions:
         if woken:
             self._sleep(0.0)
 
-    def has_majority(self, majority: bool) -> None:
-        """The plugin knows whether there is a majority (``inform_on_majority``)."""
-        self._majority = majority
-
     def _sleep(self, seconds: float) -> None:
         self._turn += 1
         self._clock.at(self._clock.now + seconds, self._wake, self._turn)
