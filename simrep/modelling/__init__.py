@@ -73,7 +73,7 @@ from simrep.server.locks import Decided, LockTable
 from simrep.server.ranges import Ranges, points_in
 from simrep.server.stage import Stage
 from simrep.server.storage import Binlog, Disk, RedoLog
-from simrep.whatif.plan.catalogue import repeated, scheduled
+from simrep.whatif.plan.catalogue import repeated, scheduled, timeouts_question
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import SessionCosts, Sessions
@@ -161,4 +161,5 @@ __all__ = [
     "roles",
     "scheduled",
     "spellings",
+    "timeouts_question",
 ]

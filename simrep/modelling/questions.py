@@ -3,7 +3,8 @@
 ``Question`` and its ``Option``s, in ``simrep.modelling``, say how it is asked; the function that
 answers takes a ``Scenario`` and returns an ``Answer``, or any other ``Report``. ``simulate`` runs
 one replication, ``simulate_groups`` many ``Task``s, in processes where there are any;
-``short_setup`` makes a run as short as its figures allow. Functions that are registered with
+``short_setup`` makes a run as short as its figures allow; ``weighed_timeouts`` is the answer to
+"timeouts" but for the settings. Functions that are registered with
 ``tables`` and ``plot`` show the answer: the former with ``answer_tables``, ``table``, ``title`` and
 ``closing``, the latter with what ``simrep.modelling.figure`` names.
 """
@@ -23,6 +24,7 @@ from simrep.show.text.plan import answer_tables
 from simrep.show.views import plot, tables
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.pilot import short_setup
+from simrep.whatif.plan.timeouts import Timeouts, TimeoutSetting, TriedTimeout, weighed_timeouts
 from simrep.whatif.plan.transaction import scheduled_position, until_it_has_ended
 
 __all__ = [
@@ -32,6 +34,9 @@ __all__ = [
     "Scenario",
     "ScheduledTable",
     "Task",
+    "TimeoutSetting",
+    "Timeouts",
+    "TriedTimeout",
     "answer_tables",
     "closing",
     "collected",
@@ -52,5 +57,6 @@ __all__ = [
     "tables",
     "title",
     "until_it_has_ended",
+    "weighed_timeouts",
     "with_values",
 ]

@@ -39,6 +39,9 @@ def test_short_timeouts_cost_little_and_remove_who_was_away_for_a_moment():
     assert "defaults" in caught.get()
     assert not problems(found.plot())
     assert [row["removed"] for row in found.to_dict()["steps"]] == [1, 0]
+    assert all(stall_s == pytest.approx(gone_s, abs=0.5) for one in found.tried
+               for stall_s, gone_s in zip(one.crash_s, one.removed_s, strict=True))  # fmt: skip
+    assert "wsrep_provider_options = 'evs.suspect_timeout=PT5S'" in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simrep.modelling import Option, Question, repeated, scheduled
+from simrep.modelling import Option, Question, repeated, scheduled, timeouts_question
 
 __all__ = ["QUESTIONS"]
 
@@ -55,32 +55,5 @@ QUESTIONS = (
             repeated(10),
         ),
     ),
-    Question(
-        "timeouts",
-        f"{__name__}.timeouts:suspect_timeouts",
-        "Stalls after a crash and false suspicions, over evs.* timeouts (Galera).\n\n"
-        "Example: simrep plan cluster.toml timeouts --outage 4s --loss 1%",
-        (
-            Option(
-                "outage_s",
-                "How long a node is cut off: 1500ms, 4s.",
-                "time",
-                "4s",
-                metavar="TIME",
-                flag="outage",
-            ),
-            Option(
-                "loss", "Share of the segments that are lost: 1%.", "share", "0%", metavar="SHARE"
-            ),
-            Option(
-                "jitter_s",
-                "Mean of what is added to delays: 20ms.",
-                "time",
-                "0ms",
-                metavar="TIME",
-                flag="jitter",
-            ),
-            repeated(6, least=1),
-        ),
-    ),
+    timeouts_question(f"{__name__}.timeouts:suspect_timeouts"),
 )

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from math import isfinite
+from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from simrep.show.plot.style import GREY, LIMIT, SHADE, VERDICTS, Sheet, dots, logarithmic, row_axis
+from simrep.show.plot.style import (
+    GREY,
+    LIMIT,
+    PALETTE,
+    SHADE,
+    VERDICTS,
+    Sheet,
+    dots,
+    logarithmic,
+    row_axis,
+)
 from simrep.show.views import plot
 from simrep.whatif.plan.capacity import Capacity, labels_of
 from simrep.whatif.plan.product import Product
 from simrep.whatif.plan.rate import Rate
 from simrep.whatif.plan.threshold import Threshold
+from simrep.whatif.plan.timeouts import Timeouts
 
-__all__ = ["plot_capacity", "plot_products", "plot_rate", "plot_threshold"]
+__all__ = ["plot_capacity", "plot_products", "plot_rate", "plot_threshold", "plot_timeouts"]
 
 _LABELS = {"met": "met", "open": "open", "failed": "not met"}
 _ROW = 0.5  # inches
@@ -159,3 +171,31 @@ def _product_panel(axes: Axes, answer: Product, position: int) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: condition.text(value)))
     axes.grid(visible=False, axis="y")
     axes.set_title(str(condition))
+
+
+@plot.register(Timeouts)
+def plot_timeouts(answer: Timeouts) -> Sheet:
+    """Draw times over the timeout; settings that remove the node after an outage are hollow."""
+    figure = Sheet(8.0, 4.6)
+    axes = figure.subplots()
+    gone = [(one.setting.timeout_s, median(one.removed_s)) for one in answer.tried]
+    gone = [point for point in gone if isfinite(point[1])]
+    axes.plot([x for x, _ in gone], [y for _, y in gone], color=GREY, linewidth=6.0, alpha=0.5,
+              label="until a crashed node is removed", zorder=1)  # fmt: skip
+    curves = {"longest stall after a crash": "crash_s", "longest stall of an outage": "outage_s"}
+    for shade, (label, name) in zip(PALETTE, curves.items(), strict=False):
+        times = [one.setting.timeout_s for one in answer.tried]
+        stalls = [median(getattr(one, name)) for one in answer.tried]
+        axes.plot(times, stalls, color=shade, label=label, zorder=2)
+        for one, x, y in zip(answer.tried, times, stalls, strict=True):
+            hollow = one.removed and name == "outage_s"
+            axes.plot([x], [y], "o", color=shade, markerfacecolor="white" if hollow else shade,
+                      zorder=3)  # fmt: skip
+    axes.plot([], [], "o", color=PALETTE[1], markerfacecolor="white", label="the node is removed")
+    axes.set_xlim(left=-0.02 * max(one.setting.timeout_s for one in answer.tried))
+    axes.set_ylim(0)
+    axes.set_xlabel(f"{answer.option} (s)")
+    axes.set_ylabel("seconds")
+    axes.set_title(answer.question)
+    axes.legend()
+    return figure

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
+from statistics import median
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from simrep.measure.confidence import Interval
-from simrep.measure.units import number
+from simrep.measure.units import duration, number
 from simrep.scenario.changes import short_names
 from simrep.show.text.layout import closing, table, title, words
 from simrep.show.views import tables
@@ -18,6 +20,7 @@ from simrep.whatif.plan.capacity import Capacity, Carried
 from simrep.whatif.plan.product import Product
 from simrep.whatif.plan.rate import Rate
 from simrep.whatif.plan.threshold import Threshold
+from simrep.whatif.plan.timeouts import Timeouts
 
 __all__ = ["answer_tables"]
 
@@ -107,3 +110,24 @@ def _columns(heads: Sequence[str], words: int = 1) -> str:
 def _cell(condition: Condition, mean: float, interval: Interval) -> str:
     low, high = condition.text(interval.low), condition.text(interval.high)
     return condition.text(mean) if low == high else f"{condition.text(mean)} ({low} .. {high})"
+
+
+@tables.register(Timeouts)
+def timeouts_tables(answer: Timeouts) -> Group:
+    """A row per setting: what a crash costs, then what came of short outages."""
+    heads = (answer.option, "", "crash: stall", "removed after", "commits/s before",
+             "outage: stall", "suspected", "removed")  # fmt: skip
+    rows = [
+        (
+            one.setting.brief,
+            one.setting.name,
+            duration(median(one.crash_s)),
+            duration(gone_s) if isfinite(gone_s := median(one.removed_s)) else "never",
+            number(median(one.rates_tps)),
+            duration(median(one.outage_s)),
+            f"{one.suspected} of {len(one.outage_s)}",
+            f"{one.removed} of {len(one.outage_s)}",
+        )
+        for one in answer.tried
+    ]
+    return answer_tables(answer, table(heads, "llrrrrrr", rows))

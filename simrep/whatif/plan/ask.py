@@ -79,11 +79,15 @@ def _question(name: str, model: type[Model]) -> Question:
     answered = {one.name: one for one in (*QUESTIONS, *model.questions())}
     if name in answered:
         return answered[name]
-    others = {one.name: other for other in usable_models() for one in other.questions()}
+    others: dict[str, list[str]] = {}
+    for other in usable_models():
+        for one in other.questions():
+            others.setdefault(one.name, []).append(repr(other.name))
     if name in others:
+        verb = "has" if len(others[name]) == 1 else "have"
         raise ScenarioError(
             "question",
             f"model {model.name!r} has no answer to {name!r}",
-            f"model {others[name].name!r} has",
+            f"model {' and '.join(others[name])} {verb}",
         )
     raise ScenarioError("question", f"no question {name!r}", nearest(name, [*answered, *others]))

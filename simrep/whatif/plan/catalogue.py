@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simrep.contract.question import Option, Question
 
-__all__ = ["QUESTIONS", "repeated", "scheduled"]
+__all__ = ["QUESTIONS", "repeated", "scheduled", "timeouts_question"]
 
 _OBJECTIVE = Option(
     "objective",
@@ -54,6 +54,38 @@ def scheduled() -> tuple[Option, ...]:
             "1s",
             metavar="TIME",
             flag="longest-stall",
+        ),
+    )
+
+
+def timeouts_question(answer: str) -> Question:
+    """The question of :mod:`simrep.whatif.plan.timeouts`, answered by a function of a model."""
+    return Question(
+        "timeouts",
+        answer,
+        "What a crash costs and who is removed by mistake, over timeouts of the group.\n\n"
+        "Example: simrep plan cluster.toml timeouts --outage 4s --loss 1%",
+        (
+            Option(
+                "outage_s",
+                "How long a node is cut off: 1500ms, 4s.",
+                "time",
+                "4s",
+                metavar="TIME",
+                flag="outage",
+            ),
+            Option(
+                "loss", "Share of the segments that are lost: 1%.", "share", "0%", metavar="SHARE"
+            ),
+            Option(
+                "jitter_s",
+                "Mean of what is added to delays: 20ms.",
+                "time",
+                "0ms",
+                metavar="TIME",
+                flag="jitter",
+            ),
+            repeated(6, least=1),
         ),
     )
 
