@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from statistics import median
 from typing import get_args
@@ -20,6 +20,7 @@ __all__ = [
     "FailureFigure",
     "FailureSample",
     "FailureScores",
+    "attainable",
     "failure_cells",
     "judged",
 ]
@@ -220,3 +221,29 @@ def judged(
         predicted=shares,
     )
     return figures, errors
+
+
+def attainable(table: FailuresTable, cell: FailureCell, samples: Sequence[FailureSample]) -> float:
+    """How many figures that timers decide would be right if simulated runs had been measured.
+
+    Not all are, even of an exact simulation: medians and extremes of a few runs differ by chance.
+    As many successive samples as there are measured runs take the place of these, and are judged
+    beside the rest; every sample is once the first of them.
+
+    Returns
+    -------
+    float
+        In the mean; NaN if there are less than twice as many samples as measured runs.
+    """
+    if len(samples) < 2 * cell.runs:
+        return nan
+    right = 0
+    for first in range(len(samples)):
+        turned = [*samples[first:], *samples[:first]]
+        values = dict(cell.values)
+        for metric, measured in cell.values.items():
+            drawn = [own[metric] for own, _ in turned[: cell.runs] if metric in own]
+            values[metric] = tuple(drawn[: len(measured)]) or measured
+        figures, _ = judged(table, replace(cell, values=values), turned[cell.runs :])
+        right += sum(figure.right for figure in figures if figure.decided_by == "timers")
+    return right / len(samples)

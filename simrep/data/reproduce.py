@@ -23,7 +23,7 @@ from simrep.data.derived import (
     SystemRate,
 )
 from simrep.data.failure_metrics import failure_sample
-from simrep.data.failures import ErrorCodes, FailureFigure, FailureScores, judged
+from simrep.data.failures import ErrorCodes, FailureFigure, FailureScores, attainable, judged
 from simrep.data.measurements import DatasetCell, MeasuredCell
 from simrep.data.timeline import Course, Timeline, figures_and_course
 from simrep.errors import ScenarioError, SimrepError
@@ -79,6 +79,9 @@ class DatasetResult(Report):
         Figures of runs in which a node is hit.
     error_codes : tuple of ErrorCodes
         What clients met in those.
+    attainable : float
+        How many figures that timers decide would be right if the simulation were exact; NaN if
+        there are too few replications to tell.
     seed, replications : int
     complete : bool
         False when the work was interrupted and something is missing.
@@ -95,6 +98,7 @@ class DatasetResult(Report):
     sustained: tuple[SystemRate, ...] = ()
     failures: tuple[FailureFigure, ...] = ()
     error_codes: tuple[ErrorCodes, ...] = ()
+    attainable: float = nan
     seed: int
     replications: int
     complete: bool
@@ -166,6 +170,7 @@ class DatasetResult(Report):
                 "failures": [asdict(figure) for figure in self.failures],
                 "error_codes": [{**asdict(c), "right": c.right} for c in self.error_codes],
                 "failure_scores": asdict(self.failure_scores),
+                "attainable": self.attainable,
             }
         if self._several:
             content["metrics"] = {m.column: m.model_dump() for m in definition.metrics}
@@ -330,6 +335,7 @@ def _failures(
     ]  # fmt: skip
     figures: list[FailureFigure] = []
     codes: list[ErrorCodes] = []
+    right: list[float] = []
 
     def finished() -> Iterator[object]:
         simulated = in_groups(failure_sample, tasks, executor)
@@ -337,6 +343,7 @@ def _failures(
             own, errors = judged(table, cell, samples)
             figures.extend(own)
             codes.append(errors)
+            right.append(attainable(table, cell, samples))
             yield cell
 
     _, complete = collected(finished(), least=0, progress=progress, total=len(tasks))
@@ -346,6 +353,7 @@ def _failures(
         what_if=(),
         failures=tuple(figures),
         error_codes=tuple(codes),
+        attainable=sum(right),
         seed=seed,
         replications=replications,
         complete=complete,

@@ -10,7 +10,7 @@ from simrep import ScenarioError, load_dataset, reproduce, validate
 from simrep.data.definition import FailuresTable
 from simrep.data.failure_metrics import failure_figures
 from simrep.data.failure_run import Experiment, Group
-from simrep.data.failures import FailureCell, judged
+from simrep.data.failures import FailureCell, attainable, judged
 from simrep.kernel.timeline import Noted
 from simrep.measure.attempts import Attempts
 from simrep.runs.replication import simulate
@@ -273,6 +273,14 @@ def test_a_dataset_may_tolerate_more_of_timers():
     [strict], _ = judged(TABLE, cell, samples)
     [lenient], _ = judged(FailuresTable(tolerance_s=0.25), cell, samples)
     assert (strict.right, lenient.right) == (False, True)
+
+
+def test_an_exact_simulation_misses_medians_of_a_few_runs():
+    cell = FailureCell("G1", {}, {}, 1, {"a_s": (1.0,), "b_s": (1.0,)}, {"a_s": "s", "b_s": "s"})
+    # Every third run takes a step more; all take as long for the rest.
+    samples = [({"a_s": 1.0 + (i % 3 == 0), "b_s": 1.0}, frozenset()) for i in range(9)]
+    assert attainable(TABLE, cell, samples) == pytest.approx(2 - 1 / 3)
+    assert isnan(attainable(TABLE, cell, samples[:1])), "nothing is left to compare with"
 
 
 def test_a_figure_that_most_runs_lack_is_missed():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from math import isfinite
+from math import isfinite, isnan
 from statistics import median
 
 from rich.console import RenderableType
@@ -87,10 +87,15 @@ def failure_notes(result: DatasetResult) -> list[str]:
     scores, table = result.failure_scores, result.dataset.definition.failures
     assert table is not None
     least = f"{table.tolerance_s:g} s"
-    slow = f"{_counted(scores.slow_phases)} of slow phases within 25 %."
+    slow = exact = ""
+    if scores.slow_phases[1]:
+        slow = f"{_counted(scores.slow_phases)} of slow phases within 25 %."
+    if not isnan(result.attainable):
+        exact = _counted((round(result.attainable), scores.timers[1]))
+        exact += " if the simulation were exact: medians of a few runs differ by chance."
     return [
         f"{_counted(scores.timers)} figures that timers decide within 5 % or {least}.",
-        *([slow] if scores.slow_phases[1] else []),
+        *filter(None, [exact, slow]),
         f"{_counted(scores.processors)} that processors decide within 25 %.",
         f"Errors of clients are right in {_counted(scores.codes)} experiments.",
         f"{result.replications} replications each, seed {result.seed}.",
