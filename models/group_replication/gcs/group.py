@@ -36,8 +36,12 @@ class Order(Protocol):
     def group(self) -> int:
         """Which group it is."""
 
-    def heard_of(self, group: int, known: int) -> None:
-        """Another member knows a slot to be learned."""
+    @property
+    def delivered(self) -> int:
+        """The slot that it is to deliver next."""
+
+    def heard_of(self, source: int, group: int, known: int, delivered: int) -> None:
+        """Another member tells how far it knows slots, and has delivered them."""
 
     def send(self, payload: Any, size_bytes: int) -> bool:
         """See ``TotalOrder.send``."""
@@ -235,7 +239,7 @@ class Group:
         everybody = tuple(range(self._transport.size))
         self._order.begin(everybody)
         self._views.current = View(1, everybody, frozenset(everybody))
-        self._views.exchanged = getattr(self._order.site, "formed", self._order.site.boot)
+        self._views.exchanged = self._order.site.formed
         self.reachable = frozenset(everybody)
         self.has_majority = True
         self._run(settled=True)
@@ -390,8 +394,8 @@ class Group:
         self._suspicions.see(site.members, alive, members)
         if any(position not in alive for position in site.members):
             return  # it waits until whoever is dead is removed
-        if (formed := getattr(site, "formed", site.boot)) != self._views.exchanged:
-            self._views.start(formed, site.members, self._state())
+        if site.formed != self._views.exchanged:
+            self._views.start(site.formed, site.members, self._state())
 
     def _install(self, view: View) -> None:
         self._reach(frozenset(filter(self.detector.alive, view.members)))

@@ -37,8 +37,9 @@ class MessageCache:
         self._limit = limit_bytes
         self.clear()
 
-    def clear(self) -> None:
-        """Forget everything, as a process that ends does."""
+    def clear(self, begin: int = 0) -> None:
+        """Forget everything, as a process does that ends; one that begins knows nothing before."""
+        self.begin = begin
         self._values: dict[int, Batch] = {}
         self._order: deque[int] = deque()
         self._bytes = 0

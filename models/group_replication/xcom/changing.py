@@ -118,6 +118,7 @@ class ChangingXcom(Execution):
         self._idle_proposers = self._options.proposers
         self._waking = False
         self._too_far: deque[tuple[int, Batch]] = deque()  # slots past the horizon, in order
+        self._granted: set[int] = set()  # slots of the leader that it has given to this member
         self._without_slot: deque[Batch] = deque()  # batches that wait for a grant of the leader
         self._sweep_timer = False
         self._delays = deque()
@@ -125,7 +126,8 @@ class ChangingXcom(Execution):
         self._exit_at = self._limit = NEVER
         self._halted = self._grown = False
         self._installed_s = -inf
-        self._forced = 0
+        self._forced = self._forced_until = 0
+        self._enforcing = False
         self._cache.clear()
         self._missing.stop()
         self._own.stop()
@@ -188,18 +190,20 @@ class ChangingXcom(Execution):
     def snapshot(self) -> Snapshot:
         """What a member that has been added needs to begin."""
         latest = self._sites.latest
-        return Snapshot(self._sites.known, latest.boot, self.known, self.group)
+        return Snapshot(self._sites.known, max(latest.formed, 0), self.known, self.group)
 
     def push(self, position: int, snapshot: Snapshot) -> None:
         """Send a member all that is known behind a snapshot (``server_push_log``)."""
         self._push_values(position, snapshot.start + 1)
 
-    def heard_of(self, group: int, known: int) -> None:
-        """A member of a group says that it is alive, and what it knows to be learned."""
-        if group == self.group and known > self.known:
-            self.known = known
-            self._sweep()
-            self._execute()
+    def heard_of(self, source: int, group: int, known: int, delivered: int) -> None:
+        """A member says that it is alive, how far it knows slots, and has delivered them."""
+        if group == self.group:
+            self._told[source] = delivered
+            if known > self.known:
+                self.known = known
+                self._sweep()
+                self._execute()
 
     def end(self) -> None:
         """The process ends."""
@@ -223,6 +227,7 @@ class ChangingXcom(Execution):
         elif node >= site.size:
             executed += STRIDE - node
         self.executed = self.delivered = executed
+        self._cache.clear(executed)
         self._told = [executed] * len(self._told)
         self._enter(executed // STRIDE)
         self._next_own = self._first_own(self.executed)
@@ -251,6 +256,15 @@ class ChangingXcom(Execution):
         if not self.running or not set(positions) <= set(self._sites.latest.members):
             return False
         return self._order(Configuration("remove", tuple(positions)))
+
+    def force(self, positions: Sequence[int]) -> bool:
+        """Make these the only members, all of which must agree (``force_members``)."""
+        if not self.running or not {self._me} <= set(positions) <= set(self.latest.members):
+            return False
+        number = self.executed // STRIDE + self._horizon + 1
+        self._force(len(positions), number)
+        self._enforcing = self._missing.forcing = True
+        return self._order(Configuration("force", tuple(positions)))
 
     def lead(self, position: int) -> bool:
         """Propose a member as the single leader."""
@@ -291,7 +305,7 @@ class ChangingXcom(Execution):
         self._waking = False
         self._idle_proposers -= 1
         self._find_slot(self._take_batch())
-        if self._input and self._idle_proposers:
+        if self._input and self._idle_proposers and not self._waking:
             self._wake_proposer()
 
     def _take_batch(self) -> Batch:
@@ -318,13 +332,18 @@ class ChangingXcom(Execution):
             self._without_slot.append(batch)
             self._ask((self._life, batch))
             return
+        slot = self._free_slot()
+        self._next_own = self._own_after(slot)
+        self._reserve(slot, batch)
+
+    def _free_slot(self) -> int:
+        """The next own slot in which nothing has been proposed."""
         slot = self._next_own
         if slot < self.executed:
             slot = self._first_own(self.executed)
         while (state := self._slots.get(slot)) is not None and state.begun:
             slot = self._own_after(slot)
-        self._next_own = self._own_after(slot)
-        self._reserve(slot, batch)
+        return slot
 
     def _reserve(self, slot: int, batch: Batch) -> None:
         """Use the slot now, or when the horizon has reached it."""
@@ -347,21 +366,24 @@ class ChangingXcom(Execution):
         for batch in later:
             self._find_slot(batch)
 
-    def _use(self, slot: int, batch: Batch, *, granted: bool = False) -> None:
+    def _use(self, slot: int, batch: Batch) -> None:
         """Propose a batch in an own slot, in two phases."""
         site = self._site_of(slot)
         state = self._slots.get(slot)
-        if (
-            slot < self.executed
-            or (state is not None and state.begun)
-            or not (granted or site.owns(slot, self._me))
-        ):
-            self._find_slot(batch)
+        busy = slot < self.executed or (state is not None and state.begun)
+        if not self._may_use(slot) or busy:
+            if batch.payloads or batch.order is not None:
+                self._find_slot(batch)
             return
         if state is None:
             state = self._slots[slot] = Slot()
         ballot = site.members.index(self._me)
-        state.round = Round(batch, ballot, self._forced or site.majority)
+        if slot // STRIDE < self._forced_until:
+            state.round = Round(batch, -1, 0)
+            self._own.began(slot, batch)
+            self._prepare(slot, state, state.round)
+            return
+        state.round = Round(batch, ballot, site.majority)
         state.round.acks = 1
         state.batch = batch
         state.ballot = ballot
@@ -384,14 +406,15 @@ class ChangingXcom(Execution):
     def _settle(self, slot: int, learned: Batch | None) -> None:
         """It is known what became of an own proposal."""
         batch = self._own.ended(slot)
+        if not (batch.payloads or batch.order is not None):
+            return
         if batch is not learned:  # something else was agreed on, for instance nothing
             self._find_slot(batch)
             return
         self._times.add(self._clock._now - batch.taken_s)
-        if batch.payloads or batch.order is not None:
-            self._idle_proposers += 1
-            if self._input and not self._waking:
-                self._wake_proposer()
+        self._idle_proposers += 1
+        if self._input and not self._waking:
+            self._wake_proposer()
 
     # -- a single leader's slots for the others --------------------------------------------------
 
@@ -408,7 +431,7 @@ class ChangingXcom(Execution):
                 self._find_slot(batch)
                 return
         elif not self.liveness.may_be_dead(leader):
-            self._mesh.send(leader, self._message(_ASK, -1), MESSAGE_BYTES)
+            self._mesh.send_each((leader,), self._message(_ASK, -1), MESSAGE_BYTES)
         elif self.is_first():
             self._seize(batch)
             return
@@ -430,7 +453,7 @@ class ChangingXcom(Execution):
 
     def _grant(self, member: int) -> None:
         """Give a slot away, if the next one is within the horizon as well."""
-        slot = self._next_own
+        slot = self._free_slot()
         if slot == NEVER or self.is_too_far(slot + STRIDE):
             return
         self._next_own = self._own_after(slot)
@@ -438,11 +461,18 @@ class ChangingXcom(Execution):
 
     def _granted_slot(self, slot: int) -> None:
         """Use it for the batch that waits longest; a spare one at once, for nothing."""
-        if self._without_slot:
-            batch = self._without_slot.popleft()
-        else:
-            batch = Batch([], 0, self._me, self._clock._now)
         if slot < self.executed or not self.is_member():
-            self._find_slot(batch)
+            return
+        self._granted.add(slot)
+        if self._without_slot:
+            self._reserve(slot, self._without_slot.popleft())
         else:
-            self._use(slot, batch, granted=True)
+            self._reserve(slot, Batch([], 0, self._me, self._clock._now))
+
+    def _may_use(self, slot: int) -> bool:
+        """Whether a slot is this member's own, or one that the single leader has given it."""
+        site = self._site_of(slot)
+        if slot in self._granted:
+            self._granted.remove(slot)
+            return site.single and slot % STRIDE == site.first and self._me in site.members
+        return site.owns(slot, self._me)

@@ -22,6 +22,7 @@ __all__ = ["MESSAGE_BYTES", "NEVER", "Consensus", "Liveness"]
 
 MESSAGE_BYTES: Final = 200
 """A message without its payload: pax_msg, TLS record, TCP/IP."""
+_ENFORCED = 1 << 29  # who forces a configuration has higher ballots than all others
 NEVER: Final = 1 << 62
 """A slot that no group comes to."""
 
@@ -68,7 +69,10 @@ class Consensus(ABC):
     _site: Site
     _slots: dict[int, Slot]
     _sweep_timer: bool  # the sweeper was stopped by the horizon
-    _forced: int  # so many members must agree, all of them, while a configuration is forced
+    # Before this message number so many members must agree, all of a configuration that is forced.
+    _forced_until: int
+    _forced: int
+    _enforcing: bool  # this member forces it
 
     def __init__(
         self, clock: Clock, mesh: Mesh, liveness: Liveness, times: ProposalTimes, cache_bytes: int
@@ -108,6 +112,10 @@ class Consensus(ABC):
         """Execute all that is finished."""
 
     @abstractmethod
+    def _learn_forced(self, slot: int, batch: Batch) -> None:
+        """Somebody forces a configuration."""
+
+    @abstractmethod
     def _grant(self, member: int) -> None:
         """Another member asks the single leader for a slot."""
 
@@ -137,9 +145,14 @@ class Consensus(ABC):
         else:
             self._mesh.send_each(site.others(self._me), message, size)
 
-    def _send_value(self, peer: int, slot: int, batch: Batch | None) -> None:
+    def _send_value(self, peer: int, slot: int, batch: Batch | None, *, asked: bool = True) -> None:
+        """Send what was learned, as an answer or because it will be needed."""
         size = MESSAGE_BYTES if batch is None else MESSAGE_BYTES + batch.size_bytes
-        self._mesh.send(peer, self._message(Kind.VALUE, slot, batch), size)
+        message = self._message(Kind.VALUE, slot, batch)
+        if asked:
+            self._mesh.send(peer, message, size)
+        else:
+            self._mesh.send_each((peer,), message, size)
 
     def receive(self, message: Message) -> None:
         """Take a message of another member."""
@@ -261,6 +274,8 @@ class Consensus(ABC):
         """Tell a member that asks, or that is behind, what was learned."""
         slot = message.slot
         if slot < self.executed:
+            if slot < self._cache.begin:
+                return
             if slot < self._cache.first:
                 self._mesh.send(message.source, self._message(_DIE, slot), MESSAGE_BYTES)
             else:
@@ -291,6 +306,8 @@ class Consensus(ABC):
         state.batch = batch
         state.finished = True
         state.active_s = self._clock._now
+        if batch is not None and batch.forces:
+            self._learn_forced(slot, batch)
         if self.is_own(slot):
             self._settle(slot, batch)
 
@@ -317,8 +334,12 @@ class Consensus(ABC):
         if node is None:
             return False
         count = max(attempt.ballot // STRIDE, state.promise // STRIDE) + 1
+        attempt.majority = site.majority
+        if slot // STRIDE < self._forced_until:
+            attempt.majority = self._forced
+            if self._enforcing and count < _ENFORCED:
+                count += _ENFORCED
         ballot = attempt.ballot = count * STRIDE + node
-        attempt.majority = self._forced or site.majority
         attempt.promises = 0
         attempt.acks = -NEVER  # nobody is asked to accept yet
         self._broadcast(_PREPARE, slot, site, None, ballot)
@@ -376,5 +397,5 @@ class Consensus(ABC):
             peer = site.members[node]
             if peer != self._me and not self.liveness.may_be_dead(peer):
                 self._asked = node
-                self._mesh.send(peer, message, MESSAGE_BYTES)
+                self._mesh.send_each((peer,), message, MESSAGE_BYTES)
                 return

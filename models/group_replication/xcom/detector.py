@@ -24,15 +24,16 @@ _MESSAGE_BYTES = 200  # pax_msg without a payload, TLS record, TCP/IP
 class Alive:
     """A sign of life (``i_am_alive_op``)."""
 
-    __slots__ = ("group", "known", "source")
+    __slots__ = ("delivered", "group", "known", "source")
     text = "alive"
     membership = False
     size_bytes = _MESSAGE_BYTES
 
-    def __init__(self, source: int, group: int, known: int) -> None:
+    def __init__(self, source: int, group: int, known: int, delivered: int) -> None:
         self.source = source
         self.group = group
         self.known = known  # the highest slot that the sender knew to be learned
+        self.delivered = delivered  # the slot that it was to deliver next
 
 
 class AreYouAlive(Alive):
@@ -57,8 +58,12 @@ class Presence(Protocol):
     def group(self) -> int:
         """Which group it is."""
 
-    def heard_of(self, group: int, known: int) -> None:
-        """Another member knows a slot to be learned."""
+    @property
+    def delivered(self) -> int:
+        """The slot that it is to deliver next."""
+
+    def heard_of(self, source: int, group: int, known: int, delivered: int) -> None:
+        """Another member tells how far it knows slots, and has delivered them."""
 
     def present(self, positions: frozenset[int]) -> object:
         """Have the group agree on who is there."""
@@ -163,7 +168,7 @@ class Detector:
         """A sign of life, or a question for one."""
         if self._transport.connected(message.source):
             self.heard(message.source)
-        self._order.heard_of(message.group, message.known)
+        self._order.heard_of(message.source, message.group, message.known, message.delivered)
         if isinstance(message, AreYouAlive):
             self._transport.pinged(message.source)
 
@@ -186,9 +191,9 @@ class Detector:
             return
         others = [position for position in members if position != self._me]
         order = self._order
-        alive = Alive(self._me, order.group, order.known)
+        alive = Alive(self._me, order.group, order.known, order.delivered)
         self._transport.send_each(others, alive, alive.size_bytes)
-        question = AreYouAlive(self._me, order.group, order.known)
+        question = AreYouAlive(self._me, order.group, order.known, order.delivered)
         for position in others:
             if self.may_be_dead(position):
                 self._transport.send_each((position,), question, question.size_bytes)

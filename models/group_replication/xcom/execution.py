@@ -93,21 +93,43 @@ class Execution(Consensus):
         latest = self._sites.latest
         order = batch.order
         assert isinstance(order, Configuration)
-        if slot <= latest.boot or (self._forced and order.what != "force"):
+        if slot <= latest.boot or slot // STRIDE < self._forced_until:
             return
         start = slot // STRIDE + self._horizon + 1
         site = self._next_site(latest, order, start, slot)
         self._install(site)
         behind = (start + self._horizon) * STRIDE + slot % STRIDE
-        gone = tuple(member for member in latest.members if member not in site.members)
-        if self._me in gone and self._exit_at == NEVER:
-            self._limit = start * STRIDE
-            self._exit_at = behind
-        for member in set(site.members) - set(latest.members):
-            self._told[member] = slot
-        self._cache.keep_for((self._told[member], behind + 2 * STRIDE) for member in gone)
+        gone = self._part(latest, site, behind)
         self._need(behind + STRIDE)
         self._delays.append((behind, site, gone))
+
+    def _part(self, latest: Site, site: Site, behind: int) -> tuple[int, ...]:
+        """Who comes begins here, and who goes ends behind one more horizon."""
+        gone = tuple(member for member in latest.members if member not in site.members)
+        if self._me in gone and self._exit_at == NEVER:
+            self._limit = site.start * STRIDE
+            self._exit_at = behind
+        for member in set(site.members) - set(latest.members):
+            self._told[member] = site.boot
+        self._cache.keep_for((self._told[member], behind + 2 * STRIDE) for member in gone)
+        return gone
+
+    def _force(self, members: int, number: int) -> None:
+        """All before a message number is decided by so many members."""
+        self._forced, self._forced_until = members, number
+        self._need(number * STRIDE)
+
+    def _learn_forced(self, slot: int, batch: Batch) -> None:
+        """Install at once what somebody forces (``handle_learn``, ``start_force_config``)."""
+        latest = self._sites.latest
+        order = batch.order
+        if slot <= latest.boot or not isinstance(order, Configuration):
+            return
+        start = slot // STRIDE + self._horizon + 1
+        site = self._next_site(latest, order, start, slot)
+        self._part(latest, site, (start + self._horizon) * STRIDE)
+        self._force(site.size, start)
+        self._install(site)
 
     def _next_site(self, latest: Site, order: Configuration, start: int, slot: int) -> Site:
         if order.what == "add":
@@ -241,8 +263,11 @@ class Execution(Consensus):
                 continue
             if self._cache.keep(here, batch):
                 self._forget()
-            if batch.order is not None and isinstance(batch.order, Configuration):
-                self._configure(here, batch)
+            if batch.order is not None:
+                if isinstance(batch.order, Configuration):
+                    self._configure(here, batch)
+                elif self._sites.latest.single:
+                    self._note_present(here, batch.order)
             if self._delays:
                 self._held.append((here, batch))
                 if slot >= self._delays[0][0]:
@@ -291,13 +316,14 @@ class Execution(Consensus):
 
     def _push_values(self, peer: int, slot: int) -> None:
         """Send a member all that is known from a slot on."""
+        slot = max(slot, self._cache.begin, self._cache.first)
         while slot <= self.known:
             if slot < self.executed:
-                self._send_value(peer, slot, self._cache.get(slot))
+                self._send_value(peer, slot, self._cache.get(slot), asked=False)
             else:
                 state = self._slots.get(slot)
                 if state is not None and state.finished:
-                    self._send_value(peer, slot, state.batch)
+                    self._send_value(peer, slot, state.batch, asked=False)
             slot = self.after(slot)
 
     def _follow(self, slot: int, order: Configuration | Present) -> None:
@@ -307,12 +333,15 @@ class Execution(Consensus):
         site = self._site_of(slot)
         if order.members == site.size:
             self._tell_present(site, order.positions & frozenset(site.members))
+
+    def _note_present(self, slot: int, order: Present) -> None:
+        """A single leader is one of those that are alive (``execute_msg``, ``analyze_leaders``)."""
         latest = self._sites.latest
         there = order.positions & frozenset(latest.members)
-        if latest.single and slot > latest.start * STRIDE and there != latest.present:
+        behind = slot > max(latest.boot, latest.start * STRIDE)
+        if behind and order.members == latest.size and there and there != latest.present:
             start = slot // STRIDE + self._horizon + 1
-            if order.members == latest.size and there:
-                self._install(latest.with_present(there, start, slot))
+            self._install(latest.with_present(there, start, slot))
 
     def _forget(self) -> None:
         """Let the cache forget what nobody needs."""

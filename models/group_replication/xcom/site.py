@@ -32,6 +32,8 @@ class Site:
         Message numbers past the next one to be executed that may be in use.
     boot : int
         The slot of the message that made it; -1 if there was none.
+    formed : int
+        The same of the last configuration that added or removed members.
     single : bool
         Only one member has slots, the leader.
     preferred : int, optional
@@ -45,6 +47,7 @@ class Site:
     members: tuple[int, ...]
     horizon: int = 10
     boot: int = -1
+    formed: int = -1
     single: bool = False
     preferred: int | None = None
     present: frozenset[int] = frozenset()
@@ -103,13 +106,18 @@ class Site:
         """The next configuration, in which a member has been added."""
         members = (*(m for m in self.members if m != position), position)
         present = self.present & frozenset(members) - {position}
-        return replace(self, start=start, boot=boot, members=members, present=present)
+        return self._formed(start, boot, members, present)
 
     def without(self, positions: Iterable[int], start: int, boot: int) -> Site:
         """The next configuration, in which members have been removed."""
         gone = frozenset(positions)
         members = tuple(m for m in self.members if m not in gone)
-        return replace(self, start=start, boot=boot, members=members, present=self.present - gone)
+        return self._formed(start, boot, members, self.present - gone)
+
+    def _formed(
+        self, start: int, boot: int, members: tuple[int, ...], present: frozenset[int]
+    ) -> Site:
+        return replace(self, start=start, boot=boot, formed=boot, members=members, present=present)
 
     def led_by(self, position: int, start: int, boot: int) -> Site:
         """The next configuration, in which a member is preferred as the single leader."""

@@ -72,6 +72,11 @@ class Batch:
         self.order = order
         self.sent = False
 
+    @property
+    def forces(self) -> bool:
+        """Whether it is a configuration that somebody forces."""
+        return isinstance(self.order, Configuration) and self.order.what == "force"
+
 
 class Message:
     """A message about a slot.
