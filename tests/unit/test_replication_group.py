@@ -99,7 +99,7 @@ def test_a_member_without_a_majority_removes_nobody() -> None:
 
 def test_a_member_that_was_cut_off_learns_late_that_it_is_out() -> None:
     members = Members(troubles=cut_off(3, 2, 2.0, 32.0))
-    members.write(0, from_s=1.5)
+    done = members.write(0, from_s=1.5)
     members.clock.run(until=60.0)
     (evicted,) = members.expelled[2]
     # TCP repeats 51 s after the cut began (0.2 s, doubled): 21 s after the end. Then it learns the
@@ -108,6 +108,7 @@ def test_a_member_that_was_cut_off_learns_late_that_it_is_out() -> None:
     assert members.groups[2].view is None
     closed = {line.node: line.at_s - 2.0 for line in reversed(members.noted("link-closed"))}
     assert 12.0 < closed[0] < 17.0  # it writes: its socket is full soon
+    assert max(told.what for told in done) > 1.0  # an attempt to connect stops everybody
 
 
 @pytest.mark.parametrize(("back_s", "heard_s"), [(28.0, 37.0), (30.0, 46.1), (44.0, 56.2)])

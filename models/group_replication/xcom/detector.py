@@ -204,7 +204,11 @@ class Detector:
 
     def _due(self, due: tuple[int, float]) -> None:
         turn, at = due
-        if turn == self._turn and at == self._look_s:  # else it was woken meanwhile
+        if turn != self._turn or at != self._look_s:
+            return  # it was woken meanwhile
+        if self._clock._now > at:  # the process stood still: what has come meanwhile is read first
+            self._arm(self._clock._now)
+        else:
             self._transport.thread.do(0.0, self._look, turn)
 
     def _leads(self) -> bool:
