@@ -9,6 +9,7 @@ from functools import partial
 from math import nan
 from typing import Any, TypeVar
 
+from simrep.contract.model import Degradation
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.counts import ClassCount
@@ -77,17 +78,27 @@ def simulate_groups(
     reduce: Callable[[Result], T],
     seed: int,
     executor: Executor | None = None,
+    less: list[tuple[Degradation, ...]] | None = None,
 ) -> Iterator[list[T]]:
-    """What ``reduce`` makes of every replication, group by group; see ``simulate_each``."""
+    """What ``reduce`` makes of every replication, group by group; see ``simulate_each``.
+
+    A list ``less`` gets what each of them gave its clients less than its product promises.
+    """
     work = [[(task, seed, reduce) for task in group] for group in groups]
-    return in_groups(_simulated, work, executor)
+    for group in in_groups(_simulated, work, executor):
+        if less is not None:
+            less += [degradation for _, degradation in group]
+        yield [reduced for reduced, _ in group]
 
 
-def _simulated(task: Task, seed: int, reduce: Callable[[Result], T]) -> T:
+def _simulated(
+    task: Task, seed: int, reduce: Callable[[Result], T]
+) -> tuple[T, tuple[Degradation, ...]]:
     setup = task.setup
     if task.drawn and (uncertainty := uncertainty_of(setup)) is not None:
         setup = with_drawn_costs(setup, uncertainty, seed, task.number)
-    return reduce(Result.combine([simulate(setup, seed, task.number)]))
+    record = simulate(setup, seed, task.number)
+    return reduce(Result.combine([record])), record.degradation
 
 
 def figures_of(

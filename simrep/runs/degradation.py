@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from simrep.contract.model import Degradation
+from simrep.errors import DegradedWarning
 from simrep.kernel.clock import Clock
 from simrep.measure.units import describe, number
 
-__all__ = ["DegradationWatch", "degradations", "degraded"]
+__all__ = ["DegradationWatch", "degradations", "degraded", "warn_degraded"]
 
 
 class DegradationWatch:
@@ -47,3 +49,9 @@ def degraded(found: Iterable[Degradation]) -> Iterator[str]:
     for one in found:
         if one.times:
             yield f"degraded, {number(one.times)} {describe(one.figure)}: {one.why}"
+
+
+def warn_degraded(found: Sequence[Degradation], stacklevel: int = 4) -> None:
+    """Warn of what one replication gave its clients less than its product promises."""
+    for line in degraded(found):
+        warnings.warn(line, DegradedWarning, stacklevel=stacklevel)

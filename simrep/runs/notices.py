@@ -25,8 +25,10 @@ __all__ = [
 
 BEYOND = 20
 """So many transactions beyond a percentile tell it to about a quarter of the tail."""
-_PHASED = {"faults", "scheduled", "fates", "load"}
-"""Tables of a result whose figures are of a part of the run, or count all of it on purpose."""
+_PHASED = {"faults", "scheduled", "load"}
+"""Tables of a result whose figures are of a part of the run."""
+_MEAN = re.compile(r"(?:^|\.)(?:throughput_tps|latency_s\..+)$")
+"""A figure that is a mean over the run, or a percentile; others count, or are the longest."""
 _PERCENTILE = re.compile(r"(?:^|\.)p(\d{1,2}(?:\.\d+)?)$")
 
 
@@ -86,7 +88,9 @@ def mixed_notice(scenarios: Iterable[Scenario | Mapping[str, Any]], figures: Ite
     figures : iterable of str
         Their paths in a result.
     """
-    whole = [path for path in figures if path.partition(".")[0] not in _PHASED]
+    whole = [
+        path for path in figures if _MEAN.search(path) and path.partition(".")[0] not in _PHASED
+    ]
     loaded = [load(one) for one in scenarios if one] if whole else []
     timed = dict.fromkeys(path for scenario in loaded for path in scenario.timed)
     if not timed:

@@ -37,7 +37,6 @@ from simrep.whatif.comparison import Comparison
 __all__ = ["FIGURES", "compare"]
 
 Pair = tuple[tuple[float, ...], tuple[float, ...]]
-Less = tuple[Degradation, ...]
 
 FIGURES = (
     "throughput_tps",
@@ -151,9 +150,9 @@ def compare(
     def clear(pairs: Sequence[Pair], look: Look) -> bool:
         return Comparison.of(pairs, figures, look=look.confidence, **about).clear
 
-    less: tuple[list[Less], list[Less]] = ([], [])
+    less: list[tuple[Degradation, ...]] = []
     paths = (*figures, *map(rests_on, figures))
-    reduce = partial(_reduced, paths=paths, absent=frozenset(absent))
+    reduce = partial(figures_of, paths=paths, absent=frozenset(absent))
     sampler = Sampler(
         simulate=lambda numbers: _pairs(setups, reduce, numbers, seed, executor, less),
         figure=_relative,
@@ -164,8 +163,8 @@ def compare(
         progress=progress,
     )
     pairs, complete = collected(sampler, least=2, total=schedule[0].count, pieces=2)
-    for label, found_less in zip(labels, less, strict=True):
-        for line in degraded(degradations(found_less)):
+    for place, label in enumerate(labels):
+        for line in degraded(degradations(less[place::2])):
             warnings.warn(f"{label}: {line}", DegradedWarning, stacklevel=3)
     for notice in _notices(pairs, figures):
         warnings.warn(notice, ShortRunWarning, stacklevel=3)
@@ -249,25 +248,13 @@ def _notices(pairs: Sequence[Pair], figures: Sequence[str]) -> list[str]:
 
 def _pairs(
     setups: tuple[Setup, Setup],
-    reduce: Callable[[Result], tuple[tuple[float, ...], Less]],
+    reduce: Callable[[Result], tuple[float, ...]],
     numbers: range,
     seed: int,
     executor: Executor | None,
-    less: tuple[list[Less], list[Less]],
+    less: list[tuple[Degradation, ...]],
 ) -> Iterator[Pair]:
-    """Figures of both, and what each of these rests on, replication by replication.
-
-    ``less`` gets what each of both gave its clients less than it promises.
-    """
+    """Figures of both, and what each of these rests on, replication by replication."""
     groups = [[Task(setup, number) for setup in setups] for number in numbers]
-    for pair in simulate_groups(groups, reduce, seed, executor):
-        (one, less_of_one), (other, less_of_other) = pair
-        less[0].append(less_of_one)
-        less[1].append(less_of_other)
-        yield one, other
-
-
-def _reduced(
-    result: Result, paths: Sequence[str], absent: frozenset[str]
-) -> tuple[tuple[float, ...], Less]:
-    return figures_of(result, paths, absent=absent), result.runs[0].degradation
+    for pair in simulate_groups(groups, reduce, seed, executor, less):
+        yield pair[0], pair[1]

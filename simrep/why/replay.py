@@ -9,6 +9,7 @@ from typing import Any
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import SimrepError
+from simrep.runs.degradation import warn_degraded
 from simrep.runs.replication import simulate
 from simrep.runs.sampler import at_least, seed_of
 from simrep.runs.story import Follow, Story
@@ -36,7 +37,10 @@ class Replay:
 
     def story(self, follow: Follow) -> Story:
         """What happened in it; an error if no transaction committed while it was measured."""
-        story = simulate(self.setup, self.seed, self.replication, follow=follow).story
+        record = simulate(self.setup, self.seed, self.replication, follow=follow)
+        story = record.story
         if story is None or not story.journeys:
             raise SimrepError("no transaction committed while it was measured: lengthen the run")
+        if follow == Follow.stages():  # the first look at it: it is warned of once
+            warn_degraded(record.degradation, stacklevel=5)
         return story

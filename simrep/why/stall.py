@@ -14,6 +14,7 @@ from simrep.kernel.watch import Waited
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
 from simrep.measure.units import duration
+from simrep.runs.degradation import warn_degraded
 from simrep.runs.incidents import Incident
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import simulate
@@ -280,6 +281,7 @@ def explain_stall(
     work_expected(1)
     setup = replay.setup
     record = simulate(setup, replay.seed, replication, watch_s=longer_than_s)
+    warn_degraded(record.degradation)
     away = _away(record.faults)
     found = blockages([one for one in record.waited or () if not _of_nobody(one, away)])
     stall = record.measurement.stall

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simrep.errors import ScenarioError, nearest
+from simrep.runs.degradation import warn_degraded
 from simrep.runs.incidents import Incident, faults_of
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import simulate
@@ -168,6 +169,7 @@ def explain_window(
     if not 0.0 <= low_s < high_s < inf:
         raise ScenarioError("until_s", f"must be after from_s = {low_s:g}, given {high_s:g}")
     record = simulate(setup, replay.seed, replication, follow=Follow(low_s, high_s))
+    warn_degraded(record.degradation)
     story = record.story
     assert story is not None
     nodes = tuple(setup.scenario.node_names)

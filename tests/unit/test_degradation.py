@@ -40,6 +40,16 @@ def test_a_source_that_goes_on_alone_says_how_many_commits_nobody_acknowledged()
     assert f"unacknowledged commits {alone:,}" in " ".join(table.split())
 
 
+def test_explanations_and_plans_say_it_too() -> None:
+    for explain in (simrep.explain, simrep.explain_tail, simrep.explain_stall):
+        with pytest.warns(simrep.DegradedWarning, match="unacknowledged commits") as told:
+            explain(cut_off(50))
+        assert len([one for one in told if one.category is simrep.DegradedWarning]) == 1
+    how = {"objective": "p50<=100ms", "within": (1.0, 2.0), "replications": 3, "progress": False}
+    planned = simrep.plan(cut_off(50), "rtt", **how)
+    assert any("degraded" in note and "unacknowledged" in note for note in planned.notes)
+
+
 def test_a_source_that_waits_keeps_its_promise() -> None:
     result = simrep.run(cut_off(10_000))
     assert result.degradation == {"unacknowledged_commits": 0}

@@ -439,3 +439,32 @@ def test_a_killed_node_of_a_cluster_is_met_as_measured():
     assert (run.fates.lost, run.fates.failed_present, run.fates.duplicated) == (0, 0, 0)
     gap = run.attempts.of(group="A").longest_gap()
     assert gap.seconds == pytest.approx(run.attempts.of(group="B").longest_gap().seconds, abs=0.3)
+
+
+def test_status_variables_count_what_servers_did_for_clients_that_had_gone() -> None:
+    """A client that stops waiting leaves its transaction behind, which ends in its server."""
+    workload = {
+        "threads": 12,
+        "nodes": ["*"],
+        "class": [{"keys": {"rows": 50, "distribution": "uniform"}}],
+        "clients": {"read_timeout_s": 0.04},
+    }
+    done = simrep.run(
+        {
+            "cluster": {"model": "galera"},
+            "network": {"rtt_ms": 20},
+            "workload": workload,
+            "run": {"duration_s": 3},
+        }
+    )
+    fates = done.runs[0].fates
+    counted = dict.fromkeys(
+        ("wsrep_local_commits", "wsrep_local_cert_failures", "wsrep_replicated"), 0.0
+    )
+    for node in done.counters.values():
+        for name in counted:
+            counted[name] += node[name]
+    assert fates.unknown > fates.unknown_present > 0
+    assert counted["wsrep_local_commits"] == fates.answered + fates.unknown_present
+    ended = counted["wsrep_local_commits"] + counted["wsrep_local_cert_failures"]
+    assert 0 <= counted["wsrep_replicated"] - ended <= 12  # on their way when the run ended

@@ -10,11 +10,13 @@ from math import inf, isnan
 from pathlib import Path
 from typing import Any, Literal
 
+from simrep.contract.model import Degradation
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, nearest
 from simrep.measure.looks import looks
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
+from simrep.runs.degradation import degradations, degraded
 from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice, rests_on
 from simrep.runs.result import Result
@@ -188,9 +190,13 @@ def rank_products(
             setup, remarks = short_setup(candidate.scenario, seed, wanted.figures)
             notes += [f"{candidate.product}: {said}" for said in remarks]
 
-            def simulated(numbers: range, setup: Setup = setup) -> Iterator[Sampled]:
+            less: list[tuple[Degradation, ...]] = []
+
+            def simulated(
+                numbers: range, setup: Setup = setup, less: list[tuple[Degradation, ...]] = less
+            ) -> Iterator[Sampled]:
                 tasks = [[Task(setup, number) for number in numbers]]
-                [found] = simulate_groups(tasks, reduce, seed, executor)
+                [found] = simulate_groups(tasks, reduce, seed, executor, less)
                 yield from found
 
             tried, samples = settled(
@@ -200,6 +206,7 @@ def rank_products(
                 wanted.conditions,
                 schedule,
             )
+            notes += [f"{candidate.product}: {said}." for said in degraded(degradations(less))]
             counts = (sample[0][len(paths) :] for sample in samples)
             shortest = [min(each) for each in zip(shortest, *counts, strict=True)]
             ranked = _ranked(candidate, tried, wanted, samples)

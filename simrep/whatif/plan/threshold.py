@@ -9,11 +9,13 @@ from functools import partial
 from math import inf
 from typing import Any, TypedDict, Unpack
 
+from simrep.contract.model import Degradation
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import Range
 from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
+from simrep.runs.degradation import degradations, degraded
 from simrep.runs.notices import percentile_notice, rests_on
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Condition, Objective
@@ -129,6 +131,7 @@ def runs_of(
     remarks: dict[str, float] = {}
     # Transactions that each of the figures rests on, by value.
     fewest: dict[float, list[float]] = {}
+    less: dict[float, list[tuple[Degradation, ...]]] = {}
 
     def sample(value: float, numbers: range) -> Sequence[Sequence[float]]:
         if value not in setups:
@@ -136,7 +139,8 @@ def runs_of(
             for one in said:
                 remarks.setdefault(one, value)
         groups = [[Task(setups[value], number) for number in numbers]]
-        [found] = simulate_groups(groups, reduce, seed, executor)
+        own = less.setdefault(value, [])
+        [found] = simulate_groups(groups, reduce, seed, executor, own)
         counts = (one[asked:] for one in found)
         least = fewest.get(value, [inf] * asked)
         fewest[value] = [min(each) for each in zip(least, *counts, strict=True)]
@@ -147,6 +151,9 @@ def runs_of(
         least = [min(each) for each in zip([inf] * asked, *rests, strict=True)]
         said = dict.fromkeys(map(percentile_notice, figures, least))
         first = [f"At {number(value)}: {one}" for one, value in list(remarks.items())[:_SHOWN]]
+        tried = sorted(less) if of is None else [of]
+        worse = [(value, line) for value in tried for line in degraded(degradations(less[value]))]
+        first += [f"At {number(value)}: {line}." for value, line in worse[:_SHOWN]]
         return [*first, *(f"In the shortest run, {one}." for one in said if one)]
 
     return sample, notices
