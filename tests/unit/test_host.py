@@ -9,7 +9,7 @@ import pytest
 from simpy.events import Event
 
 from simrep.kernel.clock import Clock
-from simrep.server.host import Host, Thread
+from simrep.server.host import Host, Thread, WaitingThread
 
 MS = 1e-3
 
@@ -148,6 +148,21 @@ def test_work_found_while_idle_delays_the_next_job(clock: Clock, done: Done) -> 
     thread.do(0.5 * MS, done, "job")
     clock.run()
     assert done.at == pytest.approx({"job": 0.75 * MS})
+
+
+def test_a_thread_that_waits_does_nothing_and_leaves_its_core_to_others(
+    clock: Clock, done: Done
+) -> None:
+    host = Host(clock, 1)
+    thread = WaitingThread(host)
+    thread.do(1 * MS, lambda _: thread.wait())
+    thread.do(1 * MS, done, "behind it")
+    clock.at(2 * MS, lambda _: Thread(host).do(1 * MS, done, "another thread"))
+    clock.at(10 * MS, lambda _: thread.go_on())
+    clock.run()
+    assert done.at == pytest.approx({"another thread": 3 * MS, "behind it": 11 * MS})
+    assert not thread.waits
+    assert host.busy_s == pytest.approx(3 * MS)
 
 
 def test_jobs_without_cost_keep_their_order(clock: Clock) -> None:

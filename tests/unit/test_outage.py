@@ -172,3 +172,14 @@ def test_a_scenario_says_in_which_direction_a_node_is_cut_off(direction, concern
 def test_what_makes_no_sense_is_refused_by_its_path(outage, message):
     with pytest.raises(ScenarioError, match=message):
         load(BASE | {"network": {"outage": [outage]}})
+
+
+def test_a_link_is_stalled_until_what_was_sent_in_a_cut_is_repeated():
+    cut = link((1.0, 2.0))
+    assert not cut.stalled(0.9)
+    assert cut.stalled(1.1)
+    arrival_s = cut.arrival(100, 1.2)
+    assert cut.stalled(2.05)
+    assert not cut.stalled(arrival_s)
+    cut.renew()
+    assert not cut.stalled(2.05)
