@@ -18,6 +18,7 @@ from simrep.models.group_replication.xcom.transport import Transport
 __all__ = ["Group", "Order"]
 
 _ASK_AGAIN_S = 1.0  # handle_alive: a member that has not booted asks at most so often
+_TERMINATE_S = 3.0  # TERMINATE_DELAY
 _NEED_BOOT_BYTES = 300
 
 
@@ -385,6 +386,13 @@ class Group:
         if not valid and site.members != self._members:
             self._members = site.members
             self._note("stable", site.members)
+        if not site.members:  # nobody is left who could go on to the end of the last configuration
+            self._clock.at(self._clock.now + _TERMINATE_S, self._end_last, self._attempt)
+
+    def _end_last(self, attempt: int) -> None:
+        if self._running and attempt == self._attempt:
+            self._order.end()
+            self._on_exit("removed")
 
     def _on_present(self, site: Any, alive: frozenset[int]) -> None:
         """All have agreed on who is there (``xcom_receive_global_view``)."""
@@ -411,28 +419,31 @@ class Group:
         view = self.view
         if view is None or self.me not in view.members:
             return
-        self._suspicions.see(self._order.site.members, alive, view.members)
-        there = frozenset(self._order.site.members)
-        dead = there - alive
-        had = self.has_majority
-        gone = (self.reachable & frozenset(view.members) & dead) - {self.me}
+        there = self._order.site.members
+        self._suspicions.see(there, alive, view.members)
+        had, before = self.has_majority, self.reachable
+        gone = before.intersection(view.members, there) - alive
         if gone:
             self._note("suspect", tuple(sorted(gone)))
-        before = self.reachable
-        self._reach(frozenset(view.members) - dead)
-        if had != self.has_majority:
-            if self.has_majority:
-                self._note("primary", view.members)
-            else:
-                self._note("non-primary", tuple(sorted(self.reachable)))
+        self._reach(alive)
+        if had and not self.has_majority:
+            self._note("non-primary", tuple(sorted(self.reachable)))
+        elif self.has_majority and not had:
+            self._note("primary", tuple(p for p in view.members if p in there))
         if before != self.reachable:
             self._tell_reachable(self.reachable)
 
-    def _reach(self, reachable: frozenset[int]) -> None:
-        view = self.view
+    def _reach(self, alive: frozenset[int]) -> None:
+        """Tell those of the view who are alive from those who are not (``on_suspicions``).
+
+        What is known of members that are no longer in the configuration stays as it was.
+        """
+        view, there = self.view, self._order.site.members
         assert view is not None
-        self.reachable = reachable
-        self.has_majority = 2 * len(reachable) > len(view.members)
+        known = [position for position in view.members if position in there]
+        reached = alive.intersection(known)
+        self.reachable = reached | (self.reachable.intersection(view.members) - frozenset(known))
+        self.has_majority = 2 * len(reached) > len(known)
 
     def _expel(self, positions: tuple[int, ...]) -> None:
         asked = self._order.remove(positions)  # not if they are removed already

@@ -126,6 +126,8 @@ class Sender:
     active_s : float
         When the socket last took a message.
     emptied_s : float
+        When it was last looked at whether the other end has emptied the socket.
+    cleared_s : float
         When the queue was last thrown away.
     wait_s, look_wait_s : float
         The next wait before a connection is tried and before one is looked for.
@@ -134,7 +136,8 @@ class Sender:
     """
 
     __slots__ = (
-        "active_s", "answered", "blocked", "broken", "dialling", "emptied_s", "look_wait_s",
+        "active_s", "answered", "blocked", "broken", "cleared_s", "dialling", "emptied_s",
+        "look_wait_s",
         "looking", "number", "open", "peer", "pinged_s", "pings", "queue", "reading", "spoken",
         "taken_bytes", "wait_s",
     )  # fmt: skip
@@ -146,7 +149,7 @@ class Sender:
         self.broken = self.blocked = self.dialling = self.looking = False
         self.queue: deque[tuple[Any, int]] = deque()
         self.taken_bytes = 0
-        self.active_s = self.emptied_s = now_s
+        self.active_s = self.emptied_s = self.cleared_s = now_s
         self.wait_s = self.look_wait_s = FIRST_WAIT_S
         self.pings = 0
         self.pinged_s = 0.0

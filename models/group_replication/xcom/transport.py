@@ -55,6 +55,7 @@ _IDLE_S = 10.0  # the same: a socket that took nothing for so long
 _CONNECT_S = 1.0  # dial: open_new_connection(..., 1000 ms)
 _AGREED_S = 0.1  # sender_task looks so often whether the protocol is agreed
 _KEPT_S = 2.0  # while it cannot connect it throws away what it has for the other, at most so often
+_EMPTIED_S = 0.01  # whether the other end has emptied a socket is looked at so often
 _PINGS = 3  # PINGS_GATHERED_BEFORE_CONNECTION_SHUTDOWN
 _PINGS_WITHIN_S = 5.0  # PING_GATHERING_TIME_WINDOW
 _CLIENT_S = 3.0  # a client of XCom waits so long for a connection (open_xcom_connection)
@@ -266,6 +267,8 @@ class Transport(Mesh):
         copies = 0
         for sender in senders:
             if sender.spoken and (not sender.blocked or self._freed(sender)):
+                if now_s > sender.emptied_s + _EMPTIED_S:
+                    self._emptied(sender)
                 sender.taken_bytes += size_bytes
                 if sender.taken_bytes <= _SOCKET_BYTES or self._takes(sender):
                     at += cost
@@ -287,6 +290,7 @@ class Transport(Mesh):
         return not sender.blocked
 
     def _emptied(self, sender: Sender) -> bool:
+        sender.emptied_s = self._clock._now
         if self._network.link(self.me, sender.peer).stalled(self._clock._now):
             return False
         sender.taken_bytes = 0
@@ -434,9 +438,9 @@ class Transport(Mesh):
         if self._senders.get(sender.peer) is not sender:
             return
         now_s = self._clock._now
-        if now_s > sender.emptied_s + _KEPT_S:
+        if now_s > sender.cleared_s + _KEPT_S:
             sender.queue.clear()
-            sender.emptied_s = now_s
+            sender.cleared_s = now_s
         sender.wait_s = longer(sender.wait_s)
         self._dial(sender)
 
