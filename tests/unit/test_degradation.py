@@ -45,7 +45,7 @@ def test_explanations_and_plans_say_it_too() -> None:
         with pytest.warns(simrep.DegradedWarning, match="unacknowledged commits") as told:
             explain(cut_off(50))
         assert len([one for one in told if one.category is simrep.DegradedWarning]) == 1
-    how = {"objective": "p50<=100ms", "within": (1.0, 2.0), "replications": 3, "progress": False}
+    how = {"objective": "p50<=100ms", "within": (1.0, 2.0), "replications": 4, "progress": False}
     planned = simrep.plan(cut_off(50), "rtt", **how)
     assert any("degraded" in note and "unacknowledged" in note for note in planned.notes)
 
