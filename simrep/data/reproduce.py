@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
@@ -10,6 +11,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+from simrep.contract.model import Degradation
 from simrep.contract.setup import Setup, setup_of
 from simrep.data.cells import Cell, Summary, cells_of
 from simrep.data.dataset import Dataset, load_dataset
@@ -26,10 +28,11 @@ from simrep.data.failure_metrics import failure_sample
 from simrep.data.failures import ErrorCodes, FailureFigure, FailureScores, attainable, judged
 from simrep.data.measurements import DatasetCell, MeasuredCell
 from simrep.data.timeline import Course, Timeline, figures_and_course
-from simrep.errors import ScenarioError, SimrepError
+from simrep.errors import DegradedWarning, ScenarioError, SimrepError
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import plain
 from simrep.runs.batch import simulate_cells, simulate_each
+from simrep.runs.degradation import degraded
 from simrep.runs.executor import collected, in_groups
 from simrep.runs.progress import told
 from simrep.runs.replication import simulate
@@ -260,6 +263,11 @@ def reproduce(
     -------
     DatasetResult
         Holds the finished cells when the work was interrupted (Ctrl-C).
+
+    Warns
+    -----
+    DegradedWarning
+        If clients of some runs got less than a product promises, as far as its model tells.
     """
     if isinstance(dataset, (str, Path)):
         dataset = load_dataset(dataset)
@@ -270,6 +278,7 @@ def reproduce(
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
     if definition.failures is not None:
         return _failures(dataset, replications, seed, executor, progress)
+    less: list[tuple[Degradation, ...]] = []
     work, searches = _work(dataset), _searches(dataset)
     cells: list[Cell] = []
     timelines: list[Timeline] = []
@@ -277,7 +286,7 @@ def reproduce(
 
     def finished() -> Iterator[object]:
         setups = [setup for *_, setup in work]
-        simulated = _simulated(dataset, setups, replications, seed, executor)
+        simulated = _simulated(dataset, setups, replications, seed, executor, less)
         for (series, variant, cell, _), (samples, course) in zip(work, simulated, strict=True):
             if isinstance(cell, MeasuredCell):
                 cells.extend(cells_of(definition.metrics, series, variant, cell, samples))
@@ -300,6 +309,10 @@ def reproduce(
 
     total = len(work) + len(searches)
     _, complete = collected(finished(), least=0, progress=progress, total=total)
+    worse = [own for run in less if (own := list(degraded(run)))]
+    if worse:
+        said = f"{len(worse)} of {len(less)} runs were degraded, the first of them: {worse[0][0]}"
+        warnings.warn(said, DegradedWarning, stacklevel=3)
     return DatasetResult(
         dataset=dataset,
         cells=tuple(cell for cell in cells if not cell.variant),
@@ -383,17 +396,18 @@ def _simulated(
     replications: int,
     seed: int,
     executor: Executor | None,
+    less: list[tuple[Degradation, ...]],
 ) -> Iterator[tuple[list[tuple[float, ...]], Course | None]]:
     """For every setup the figures of its replications, and a course if the dataset shows it."""
     definition = dataset.definition
     paths = tuple(metric.result for metric in definition.metrics)
     paths += FIGURES if definition.derived is not None else ()
     if not (definition.show.timeline and definition.scheduled):
-        for samples in simulate_cells(setups, paths, replications, seed, executor):
+        for samples in simulate_cells(setups, paths, replications, seed, executor, less=less):
             yield samples, None
         return
     reduce = partial(figures_and_course, paths=paths, name=definition.scheduled)
-    courses = simulate_each(setups, reduce, replications, seed, executor)
+    courses = simulate_each(setups, reduce, replications, seed, executor, less=less)
     for setup, pairs in zip(setups, courses, strict=True):
         course = pairs[0][1]
         if course is not None:

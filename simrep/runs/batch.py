@@ -42,6 +42,7 @@ def simulate_cells(
     executor: Executor | None = None,
     *,
     drawn: bool = False,
+    less: list[tuple[Degradation, ...]] | None = None,
 ) -> Iterator[list[tuple[float, ...]]]:
     """Figures of every replication of every setup, setup by setup.
 
@@ -52,7 +53,7 @@ def simulate_cells(
     says of them: those of ``run`` with as many draws.
     """
     reduce = partial(figures_of, paths=tuple(figures))
-    return simulate_each(setups, reduce, replications, seed, executor, drawn=drawn)
+    return simulate_each(setups, reduce, replications, seed, executor, drawn=drawn, less=less)
 
 
 def simulate_each(
@@ -63,6 +64,7 @@ def simulate_each(
     executor: Executor | None = None,
     *,
     drawn: bool = False,
+    less: list[tuple[Degradation, ...]] | None = None,
 ) -> Iterator[list[T]]:
     """The outcome of ``reduce`` for every replication of every setup, setup by setup.
 
@@ -70,7 +72,7 @@ def simulate_each(
     module, for processes to find it.
     """
     groups = [[Task(setup, number, drawn) for number in range(replications)] for setup in setups]
-    return simulate_groups(groups, reduce, seed, executor)
+    return simulate_groups(groups, reduce, seed, executor, less)
 
 
 def simulate_groups(

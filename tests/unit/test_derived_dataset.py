@@ -105,7 +105,7 @@ def test_progress_counts_cells_and_rates_up_to_the_end(shared):
 
 
 def test_interrupting_keeps_finished_systems_and_the_rows_about_them(folder, monkeypatch):
-    def interrupted(_plans, *_) -> Iterator[list[tuple[float, ...]]]:
+    def interrupted(_plans, *_, **__) -> Iterator[list[tuple[float, ...]]]:
         for number in range(12):  # the cells of the server, and those of two members
             yield [(100.0 + number, 0.01)] * 2
         raise KeyboardInterrupt

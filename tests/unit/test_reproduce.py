@@ -10,9 +10,11 @@ from statistics import mean, median, stdev
 import pytest
 
 import simrep.data.reproduce as reproduce_module
+from simrep.contract.model import Degradation
 from simrep.contract.setup import setup_of
 from simrep.data.reproduce import Cell, Summary, reproduce, simulate_cells
-from simrep.errors import ScenarioError
+from simrep.errors import DegradedWarning, ScenarioError
+from simrep.runs.degradation import DegradationWatch
 from simrep.runs.run import run
 from simrep.scenario import load, with_values
 from tests.small_dataset import write_dataset
@@ -66,6 +68,13 @@ def test_an_executor_changes_nothing(folder):
     assert alone.to_dict() == together.to_dict()
 
 
+def test_it_says_in_how_many_runs_clients_got_less_than_is_promised(folder, monkeypatch):
+    lost = (Degradation("forgotten_commits", 3, "it was tired"),)
+    monkeypatch.setattr(DegradationWatch, "measured", lambda _: lost)
+    with pytest.warns(DegradedWarning, match="^16 of 16 runs were degraded.*it was tired"):
+        reproduce(folder)
+
+
 def test_one_replication_has_no_interval(folder):
     assert {cell.interval for cell in reproduce(folder, replications=1).cells} == {None}
 
@@ -75,7 +84,7 @@ def test_the_interval_is_that_of_one_further_run(folder, monkeypatch):
     monkeypatch.setattr(
         reproduce_module,
         "simulate_cells",
-        lambda plans, *_: ([(v,) for v in values] for _ in plans),
+        lambda plans, *_, **__: ([(v,) for v in values] for _ in plans),
     )
     cell = reproduce(folder, replications=3).cells[0]
     logs = [log(value) for value in values]
@@ -85,7 +94,7 @@ def test_the_interval_is_that_of_one_further_run(folder, monkeypatch):
 
 
 def test_interrupting_keeps_finished_cells(folder, monkeypatch):
-    def interrupted(_plans, *_) -> Iterator[list[tuple[float, ...]]]:
+    def interrupted(_plans, *_, **__) -> Iterator[list[tuple[float, ...]]]:
         yield [(0.1,), (0.2,)]
         raise KeyboardInterrupt
 
