@@ -24,7 +24,7 @@ from tests.accuracy import coverage, failures, recovery
 RESULTS = Path(__file__).with_name("results.json")
 RECOVERY_TRIALS = 20
 COVERAGE_TRIALS = 200
-SCHEDULES = 800
+SCHEDULES = 500
 SETTINGS = {"replications": 10, "duration_s": 2.0}
 LONG_RUNS, LONG_S = 4, 500.0
 

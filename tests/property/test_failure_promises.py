@@ -14,7 +14,6 @@ from tests.accuracy.failures import drawn, outcome, taken_back
 from tests.accuracy.run import RESULTS
 
 FEWEST = 500
-KNOWN = {"316", "405", "465"}  # before the model was mended
 
 
 @pytest.mark.parametrize("number", range(8))
@@ -22,10 +21,13 @@ def test_a_random_schedule_breaks_no_promise(number: int) -> None:
     assert outcome(number).problems == []
 
 
-def test_the_long_form_broke_no_other_promise_than_those_that_are_known() -> None:
+def test_the_long_form_broke_no_promise() -> None:
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))["failures"]
     assert kept["schedules"] >= FEWEST
-    assert set(kept["broken"]) <= KNOWN
+    assert kept["broken"] == {}
+    # What the promise allows, and members that exclude each other for ever, stay rare.
+    assert sum(kept["taken_back"].values()) <= kept["schedules"] / 100
+    assert len(kept["livelocks"]) <= kept["schedules"] / 100
 
 
 def test_what_a_server_alone_knew_when_it_ended_is_taken_back_and_it_needs_a_whole_state() -> None:
