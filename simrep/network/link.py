@@ -268,6 +268,12 @@ class Link:
         del at
         return False
 
+    def coarsen_timers(self, phase: float) -> None:
+        """Let TCP repeat as late as the timers of Linux are; ``phase`` is where they are, 0 to 1.
+
+        It matters only where TCP repeats for many seconds what nobody acknowledges.
+        """
+
     def renew(self) -> None:
         """Begin a new connection, which nothing of the old one holds up.
 

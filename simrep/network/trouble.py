@@ -12,6 +12,13 @@ from simrep.network.link import LONGEST_TIMEOUT_S, Jitter, Link
 
 __all__ = ["Trouble", "TroubledLink"]
 
+# The timer wheel of Linux (kernel/time/timer.c): timers of up to 64 grains are that exact, longer
+# ones eight times coarser, and so on; they are never early. The grain is a tick: CONFIG_HZ=250.
+_GRAIN_S = 0.004
+_GRAINS = 64
+_COARSER = 8.0
+_LONGEST_GRAIN_S = _GRAIN_S * _COARSER**3  # of waits up to 131 s
+
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
@@ -53,6 +60,8 @@ class TroubledLink(Link):
 
     Notes
     -----
+    Timers are exact if nobody says otherwise (``coarsen_timers``).
+
     Simplified: a message counts as lost or not as a whole, by the time at which it is sent; only
     its own acknowledgement counts, not one that comes with data of the other side; losses of
     acknowledgements other than by a cut do not matter; TCP gives up no connection (Linux does so
@@ -61,7 +70,7 @@ class TroubledLink(Link):
 
     __slots__ = (
         "_at", "_cuts", "_deaf", "_first_unheard_s", "_lossy", "_own_coin", "_own_loss",
-        "_own_sampler", "_resume_s", "_timeout_s", "_trouble_coin", "_varied",
+        "_own_sampler", "_phase_s", "_resume_s", "_timeout_s", "_trouble_coin", "_varied",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +90,7 @@ class TroubledLink(Link):
         self._first_unheard_s = inf  # when the first message left that nobody acknowledged
         self._timeout_s = self._base + self._back + self._tcp.minimum_timeout_s
         self._resume_s = self._at = 0.0
+        self._phase_s: float | None = None
         self._own_loss, self._own_coin = self._loss, self._coin
         self._own_sampler = self._sampler
         self._lossy = [trouble for trouble in troubles if trouble.loss]
@@ -113,7 +123,7 @@ class TroubledLink(Link):
             if until_s == inf:
                 self._resume_s = inf
                 return inf
-            at += timeout_s
+            at = self._repeated(at, timeout_s)
             timeout_s = min(2 * timeout_s, LONGEST_TIMEOUT_S)
             self._resume_s = at
         self._set_out(at)
@@ -122,6 +132,20 @@ class TroubledLink(Link):
     def stalled(self, at: float) -> bool:
         """See ``Link.stalled``."""
         return at < self._resume_s or self._cut_until(at) > at
+
+    def coarsen_timers(self, phase: float) -> None:
+        """See ``Link.coarsen_timers``."""
+        self._phase_s = _LONGEST_GRAIN_S * phase
+
+    def _repeated(self, at: float, timeout_s: float) -> float:
+        """When TCP repeats what it has sent at some time and nobody has acknowledged."""
+        at += timeout_s
+        if self._phase_s is None:
+            return at
+        grain_s = _GRAIN_S
+        while timeout_s >= _GRAINS * grain_s:
+            grain_s *= _COARSER
+        return self._phase_s + ((at - self._phase_s) // grain_s + 1.0) * grain_s
 
     def renew(self) -> None:
         """See ``Link.renew``."""
@@ -148,14 +172,14 @@ class TroubledLink(Link):
         first_s, timeout_s = self._first_unheard_s, self._timeout_s
         round_trip_s = self._base + self._back
         if at >= first_s + timeout_s:
-            repeated_s = first_s + timeout_s
+            repeated_s = self._repeated(first_s, timeout_s)
             while self._unheard(repeated_s):
                 ends = [to_s for from_s, to_s in (*self._cuts, *self._deaf) if from_s <= repeated_s]
                 if max(ends, default=0.0) == inf:
                     self._resume_s = inf
                     return
                 timeout_s = min(2 * timeout_s, LONGEST_TIMEOUT_S)
-                repeated_s += timeout_s
+                repeated_s = self._repeated(repeated_s, timeout_s)
             self._resume_s = max(self._resume_s, repeated_s + round_trip_s)
             self._first_unheard_s = first_s = inf
         at = max(at, self._resume_s)

@@ -183,3 +183,14 @@ def test_a_link_is_stalled_until_what_was_sent_in_a_cut_is_repeated():
     assert not cut.stalled(arrival_s)
     cut.renew()
     assert not cut.stalled(2.05)
+
+
+def test_coarse_timers_of_the_kernel_are_late_by_an_eighth_at_most():
+    exact_s = link((1.0, 31.0)).arrival(100, 1.0)
+    arrivals = []
+    for tenth in range(10):
+        coarse = link((1.0, 31.0))
+        coarse.coarsen_timers(tenth / 10)
+        arrivals.append(coarse.arrival(100, 1.0))
+    assert all(exact_s < arrival < 1.0 + (exact_s - 1.0) * 1.125 for arrival in arrivals)
+    assert max(arrivals) - min(arrivals) > 1.0  # a wait of 19.2 s is as exact as 2.048 s

@@ -97,7 +97,7 @@ class Transport(Mesh):
         The only thread of XCom.
     work : MessageWork
     chance : Stream
-        Uniform numbers, for the phase of the checks.
+        Uniform numbers, for the phases of the checks and of the timers of the kernel.
     timeline : Timeline or None
         Where ``link-open`` and ``link-closed`` are noted.
 
@@ -136,8 +136,10 @@ class Transport(Mesh):
         self._heard: Callable[[int], object] = int
         self._handlers: dict[type[Any], Callable[[Any], object]] = {}
         super().__init__(clock, network, me, [0] * size, thread, work)
+        phase = chance()
         for peer in range(size):
             if peer != me:
+                network.link(me, peer).coarsen_timers(phase)
                 self._senders[peer] = Sender(peer, self._number(me, peer, 0), 0.0, connected=True)
                 self._accept(peer, self._number(peer, me, 0))
         self._made = True
