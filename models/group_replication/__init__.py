@@ -40,16 +40,19 @@ consistency_manager.cc; its XCom; MySQL 8.4 Reference Manual, chapter Group Repl
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, ClassVar
 
 from simpy.events import Event
 
 from simrep.modelling import (
+    Change,
     Cluster,
     Deployment,
     Leader,
     MessageText,
     Model,
+    Parts,
     Recognition,
     ScenarioError,
     Setup,
@@ -61,9 +64,14 @@ from simrep.modelling.closed_form import ClosedForm
 from simrep.models.group_replication.xcom.paxos import describe_xcom
 from simrep.models.mysql.server import ERRORS
 
+from .changes import Changes
+from .changing_member import ERRORS as CHANGING_ERRORS
+from .changing_member import ChangingMember
+from .history import History
 from .member import CONFLICT, LOOP_S, TOO_LARGE, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .recognition import GroupRecognition
+from .seat import Seat
 from .watch import WatchedParts, describe_payload
 
 __all__ = ["GroupReplication"]
@@ -72,7 +80,6 @@ _MOST_MEMBERS = 9
 # A member that misses a slot of another asks for it after 0.1 s, again after 0.14 s, and then has
 # the group agree that it is empty (xcom_base.cc, wakeup_delay and propose_missing_values).
 _AGREED_S = 0.24
-_NO_OP_S = 0.2
 
 
 class GroupReplication(Model):
@@ -94,9 +101,15 @@ class GroupReplication(Model):
     name: ClassVar[str] = "group_replication"
     Options: ClassVar[type[GroupReplicationOptions]] = GroupReplicationOptions
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
-    faults: ClassVar = frozenset({"slow", "pause", "disk-stall", "loss", "jitter"})
+    faults: ClassVar = frozenset(
+        {
+            "slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "bootstrap",
+            "cut", "loss", "jitter",
+        }
+    )  # fmt: skip
+    node_options: ClassVar[frozenset[str]] = frozenset({"group_replication_member_weight"})
     node_costs: ClassVar[bool] = True
-    errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT)
+    errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT, *CHANGING_ERRORS)
     recognition: ClassVar[Recognition] = GroupRecognition()
 
     def __init__(
@@ -109,19 +122,63 @@ class GroupReplication(Model):
                 "leave nodes out",
             )
         # Members start one after the other, so their loops of once a second are not in step.
-        uniform = cluster.streams.uniform("group_replication/loops")
-        self.members = [
-            parts.make(
-                Member, parts, options, cluster.costs_of(parts.index, costs), LOOP_S * uniform()
+        self._phase = cluster.streams.uniform("group_replication/loops")
+        self._cluster = cluster
+        self._options = options
+        self._costs = costs
+        self._parts = parts_of(cluster, WatchedParts)
+        self._changes: Changes | None = None
+        self.members: Sequence[Member]
+        if cluster.changes:
+            self._begin_changing()
+        else:
+            self.members = [self._member(parts) for parts in self._parts]
+
+    def _member(self, parts: Parts) -> Member:
+        """A member of a group in which nothing happens."""
+        costs = self._cluster.costs_of(parts.index, self._costs)
+        return parts.make(Member, parts, self._options, costs, LOOP_S * self._phase())
+
+    def _begin_changing(self) -> None:
+        """A group whose servers may come and go."""
+        cluster, options = self._cluster, self._options
+        options.check_failures()
+        history = History()
+        members: list[ChangingMember] = []
+        self.members = members
+        seats = [
+            Seat.of(
+                parts,
+                options,
+                cluster.costs_of(parts.index, self._costs),
+                history,
+                members.__getitem__,
+                self._abort,
             )
-            for parts in parts_of(cluster, WatchedParts)
+            for parts in self._parts
         ]
+
+        def start(index: int) -> ChangingMember:
+            parts = self._parts[index].anew()
+            costs = cluster.costs_of(index, self._costs)
+            at_s = cluster.clock.now + LOOP_S * self._phase()
+            return parts.make(ChangingMember, parts, options, costs, at_s, seats[index])
+
+        def start_s(index: int) -> float:
+            return cluster.costs_of(index, self._costs).start_ms * 1e-3
+
+        members.extend(start(index) for index in range(cluster.size))
+        self._changes = Changes(cluster, options, members, seats, history, start, start_s)
+
+    def _abort(self, index: int) -> None:
+        assert self._changes is not None
+        self._changes.abort(index)
 
     @staticmethod
     def pause_limit_s(options: GroupReplicationOptions) -> float:
-        """See ``Model.pause_limit_s``: then others fill the slots of the silent member."""
+        """See ``Model.pause_limit_s``: any, as the others notice it."""
         del options
-        return _NO_OP_S
+        return inf
 
     @staticmethod
     def silence_limit_s(options: GroupReplicationOptions) -> float:
@@ -160,15 +217,21 @@ class GroupReplication(Model):
         """In single-primary mode the first member, the primary."""
         if not options.single_primary_mode:
             return None
-        return Leader("primary", "secondary", "set group_replication_single_primary_mode = false")
+        otherwise = "set group_replication_single_primary_mode = false"
+        return Leader("primary", "secondary", otherwise, moves=True)
 
-    def connect(self, node: int) -> Generator[Event, Any, None]:
+    def connect(self, node: int) -> Generator[Event, Any, str | None]:
         """Open a connection to one member."""
-        return self.members[node].server.sessions.connect()
+        return self.members[node].connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; it fails by a deadlock, in certification, or when it is too large."""
-        return self.members[transaction.node].server.sessions.transact(transaction)
+        return self.members[transaction.node].transact(transaction)
+
+    def change(self, change: Change) -> None:
+        """Let a server crash, leave, join or get another role now."""
+        assert self._changes is not None
+        self._changes.change(change)
 
     @staticmethod
     def describe(message: Any) -> MessageText:

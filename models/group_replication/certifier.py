@@ -50,6 +50,16 @@ class Executed:
             self.low += 1
             above.discard(self.low)
 
+    def start_after(self, snapshot: Snapshot) -> None:
+        """Begin with what is on the disk."""
+        self.low = snapshot.low
+        self._above = set(snapshot.above)
+        self._snapshot = snapshot
+
+    def has(self, order: int) -> bool:
+        """Whether a transaction is committed."""
+        return order <= self.low or order in self._above
+
     def snapshot(self) -> Snapshot:
         """What is committed now."""
         snapshot = self._snapshot
@@ -148,6 +158,21 @@ class Certifier:
         """Forget all rows (preemptive garbage collection, when no conflicts are looked for)."""
         self.collected += len(self)
         self._writers.clear()
+        self._barrier = seqno
+
+    def detect_conflicts(self, *, on: bool) -> None:
+        """Look for conflicts from now on, or do not."""
+        self._detects_conflicts = on
+
+    def copy(self) -> Certifier:
+        """The same for a member that joins, whose channel has nothing of it."""
+        copy = Certifier(detects_conflicts=self._detects_conflicts)
+        copy._writers = self._writers.mapped(lambda writer: (writer[0], 0))
+        copy.conflicts, copy.collected = self.conflicts, self.collected
+        return copy
+
+    def begin_after(self, seqno: int) -> None:
+        """All that comes depends on what the channel has up to here."""
         self._barrier = seqno
 
     def __len__(self) -> int:

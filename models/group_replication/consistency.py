@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from typing import Any
 
 from simpy.events import Event
@@ -11,7 +11,7 @@ from simrep.modelling import Clock, Transaction
 
 from .messages import Ordered, Prepared, SyncBefore
 
-__all__ = ["Consistency"]
+__all__ = ["ChangingConsistency", "Consistency"]
 
 Call = Callable[[Any], object]
 
@@ -127,3 +127,86 @@ class Consistency:
         if message.member == self._member:
             event = self._asked.pop(message.number)
             self._when_caught_up(self._clock.fire, event)
+
+
+class _Awaited(_Preparing):
+    """It waits for the members that were ONLINE when it was certified, and are there."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, members: Collection[int]) -> None:
+        super().__init__()
+        self.members = set(members)
+
+
+class ChangingConsistency(Consistency):
+    """The waits of a member where members come and go: those that have left are not waited for.
+
+    Attributes
+    ----------
+    online : frozenset of int
+        Members that are ONLINE, at the present place in the order.
+
+    References
+    ----------
+    consistency_manager.cc: Transaction_consistency_info::handle_member_leave, handle_remote_prepare
+    (9).
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.online: frozenset[int] = frozenset()
+
+    def expect(self, order: int) -> None:
+        """A transaction was certified: who is ONLINE now has to prepare it."""
+        if order not in self._preparing:
+            self._preparing[order] = _Awaited(self.online)
+
+    def hold(self, change: Ordered, applied: Call) -> None:
+        """See ``Consistency.hold``."""
+        self.expect(change.order)
+        super().hold(change, applied)
+
+    def certified(self, order: int, call: Call, argument: Any) -> None:
+        """See ``Consistency.certified``."""
+        self.expect(order)
+        super().certified(order, call, argument)
+
+    def prepared(self, message: Prepared) -> None:
+        """See ``Consistency.prepared``; whoever is not waited for may tell it late."""
+        if message.order in self._preparing:
+            super().prepared(message)
+
+    def leave(self, gone: Collection[int]) -> None:
+        """Members have left: nothing waits for them any more."""
+        self.online -= frozenset(gone)
+        for order, state in list(self._preparing.items()):
+            assert isinstance(state, _Awaited)
+            state.members.difference_update(gone)
+            self._check(order, state)
+
+    def release(self) -> None:
+        """The member has left the group: nothing waits for others any more."""
+        self._uncommitted.clear()
+        events = [event for _, event in self._beginning] + list(self._asked.values())
+        self._beginning.clear()
+        self._asked.clear()
+        for event in events:
+            self._clock.fire(event)
+        waiting, self._preparing = self._preparing, {}
+        for state in waiting.values():
+            if state.go_on is not None and isinstance(state.go_on[1], Ordered):
+                call, change = state.go_on
+                call(change)
+
+    def reached(self, message: SyncBefore) -> None:
+        """See ``Consistency.reached``; who asked may have given up."""
+        if message.number in self._asked or message.member != self._member:
+            super().reached(message)
+
+    def _check(self, order: int, state: _Preparing) -> None:
+        assert isinstance(state, _Awaited)
+        if state.go_on is not None and state.members <= state.by:
+            del self._preparing[order]
+            call, argument = state.go_on
+            call(argument)

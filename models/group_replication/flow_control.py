@@ -10,10 +10,11 @@ from simrep.modelling import Clock
 from .messages import Statistics
 from .options import GroupReplicationOptions
 
-__all__ = ["FlowControl"]
+__all__ = ["ChangingFlowControl", "FlowControl"]
 
 _MOST = 2147483647
 _LONGEST_WAIT_S = 1.0
+_REMEMBERED = 10  # periods after which a silent member does not count (flow_control_step)
 
 
 class FlowControl:
@@ -124,3 +125,30 @@ class FlowControl:
         if not quota or not release or grown >= _MOST:
             return 0
         return max(grown, quota + 1)
+
+
+class ChangingFlowControl(FlowControl):
+    """Flow control where members come and go: who has told nothing for long does not count."""
+
+    def __init__(self, clock: Clock, options: GroupReplicationOptions) -> None:
+        super().__init__(clock, options)
+        self._steps = 0
+        self._heard: dict[int, int] = {}  # in which step, by member
+
+    def hear(self, statistics: Statistics) -> None:
+        """See ``FlowControl.hear``."""
+        super().hear(statistics)
+        self._heard[statistics.member] = self._steps
+
+    def step(self) -> None:
+        """See ``FlowControl.step``."""
+        self._steps += 1
+        for member, heard in list(self._heard.items()):
+            if heard < self._steps - _REMEMBERED:
+                del self._heard[member], self._members[member]
+        super().step()
+
+    def release(self) -> None:
+        """The server ends: nobody waits any more."""
+        for number in list(self._waiting):
+            self._end_wait(number)

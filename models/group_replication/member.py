@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from typing import Any
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, ClassVar
 
 from simpy.events import Event
 
 from simrep.modelling import (
     Lap,
-    MessageWork,
+    Mesh,
     Moments,
     Parts,
     Station,
     Thread,
-    TotalOrder,
     Trace,
     Transaction,
 )
@@ -27,7 +26,7 @@ from .consistency import Consistency
 from .flow_control import FlowControl
 from .messages import GtidExecuted, Kind, Ordered, Statistics, TransactionMessage
 from .options import GroupReplicationCosts, GroupReplicationOptions
-from .sending import Sending
+from .sending import Outgoing, Sending
 
 __all__ = ["CONFLICT", "LOOP_S", "PRIMARY", "TOO_LARGE", "Member"]
 
@@ -57,6 +56,12 @@ class _Commits(BinlogHooks):
 class Member:
     """A server in the group."""
 
+    # What its parts are made of; other kinds of members have others.
+    server_kind: ClassVar[type[MysqlServer]] = MysqlServer
+    channel_kind: ClassVar[type[Channel]] = Channel
+    consistency_kind: ClassVar[type[Consistency]] = Consistency
+    flow_control_kind: ClassVar[type[FlowControl]] = FlowControl
+
     def __init__(
         self,
         parts: Parts,
@@ -80,9 +85,9 @@ class Member:
         self._relay_writing = host.routine(costs.relay_log_us * _US)
         self._resumption = host.routine(costs.resume_us * _US)
 
-        holds_up = options.waits_before or options.waits_after
+        holds_up = self._holds_up(options)
         self.server = parts.make(
-            MysqlServer,
+            self.server_kind,
             parts,
             options,
             costs,
@@ -92,31 +97,27 @@ class Member:
             before_commit=self._before_commit,
             prepare=self._prepare,
         )
-        self.channel = Channel(
+        sessions = self.server.sessions
+        self.connect: Callable[[], Generator[Event, Any, str | None]] = sessions.connect
+        self.transact: Callable[[Transaction], Generator[Event, Any, bool]] = sessions.transact
+        self.channel = self.channel_kind(
             self.server, options, costs, after_apply=self._hold if options.waits_after else None
         )
         single_primary = options.single_primary_mode
         self.certifier = Certifier(detects_conflicts=not single_primary)
         self.executed = Executed()
         self.consistency = parts.make(
-            Consistency, clock, index, cluster.size, self._send, self.channel.when_caught_up
-        )
-        self.flow_control = parts.make(FlowControl, clock, options)
-
-        work = MessageWork(
-            host.routine(costs.send_us * _US), host.routine(costs.receive_us * _US), self._byte_s
-        )
-        self.mesh = parts.mesh([0] * cluster.size, Thread(host), work)
-        leader = PRIMARY if options.paxos_single_leader and single_primary else None
-        self.xcom = Xcom(
+            self.consistency_kind,
             clock,
-            self.mesh,
+            index,
             cluster.size,
-            XcomOptions(event_horizon=options.write_concurrency, leader=leader),
-            host.routine(costs.propose_us * _US),
+            self._send,
+            self.channel.when_caught_up,
         )
-        self._sending = parts.make(Sending, host, self.xcom, options, costs)
-        order: TotalOrder = self.xcom
+        self.flow_control = parts.make(self.flow_control_kind, clock, options)
+
+        self.mesh, self.xcom, order = self._total_order(parts, options, costs)
+        self._sending = parts.make(Sending, host, order, options, costs)
         order.on_deliver(self._deliver)
         self._delivered = parts.stage(
             self._hand_over, "delivery", doing="being passed on", lap=Lap.CERTIFICATION
@@ -141,6 +142,27 @@ class Member:
         self.too_large = self.local_commits = 0
         self.round_trip = Moments()
         clock.at(loop_at_s, self._loop)  # of once a second, which sends statistics
+
+    @staticmethod
+    def _holds_up(options: GroupReplicationOptions) -> bool:
+        """Whether transactions may have to wait before they begin."""
+        return options.waits_before or options.waits_after
+
+    def _total_order(
+        self, parts: Parts, options: GroupReplicationOptions, costs: GroupReplicationCosts
+    ) -> tuple[Mesh, Xcom, Outgoing]:
+        """How it reaches the others."""
+        size = parts.cluster.size
+        mesh = parts.mesh([0] * size, Thread(self.host), costs.message_work(self.host))
+        leader = PRIMARY if options.paxos_single_leader and options.single_primary_mode else None
+        xcom = Xcom(
+            self.clock,
+            mesh,
+            size,
+            XcomOptions(event_horizon=options.write_concurrency, leader=leader),
+            self.host.routine(costs.propose_us * _US),
+        )
+        return mesh, xcom, xcom
 
     # -- origin: from the client's commit into the total order ---------------------------------
 
@@ -248,9 +270,15 @@ class Member:
                 self.rolled_back += 1
                 self._release((message, False))
             self._applier_module.leave()
-            return
+        else:
+            self._pass(message, seqno, parent)
+        if self._options.preemptive_garbage_collection:
+            self._forget_too_many()
+
+    def _pass(self, message: TransactionMessage, seqno: int, parent: int) -> None:
+        """It has passed: its origin goes on with it, and all others will apply it."""
         self._order = order = self._order + 1
-        if local:
+        if message.origin == self.index:
             message.entry.order = order
             if self._options.waits_after:
                 message.entry.owner.mark(Lap.CERTIFICATION)
@@ -261,8 +289,6 @@ class Member:
         else:
             change = Ordered(message, order, seqno, parent, self.clock.now)
             self.channel.write(change, self._written)
-        if self._options.preemptive_garbage_collection:
-            self._forget_too_many()
 
     def _release(self, verdict: tuple[TransactionMessage, bool]) -> None:
         """Wake the client's thread with the verdict."""

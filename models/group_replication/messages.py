@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -13,7 +13,8 @@ from simpy.events import Event
 from simrep.modelling import Decided, Transaction
 from simrep.models.mysql.server import BinlogTransaction
 
-from .certifier import Snapshot
+from .certifier import Certifier, Snapshot
+from .gcs.views import View
 
 __all__ = [
     "CONTEXT_BYTES",
@@ -22,11 +23,15 @@ __all__ = [
     "Fragment",
     "GtidExecuted",
     "Kind",
+    "Metadata",
     "Ordered",
+    "Packet",
     "Prepared",
+    "Recovered",
     "Statistics",
     "SyncBefore",
     "TransactionMessage",
+    "ViewMessage",
     "Word",
 ]
 
@@ -38,7 +43,8 @@ ITEM_BYTES = 16  # a 64-bit hash as base64 text, with its length
 class Kind:
     """What a message is."""
 
-    TRANSACTION, FRAGMENT, STATISTICS, GTID_EXECUTED, SYNC_BEFORE, PREPARED, CONTROL = range(7)
+    TRANSACTION, FRAGMENT, STATISTICS, GTID_EXECUTED, SYNC_BEFORE, PREPARED = range(6)
+    CONTROL, VIEW, METADATA, RECOVERED, PACKET = range(6, 11)
 
 
 class TransactionMessage:
@@ -150,6 +156,60 @@ class Control:
     word: Word
     member: int
     of: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ViewMessage:
+    """A view at its place among the messages."""
+
+    kind: ClassVar[int] = Kind.VIEW
+
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a member tells one that joins in a view (``Recovery_metadata_message``).
+
+    Attributes
+    ----------
+    view : int
+        Number of the view.
+    order : int
+        Transactions of the group up to there.
+    certifier : Certifier
+        Certification info as of then.
+    """
+
+    kind: ClassVar[int] = Kind.METADATA
+
+    view: int
+    order: int
+    certifier: Certifier
+
+    @property
+    def size_bytes(self) -> int:
+        """With the certification info: a hash and a set of GTIDs for each item."""
+        return CONTEXT_BYTES + 2 * ITEM_BYTES * len(self.certifier)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A member has all that the group has, and is ONLINE (``Recovery_message``)."""
+
+    kind: ClassVar[int] = Kind.RECOVERED
+    size_bytes: ClassVar[int] = 150
+
+    member: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """Something that the applier module of one member has to do in its turn."""
+
+    kind: ClassVar[int] = Kind.PACKET
+
+    call: Callable[[], object]
 
 
 class Ordered(Decided):

@@ -6,8 +6,19 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
-from simrep.modelling import Factor, Microseconds, Nanoseconds, prior, roles
-from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline
+from simrep.modelling import (
+    Factor,
+    Host,
+    MessageWork,
+    Microseconds,
+    Milliseconds,
+    Nanoseconds,
+    ScenarioError,
+    prior,
+    roles,
+    spellings,
+)
+from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline, as_set
 
 __all__ = ["Consistency", "GroupReplicationCosts", "GroupReplicationOptions"]
 
@@ -183,6 +194,28 @@ class GroupReplicationOptions(ApplierOptions):
         )
         return self
 
+    def check_failures(self) -> None:
+        """Refuse what is known of failures and not played yet, where something fails.
+
+        Raises
+        ------
+        ScenarioError
+        """
+        for name in ("clone_threshold", "recovery_retry_count", "start_on_boot"):
+            field = type(self).model_fields[name]
+            if getattr(self, name) != field.default:
+                raise ScenarioError(
+                    f"cluster.options.{spellings(name, field)[0]}",
+                    "is not played yet where servers come and go, given "
+                    f"{as_set(getattr(self, name))}",
+                    f"leave it at {as_set(field.default)}",
+                )
+
+    @property
+    def durable(self) -> bool:
+        """Whether commits survive a loss of power."""
+        return self.sync_binlog == 1 and self.innodb_flush_log_at_trx_commit == 1
+
     @property
     def waits_before(self) -> bool:
         """Transactions begin when all that was ordered before is applied."""
@@ -241,3 +274,12 @@ class GroupReplicationCosts(ApplierCosts):
     compression_ratio: Annotated[Factor, prior.COMPRESSION] = Field(
         3.4, description="how much smaller LZ4 makes row events (sysbench 3.4, mysqlslap 4.5)"
     )
+
+    start_ms: Annotated[Milliseconds, prior.BOOT] = Field(
+        1800.0, description="start of a server until it answers, and asks to join its group"
+    )
+
+    def message_work(self, host: Host) -> MessageWork:
+        """What messages cost the thread of XCom on a machine."""
+        send, receive = self.send_us * 1e-6, self.receive_us * 1e-6
+        return MessageWork(host.routine(send), host.routine(receive), self.byte_ns * 1e-9)

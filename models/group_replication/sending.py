@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
-from simrep.modelling import Host, Lap
-from simrep.models.group_replication.xcom.paxos import Xcom
+from simrep.modelling import Host, Lap, TotalOrder
 
 from .messages import Fragment, Kind
 from .options import GroupReplicationCosts, GroupReplicationOptions
 
-__all__ = ["Sending"]
+__all__ = ["Outgoing", "Sending"]
+
+
+class Outgoing(TotalOrder, Protocol):
+    """A total order that tells what has left its input queue."""
+
+    def on_send(self, call: Callable[[list[Any]], object]) -> None:
+        """Tell ``call(payloads)`` what is proposed now."""
 
 
 class Sending:
@@ -26,7 +33,11 @@ class Sending:
     """
 
     def __init__(
-        self, host: Host, xcom: Xcom, options: GroupReplicationOptions, costs: GroupReplicationCosts
+        self,
+        host: Host,
+        xcom: Outgoing,
+        options: GroupReplicationOptions,
+        costs: GroupReplicationCosts,
     ) -> None:
         self._host = host
         self._xcom = xcom

@@ -65,6 +65,14 @@ class Latest(Generic[V]):
             self.ranges.remove(unwanted)
             self._above = sum(self.ranges.at(key) is not None for key in self.points)
 
+    def mapped(self, change: Callable[[V], V]) -> Latest[V]:
+        """The same rows with other values: what ``change(value)`` returns."""
+        mapped: Latest[V] = Latest()
+        mapped.points = {key: change(value) for key, value in self.points.items()}
+        mapped.ranges = self.ranges.mapped(change)
+        mapped._above = self._above
+        return mapped
+
     def clear(self) -> None:
         """Forget everything."""
         self.points.clear()

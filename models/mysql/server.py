@@ -11,6 +11,7 @@ from simpy.events import Event
 
 from simrep.modelling import (
     Binlog,
+    Clock,
     Decided,
     Lap,
     OpenTransaction,
@@ -101,6 +102,7 @@ class MysqlServer:
     ``hooks`` are those of a commit. ``before_begin(transaction)`` is a generator that holds up a
     begin; ``before_commit(entry)`` is one that returns whether the transaction, which is executed
     and prepared, may go on into the pipeline; ``prepare(transaction)`` is CPU in seconds before it.
+    ``begin(clock)`` makes what owns the row locks of a transaction.
     """
 
     def __init__(
@@ -114,6 +116,7 @@ class MysqlServer:
         before_begin: BeforeBegin | None = None,
         before_commit: BeforeCommit | None = None,
         prepare: Callable[[Transaction], float] | None = None,
+        begin: Callable[[Clock], OpenTransaction] = OpenTransaction,
     ) -> None:
         cluster, index = parts.cluster, parts.index
         clock, host, name = parts.clock, cluster.hosts[index], parts.name
@@ -153,6 +156,7 @@ class MysqlServer:
         self.sessions = parts.sessions(
             self.locks,
             costs.of_sessions(),
+            begin=begin,
             commit=self._commit,
             prepare=prepare,
             before_begin=before_begin,

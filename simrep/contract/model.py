@@ -93,11 +93,15 @@ class Leader:
         What it calls each of the others.
     otherwise : str
         What else a user could do than write on the leader: which option to set.
+    moves : bool
+        Whether another node takes its place when it fails: where servers come and go, clients may
+        try to write on any node, and are told of an error where they cannot.
     """
 
     title: str = "leader"
     others: str = "follower"
     otherwise: str = ""
+    moves: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,7 @@ def setup_of(scenario: Scenario) -> Setup:
     faults = scenario.faults
     links = paths(network, nodes, rtt_ms, hosts=placement, faults=faults, relayed=relay_us > 0)
     check_faults(scenario, model, options, machines, links)
+    eventful = noticed(scenario, model, options)
     _check_arbitrators(scenario, model)
     return Setup(
         scenario=complete,
@@ -104,9 +105,9 @@ def setup_of(scenario: Scenario) -> Setup:
         machines=machines,
         placement=placement,
         paths=links,
-        workload=_workload(scenario, model, options),
+        workload=_workload(scenario, model, options, eventful=eventful),
         changes=_changes(scenario),
-        noticed=noticed(scenario, model, options),
+        noticed=eventful,
         versions=_versions(scenario, pack),
         pack=pack,
         node_costs=_node_costs(scenario, model, costs),
@@ -181,7 +182,9 @@ def _check_arbitrators(scenario: Scenario, model: type[Model]) -> None:
             )
 
 
-def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Workload:
+def _workload(
+    scenario: Scenario, model: type[Model], options: BaseModel, *, eventful: bool
+) -> Workload:
     """The load, with the session variables of its classes as the model understands them."""
     workload = scenario.workload.workload(scenario.node_names, scenario.arbitrators)
 
@@ -209,7 +212,7 @@ def _workload(scenario: Scenario, model: type[Model], options: BaseModel) -> Wor
         return replace(one, session=session)
 
     leader = model.writers(options)
-    if leader is not None:
+    if leader is not None and not (leader.moves and eventful):
         _check_writers(scenario, workload, leader)
         _check_failover(scenario, workload, leader)
     return replace(

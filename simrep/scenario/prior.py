@@ -91,6 +91,9 @@ KEEPALIVE_SPREAD = Prior(0.2, 1.0, "0.2-1 ms between nodes of a real cluster")
 _OWN_STARTS = "own measurements: starts of MariaDB 11.8 with small data,"
 RECOVER = Prior(700.0, 8000.0, f"{_OWN_STARTS} 0.7-1.3 s on a quiet machine, 2-8 s on a loaded one")
 START = Prior(250.0, 5000.0, f"{_OWN_STARTS} 0.3-0.6 s on a quiet machine")
+BOOT = Prior(
+    1000.0, 13_000.0, f"{_OWN_STARTS} 1.7-1.9 s on a quiet machine, 2-13 s on a loaded one"
+)
 SCRIPT = Prior(150.0, 2000.0, f"{_OWN_STARTS} 0.15-1.2 s")
 ENGINE = Prior(1000.0, 10_000.0, f"{_OWN_STARTS} 1.4-3.1 s; more with a large buffer pool")
 COPY = Prior(1.9, 20.0, "a clone of 122 GiB over 10 Gbit/s: 498 MiB/s, four threads (2020)")

@@ -77,6 +77,12 @@ class Ranges(Generic[V]):
         self._values = [value for _, _, value in kept]
         return gone
 
+    def mapped(self, change: Callable[[V], V]) -> Ranges[V]:
+        """The same ranges with other values: what ``change(value)`` returns."""
+        mapped = self.copy()
+        mapped._values = [change(value) for value in self._values]
+        return mapped
+
     def copy(self) -> Ranges[V]:
         """A copy with the same values."""
         copy: Ranges[V] = Ranges()

@@ -239,7 +239,6 @@ def test_tables_of_earlier_releases_become_faults_and_say_so():
 @pytest.mark.parametrize(
     ("model", "fits_s", "told"),
     [
-        ("group_replication", 0.2, "silence of 0.240 s"),
         ("asynchronous", 25.0, "silence of 30 s"),
         ("semisync", 25.0, "silence of 30 s"),
     ],
@@ -256,7 +255,7 @@ def test_a_cut_that_servers_would_notice_is_refused(model, fits_s, told):
     refused(both, "fault.0.what", f"model {model!r}", ask=simrep.run)
 
 
-@pytest.mark.parametrize("model", ["group_replication", "asynchronous", "semisync", "standalone"])
+@pytest.mark.parametrize("model", ["asynchronous", "semisync", "standalone"])
 @pytest.mark.parametrize("what", ["kill", "power-loss", "leave", "bootstrap", "promote"])
 def test_servers_of_other_products_do_not_come_and_go_yet(model, what):
     fault = {"what": what, "node": "n1", "at_s": 1.0}

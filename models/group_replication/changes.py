@@ -1,0 +1,173 @@
+"""Servers of a group that crash, leave and come back, and what is done by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from simrep.modelling import Change, Cluster, ScenarioError
+
+from .changing_member import ChangingMember, Remains
+from .election import MemberInfo, MemberState
+from .history import History
+from .member import PRIMARY
+from .options import GroupReplicationOptions
+from .seat import Seat
+
+__all__ = ["Changes"]
+
+_RELEASE_S = 1.0  # so often is looked what nobody can lack any more; results are the same
+
+
+class Changes:
+    """What happens to the servers of a group; and what is on the disk of those that are away.
+
+    A server that is started again recovers, applies what is left in its relay log, joins the group,
+    and gets from it what it has missed (``recovery``). With ``Change.transfer_s`` that takes this
+    time.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: GroupReplicationOptions,
+        members: list[ChangingMember],
+        seats: list[Seat],
+        history: History,
+        start: Callable[[int], ChangingMember],
+        start_s: Callable[[int], float],
+    ) -> None:
+        self._clock = cluster.clock
+        self._fates = cluster.fates
+        self._names = cluster.names
+        self._options = options
+        self._members = members  # a server that comes back takes the place of the old one
+        self._seats = seats
+        self._history = history
+        self._start = start
+        self._start_s = start_s
+        self._remains: dict[int, Remains] = {}  # of those that are away
+        self._leaving: dict[int, Change | None] = {}  # and what follows when they have left
+        self._starting: dict[int, int] = {}  # a number for every start that is under way
+        self._starts = 0
+        single_primary = options.single_primary_mode
+        infos = {
+            node: MemberInfo(
+                MemberState.ONLINE,
+                primary=single_primary and node == PRIMARY,
+                weight=cluster.options_of(node, options).member_weight,
+            )
+            for node in range(cluster.size)
+        }
+        for seat in seats:
+            seat.group.begin()
+        for member in members:
+            member.begin(infos)
+        self._release(None)
+
+    def _release(self, _: None) -> None:
+        """Nobody needs what all have on their disks."""
+        away = self._remains
+        self._history.release(
+            min(
+                away[node].executed.low if node in away else member.executed.low
+                for node, member in enumerate(self._members)
+            )
+        )
+        self._clock.at(self._clock.now + _RELEASE_S, self._release)
+
+    def change(self, change: Change) -> None:
+        """Let a server crash, leave, join or get another role now."""
+        node, what = change.node, change.what
+        if what in {"restart", "bootstrap"} and node in self._leaving:
+            self._leaving[node] = change
+        elif what == "restart":
+            self._begin(change, boots=False)
+        elif what == "bootstrap":
+            self._bootstrap(change)
+        elif what == "leave":
+            self._leave(node)
+        elif what == "power-loss" and not self._options.durable:
+            raise ScenarioError(
+                "fault",
+                f"{self._names[node]!r} loses power at {self._clock.now:g} s, and the model does "
+                "not tell which commits are on its disk",
+                "set sync_binlog = 1 and innodb_flush_log_at_trx_commit = 1",
+            )
+        else:
+            self._end(node, what)
+
+    def _leave(self, node: int) -> None:
+        if self._starting.pop(node, None) is None and node not in self._remains:
+            self._leaving[node] = None
+            self._members[node].leave(partial(self._left, node, self._members[node]))
+
+    def _left(self, node: int, member: ChangingMember) -> None:
+        """A server has left its group, and ends."""
+        if node not in self._leaving or self._members[node] is not member:
+            return
+        self._end(node, "leave")
+
+    def _end(self, node: int, what: str) -> None:
+        then = self._leaving.pop(node, None)
+        if self._starting.pop(node, None) is not None:
+            self._members[node].server.silent = what == "power-loss"
+            return
+        if node in self._remains:
+            return  # it has ended itself before
+        member = self._members[node]
+        self._remains[node] = member.remains(what)
+        member.die(silent=what == "power-loss")
+        if then is not None:
+            self.change(then)
+
+    def abort(self, node: int) -> None:
+        """A server ends itself."""
+        if self._fates is not None:
+            self._fates.node_changes((node, False))
+        self._end(node, "kill")
+
+    def _bootstrap(self, change: Change) -> None:
+        """A server that is away begins a group; one that is there, with those that it reaches."""
+        node = change.node
+        if node in self._remains:
+            self._check_alone(node)
+            self._begin(change, boots=True)
+            return
+        group = self._seats[node].group
+        if group.view is not None and not group.has_majority:
+            raise ScenarioError(
+                "fault",
+                f"{self._names[node]!r} is there at {self._clock.now:g} s: that it forces a group "
+                "of those that it reaches (group_replication_force_members) is not played yet",
+                'let all servers go, and one of them begin by what = "bootstrap"',
+            )
+
+    def _check_alone(self, node: int) -> None:
+        """Refuse a second group beside the first."""
+        for other, member in enumerate(self._members):
+            if member.server.alive and self._seats[other].group.view is not None:
+                raise ScenarioError(
+                    "fault",
+                    f"{self._names[node]!r} cannot begin a group at {self._clock.now:g} s: "
+                    f"{self._names[other]!r} is in one",
+                    'let it join by what = "restart", or let the other one go first',
+                )
+
+    def _begin(self, change: Change, *, boots: bool) -> None:
+        node = change.node
+        self._members[node].server.silent = False  # its machine is there: it refuses connections
+        self._starts += 1
+        self._starting[node] = self._starts
+        later_s = self._start_s(node) if change.transfer_s is None else 0.0
+        start = change, self._starts, boots
+        self._clock.at(self._clock.now + later_s, self._started, start)
+
+    def _started(self, start: tuple[Change, int, bool]) -> None:
+        change, number, boots = start
+        node = change.node
+        if self._starting.get(node) != number:
+            return
+        del self._starting[node]
+        member = self._members[node] = self._start(node)
+        member.start(self._remains.pop(node), change.transfer_s, boots=boots)

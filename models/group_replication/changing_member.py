@@ -1,0 +1,656 @@
+"""A member of a group where servers come and go: its state, its role, and its views."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from simpy.events import Event
+
+from simrep.modelling import Mesh, OpenTransaction, Parts, Transaction
+from simrep.models.group_replication.gcs.views import View
+from simrep.models.mysql.channel import Channel
+from simrep.models.mysql.ending_server import CONNECTION_LOST, EndingChannel, EndingServer
+from simrep.models.mysql.server import BinlogTransaction, MysqlServer
+
+from .certifier import Certifier, Snapshot
+from .consistency import ChangingConsistency, Consistency
+from .election import Election, ElectionActions, MemberInfo, MemberState
+from .flow_control import ChangingFlowControl, FlowControl
+from .member import PRIMARY, Member
+from .messages import (
+    Control,
+    GtidExecuted,
+    Kind,
+    Metadata,
+    Ordered,
+    Packet,
+    Recovered,
+    TransactionMessage,
+    ViewMessage,
+)
+from .options import GroupReplicationCosts, GroupReplicationOptions
+from .partition import Partition
+from .recovery import Recovery
+from .seat import Seat
+from .sending import Outgoing
+
+__all__ = ["ERRORS", "ChangingMember", "Remains"]
+
+READ_ONLY = "1290 the server is running with --super-read-only"
+NOT_MEMBER = "3100 the member has left the group"
+NOT_ALLOWED = "3796 the consistency level is not allowed in this state of the member"
+NOT_SYNCED = "3797 the member has left the group before the transaction could begin"
+_LEAVE_S = 30.0  # WAITING_TIME of libmysqlgcs, after which XCom is ended by force (do_leave)
+_OFFLINE = {"9": "6400 the server is in offline mode"}
+_OFFLINE_BEFORE = "3032 the server is in offline mode"
+ERRORS = (CONNECTION_LOST, READ_ONLY, NOT_MEMBER)
+"""Why transactions fail where servers come and go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What the next process of a server finds on its disk.
+
+    Attributes
+    ----------
+    executed : Snapshot
+        Transactions of the group that are committed.
+    branch : int
+        Of which branch of the group's history they are.
+    relayed : tuple of (int, TransactionMessage)
+        What is in the relay log, and not committed.
+    """
+
+    executed: Snapshot
+    branch: int = 0
+    relayed: tuple[tuple[int, TransactionMessage], ...] = ()
+
+
+class _Actions(ElectionActions):
+    """What elections let a member do."""
+
+    def __init__(self, member: ChangingMember) -> None:
+        self._member = member
+
+    def send(self, message: Control) -> None:
+        """See ``ElectionActions.send``."""
+        self._member.tell(message)
+
+    def when_applied(self, call: Callable[[], object]) -> None:
+        """See ``ElectionActions.when_applied``."""
+        self._member.when_applied(call)
+
+    def elected(self, primary: int | None) -> None:
+        """See ``ElectionActions.elected``."""
+        self._member.elected(primary)
+
+    def set_writable(self) -> None:
+        """See ``ElectionActions.set_writable``."""
+        self._member.set_writable()
+
+    def set_read_only(self, call: Callable[[], object]) -> None:
+        """See ``ElectionActions.set_read_only``."""
+        self._member.read_only = True
+        self._member.server.when_quiet(call)
+
+    def detect_conflicts(self, *, on: bool) -> None:
+        """See ``ElectionActions.detect_conflicts``."""
+        certifier = self._member.certifier
+        self._member.queue(Packet(partial(certifier.detect_conflicts, on=on)))
+
+
+class ChangingMember(Member):
+    """A server of the group, up to the end of its process.
+
+    Attributes
+    ----------
+    state : MemberState
+    read_only : bool
+        ``super_read_only``: it refuses transactions that write.
+    offline : bool
+        ``offline_mode``: it refuses connections.
+
+    References
+    ----------
+    plugin/group_replication/src: gcs_event_handlers.cc, leave_group_on_failure.cc,
+    hold_transactions.cc, applier.cc (9).
+    """
+
+    server_kind: ClassVar[type[MysqlServer]] = EndingServer
+    channel_kind: ClassVar[type[Channel]] = EndingChannel
+    consistency_kind: ClassVar[type[Consistency]] = ChangingConsistency
+    flow_control_kind: ClassVar[type[FlowControl]] = ChangingFlowControl
+    server: EndingServer
+    consistency: ChangingConsistency
+    flow_control: ChangingFlowControl
+
+    def __init__(
+        self,
+        parts: Parts,
+        options: GroupReplicationOptions,
+        costs: GroupReplicationCosts,
+        loop_at_s: float,
+        seat: Seat,
+    ) -> None:
+        cluster, index = parts.cluster, parts.index
+        self._seat = seat
+        group = self._group = seat.group
+        self._single_primary = options.single_primary_mode
+        self.state = MemberState.OFFLINE
+        self.read_only = True
+        self.offline = False
+        self._options_here = cluster.options_of(index, options)
+        self._infos: dict[int, MemberInfo] = {}
+        self._tickets: dict[OpenTransaction, TransactionMessage] = {}
+        self._held: list[Event] = []  # transactions that wait until it has applied its backlog
+        self._suspended = False  # the applier module
+        self._queue: list[Any] = []  # meanwhile
+        # What is not yet told to those who joined, and who may tell it, by view.
+        self._metadata: dict[int, tuple[Metadata, list[int]]] = {}
+        self._told: set[int] = set()
+        self._recovered_up_to = 0
+        # Transactions to be written to the relay log, and who waits until they are.
+        self._missed: deque[tuple[int, TransactionMessage, Certifier]] = deque()
+        self._writing = self._at_once = False
+        self._when_written: list[Callable[[], object]] = []
+        self._rejoins = 0
+        self._timeline = cluster.timeline
+        self.election = Election(index, _Actions(self))
+        super().__init__(parts, options, costs, loop_at_s)
+        self.server.on_fail = self._fail_waiting
+        self.connect = self._connect
+        self.transact = self._serve
+        self._partition = Partition(
+            self.clock, options.unreachable_majority_timeout, self._leave_the_others
+        )
+        self._recovery = Recovery(
+            self.clock,
+            cluster.network,
+            self,
+            seat.history,
+            seat.peer,
+            seat.choose,
+            options.recovery_reconnect_interval,
+        )
+        group.on_view(self._view_comes)
+        group.on_reachable(self._reachable)
+        group.on_expelled(self._expelled)
+        group.on_state(self.info)
+
+    def _total_order(
+        self, parts: Parts, options: GroupReplicationOptions, costs: GroupReplicationCosts
+    ) -> tuple[Mesh, Any, Outgoing]:
+        del parts, options, costs
+        return self._seat.transport, self._seat.xcom, self._seat.group
+
+    @staticmethod
+    def _holds_up(options: GroupReplicationOptions) -> bool:
+        del options
+        return True
+
+    def note(self, what: str, of: tuple[int, ...] = (), how: str = "") -> None:
+        """See ``Timeline.note``."""
+        if self._timeline is not None and self.server.alive:
+            self._timeline.note(self.index, what, of, how)
+
+    # -- its life --------------------------------------------------------------------------------
+
+    def begin(self, infos: Mapping[int, MemberInfo]) -> None:
+        """Be ONLINE in a group that has been there for long."""
+        self.state = MemberState.ONLINE
+        self._infos = dict(infos)
+        self.consistency.online = frozenset(infos)
+        self.election.begin(PRIMARY if self._single_primary else None, infos, running=False)
+        self.read_only = self._single_primary and self.index != PRIMARY
+
+    def start(self, remains: Remains, transfer_s: float | None, *, boots: bool) -> None:
+        """Begin with what is on the disk, and join the group or begin one."""
+        self._recovery.transfer_s = transfer_s
+        self.executed.start_after(remains.executed)
+        self._order = max(remains.executed.above, default=remains.executed.low)
+        certifier = Certifier(detects_conflicts=False)
+        for order, message in remains.relayed:
+            self.apply_missed(order, message, certifier)
+            self._order = max(self._order, order)
+        if boots:
+            self.when_channel_applied(self._boot)
+        elif self._seat.history.knows(remains.branch, remains.executed):
+            self._group.join()
+        else:
+            self.note("aborted", how="it has transactions that the group does not have")
+
+    def _boot(self) -> None:
+        """It has applied its relay log, and begins a group."""
+        self._seat.history.cut(self._order)
+        self._group.boot()
+
+    def remains(self, what: str) -> Remains:
+        """What is on its disk when it ends in this way."""
+        executed = self.executed.snapshot()
+        relayed: tuple[tuple[int, TransactionMessage], ...] = ()
+        if what != "power-loss" and not self._suspended:
+            missing = self._seat.history.missing(executed, self._order)
+            relayed = tuple(entry for entry in missing if entry[1].origin != self.index)
+        return Remains(executed, self._seat.history.branch, relayed)
+
+    def die(self, *, silent: bool = False) -> None:
+        """The process ends; see ``EndingServer.die``."""
+        self.trace = None
+        self._group.die()
+        self.server.die(silent=silent)
+        self._end_membership(MemberState.OFFLINE)
+        self.flow_control.release()
+
+    def leave(self, left: Callable[[], object]) -> None:
+        """Shut down in order: those that commit end, the group is left, and then the process."""
+        self.read_only = True
+
+        said: list[None] = []
+
+        def leave(_: None) -> None:
+            if not said:
+                said.append(None)
+                left()
+
+        def quiet() -> None:
+            if self.state in {MemberState.ONLINE, MemberState.RECOVERING}:
+                self._group.leave(partial(leave, None))
+                self.clock.at(self.clock.now + _LEAVE_S, leave)
+            else:
+                leave(None)
+
+        self.server.when_quiet(quiet)
+
+    def _end_membership(self, state: MemberState) -> None:
+        self.state = state
+        self.election.end()
+        self._partition.end()
+        self._recovery.end()
+        self._metadata.clear()
+        self.consistency.release()
+        self._release_held()
+
+    # -- clients ---------------------------------------------------------------------------------
+
+    def _connect(self) -> Generator[Event, Any, str | None]:
+        if self.offline and self.server.alive:
+            return self.server.sessions.refused(
+                _OFFLINE.get(self._options.release, _OFFLINE_BEFORE)
+            )
+        return self.server.connect()
+
+    def _serve(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        server = self.server
+        if server.alive and not self.offline:
+            if transaction.rows:
+                if self.read_only:
+                    return server.turn_away(transaction, READ_ONLY)
+            elif self._not_allowed():
+                return server.turn_away(transaction, NOT_ALLOWED)
+        return server.transact(transaction)
+
+    def _not_allowed(self) -> bool:
+        """Whether its consistency level has no meaning in its state."""
+        waits = self._options.waits_before or self._options.waits_after
+        return waits and self.state in {MemberState.RECOVERING, MemberState.ERROR}
+
+    def _before_begin(self, transaction: Transaction) -> Generator[Event, Any, None]:
+        """Wait until the backlog of the old primary is applied, if the level says so."""
+        began_s = self.clock.now
+        if self._holds():
+            gate = Event(self.clock)
+            self._held.append(gate)
+            yield gate
+        options = self._options
+        if options.waits_before or options.waits_after:
+            yield from self.consistency.begin(transaction, in_order=options.waits_before)
+        if self.state != MemberState.ONLINE and self.clock.now > began_s and self.server.alive:
+            self.server.fail(self.server.owner_of(transaction), NOT_SYNCED)
+
+    def _holds(self) -> bool:
+        election = self.election
+        return (
+            self._options.consistency != "EVENTUAL"
+            and election.running
+            and election.primary == self.index
+            and self.read_only
+        )
+
+    def _release_held(self) -> None:
+        held, self._held = self._held, []
+        for gate in held:
+            self.clock.fire(gate)
+
+    def _before_commit(self, entry: BinlogTransaction) -> Generator[Event, Any, bool]:
+        owner = entry.owner
+        if self.read_only:
+            owner.error = READ_ONLY
+            owner.transaction.unserved = True
+            return False
+        passed = yield from super()._before_commit(entry)
+        self._tickets.pop(owner, None)
+        return passed
+
+    def _fail_waiting(self, owner: OpenTransaction) -> None:
+        message = self._tickets.pop(owner, None)
+        if message is not None and not message.ticket.triggered:
+            self.clock.fire(message.ticket, False)
+
+    def _wake(self, verdict: tuple[TransactionMessage, bool]) -> None:
+        message, _ = verdict
+        if not message.ticket.triggered:  # else it was made to fail
+            super()._wake(verdict)
+
+    # -- what it sends ---------------------------------------------------------------------------
+
+    def tell(self, message: Any) -> None:
+        """Send a message to all members, if it is in a group."""
+        if self.server.alive and self.state in {MemberState.ONLINE, MemberState.RECOVERING}:
+            super()._send(message)
+
+    def _send(self, message: Any) -> None:
+        if message.kind == Kind.TRANSACTION:
+            self._tickets[message.entry.owner] = message
+        self.tell(message)
+
+    def _loop(self, at: None) -> None:
+        if self.server.alive:
+            super()._loop(at)
+
+    # -- what comes ------------------------------------------------------------------------------
+
+    def _handed_over(self, messages: list[Any]) -> None:
+        self._delivered.leave()
+        if not self.server.alive:
+            return
+        for message in messages:
+            kind = message.kind
+            if kind < Kind.CONTROL:
+                if kind == Kind.STATISTICS:
+                    if message.member in self.consistency.online:
+                        self.flow_control.hear(message)
+                elif kind != Kind.FRAGMENT:
+                    self.waiting_certification += kind == Kind.TRANSACTION
+                    self.queue(message)
+            elif kind == Kind.CONTROL:
+                self.election.deliver(message)
+            elif kind == Kind.VIEW:
+                self._see(message.view)
+            elif kind == Kind.METADATA:
+                self._told.add(message.view)
+                self._metadata.pop(message.view, None)
+                self._recovery.hear(message)
+            else:
+                self._see_recovered(message.member)
+
+    def queue(self, message: Any) -> None:
+        """Hand something to the applier module."""
+        if self._suspended:
+            self._queue.append(message)
+        else:
+            self._applier_module.join(message)
+
+    def _handle(self, messages: list[Any]) -> None:
+        (message,) = messages
+        if message.kind == Kind.PACKET:
+            message.call()
+            self._applier_module.leave()
+        else:
+            super()._handle(messages)
+
+    def _pass(self, message: TransactionMessage, seqno: int, parent: int) -> None:
+        order = self._order + 1
+        self._seat.history.add(order, message)
+        if self._options.waits_after:
+            self.consistency.expect(order)
+        super()._pass(message, seqno, parent)
+
+    def _collect_garbage(self, message: GtidExecuted) -> None:
+        """When all that are ONLINE have told."""
+        self._stable[message.member] = message.committed
+        online = self.consistency.online
+        if not all(member in self._stable for member in online):
+            self._applier_module.leave()
+            return
+        stable = min(self._stable[member] for member in online)
+        self._stable.clear()
+        seconds = self._costs.garbage_ns * 1e-9 * len(self.certifier)
+        self.host.go_on(seconds, self._collected, stable)
+
+    # -- views -----------------------------------------------------------------------------------
+
+    def info(self) -> MemberInfo:
+        """What it tells others in an exchange of states."""
+        primary = self._single_primary and self.election.primary == self.index
+        return MemberInfo(self.state, primary, self._options_here.member_weight)
+
+    def _view_comes(self, view: View) -> None:
+        self._delivered.join(ViewMessage(view))
+
+    def _see(self, view: View) -> None:
+        joins = self.index in view.joined
+        self._infos = {
+            member: self._info_of(member, told, joined=member in view.joined)
+            for member, told in view.states.items()
+        }
+        if joins:
+            self.state = MemberState.RECOVERING
+            self.read_only = True
+            self._suspended = True
+        self.queue(Packet(partial(self._change, view, self._online())))
+        self._partition.see(majority=self._group.has_majority)
+        if self._single_primary:
+            if joins:
+                primaries = [member for member, info in self._infos.items() if info.primary]
+                self.election.begin(min(primaries, default=None), view.members, running=False)
+            else:
+                self.election.see(self._infos)
+        if not joins:
+            self._recovery.see(view)
+        elif len(view.members) == 1:
+            self._resume_alone()
+        else:
+            self._recovery.begin(view)
+
+    def _info_of(self, member: int, told: MemberInfo, *, joined: bool) -> MemberInfo:
+        """What it told before the view, and what is known since."""
+        if joined:
+            return MemberInfo(MemberState.RECOVERING, weight=told.weight)
+        known = self._infos.get(member)
+        if known is not None and known.state == MemberState.ONLINE:
+            return MemberInfo(known.state, told.primary, told.weight)
+        return told
+
+    def _online(self) -> frozenset[int]:
+        return frozenset(
+            member for member, info in self._infos.items() if info.state == MemberState.ONLINE
+        )
+
+    def _change(self, view: View, online: frozenset[int]) -> None:
+        """A view, in the turn of the applier module."""
+        self.consistency.leave(view.left)
+        self.consistency.online = online
+        self._stable.clear()
+        for number, (told, senders) in list(self._metadata.items()):
+            there = [member for member in senders if member in view.members]
+            self._metadata[number] = (told, there)
+            if there[0] == self.index != senders[0]:  # who was to tell it has left
+                self.tell(told)
+        if view.joined and self.index in online and view.number not in self._told:
+            told = Metadata(view.number, self._order, self.certifier.copy())
+            self._metadata[view.number] = (told, sorted(online))
+            if min(online) == self.index:
+                self.tell(told)
+
+    def _reachable(self, _: frozenset[int]) -> None:
+        self._partition.see(majority=self._group.has_majority)
+
+    def elected(self, primary: int | None) -> None:
+        """An election has a result."""
+        self.note("elected", () if primary is None else (primary,))
+        if primary != self.index:
+            self._release_held()
+
+    def set_writable(self) -> None:
+        """It takes writes."""
+        self.read_only = False
+        self.note("writable")
+        self._release_held()
+
+    def when_applied(self, call: Callable[[], object]) -> None:
+        """``call()`` when all that was delivered until now is applied."""
+        self.queue(Packet(partial(self.when_channel_applied, call)))
+
+    # -- recovery --------------------------------------------------------------------------------
+
+    def executed_snapshot(self) -> Snapshot:
+        """See ``Joiner.executed_snapshot``."""
+        return self.executed.snapshot()
+
+    def has(self, order: int) -> bool:
+        """See ``Donor.has``."""
+        return self.executed.has(order)
+
+    @property
+    def alive(self) -> bool:
+        """See ``Donor.alive``."""
+        return self.server.alive
+
+    def online_members(self) -> list[int]:
+        """See ``Joiner.online_members``."""
+        return sorted(self._online() - {self.index})
+
+    def when_channel_applied(self, call: Callable[[], object]) -> None:
+        """See ``Joiner.when_channel_applied``."""
+        if self._missed or self._writing:
+            self._when_written.append(call)
+        else:
+            self.channel.when_caught_up(_call, call)
+
+    def apply_missed(self, order: int, message: TransactionMessage, certifier: Certifier) -> None:
+        """See ``Joiner.apply_missed``."""
+        self._recovered_up_to = max(self._recovered_up_to, order)
+        self._missed.append((order, message, certifier))
+        if not self._writing:
+            self._write_missed()
+
+    def _write_missed(self) -> None:
+        """Write one after the other, as the relay log may have to be synced."""
+        while self._missed and not self._writing:
+            order, message, certifier = self._missed.popleft()
+            self._writing = True
+            seqno = self.channel.received + 1
+            parent = certifier.certify(
+                order, seqno, message.snapshot, message.items, message.ranges
+            )
+            change = Ordered(message, order, seqno, parent, self.clock.now)
+            self._at_once = True
+            self.channel.write(change, self._missed_written)
+            self._at_once = False
+        if not self._writing:
+            calls, self._when_written = self._when_written, []
+            for call in calls:
+                self.when_channel_applied(call)
+
+    def _missed_written(self, _: Ordered) -> None:
+        self._writing = False
+        if not self._at_once:
+            self._write_missed()
+
+    def resume(self, metadata: Metadata) -> None:
+        """See ``Joiner.resume``."""
+        self.note("joined")
+        self.certifier = metadata.certifier
+        self.certifier.begin_after(self.channel.received)
+        self._order = metadata.order
+        self._resume()
+
+    def _resume_alone(self) -> None:
+        """It is the whole group."""
+        self.certifier = Certifier(detects_conflicts=not self._single_primary)
+        self.certifier.begin_after(self.channel.received)
+        self._resume()
+
+    def _resume(self) -> None:
+        """Take what was ordered since the view; then it is ONLINE."""
+        self._suspended = False
+        queue, self._queue = self._queue, []
+        for message in queue:
+            self._applier_module.join(message)
+        self.when_applied(self._recovered)
+
+    def _recovered(self) -> None:
+        if self.state == MemberState.RECOVERING:
+            self.tell(Recovered(self.index))
+
+    def _see_recovered(self, member: int) -> None:
+        """A member is ONLINE."""
+        info = self._infos.get(member)
+        if info is None:
+            return
+        self._infos[member] = MemberInfo(MemberState.ONLINE, info.primary, info.weight)
+        self.queue(Packet(partial(self._add_online, member)))
+        if member == self.index:
+            self.state = MemberState.ONLINE
+            self.note("synced")
+            if not self._single_primary:
+                self.set_writable()
+        if self._single_primary:
+            self.election.see(self._infos)
+
+    def _add_online(self, member: int) -> None:
+        self.consistency.online |= {member}
+
+    # -- errors ----------------------------------------------------------------------------------
+
+    def _expelled(self, why: str) -> None:
+        """It learns that it is no longer in the group (``Group`` notes that)."""
+        del why
+        self._leave_with_error()
+
+    def _leave_the_others(self, why: str) -> None:
+        """It leaves a group that has no majority."""
+        self.note("aborted", how=why)
+        self._group.exit()
+        self._leave_with_error()
+
+    def _leave_with_error(self) -> None:
+        recovers = self._suspended
+        self._end_membership(MemberState.ERROR)
+        if recovers:
+            self._queue.clear()
+            self._stop_applying()
+        else:
+            self._applier_module.join(Packet(self._stop_applying))
+
+    def _stop_applying(self) -> None:
+        """All that was ordered before is certified: what still waits rolls back."""
+        self._suspended = True
+        for owner in list(self._tickets):
+            self.server.fail(owner, NOT_MEMBER)
+        self.read_only = True
+        tries = self._options.autorejoin_tries
+        if tries:
+            self._rejoins += 1
+            self.note("rejoin", how=f"1 of {tries}")
+            self._group.join()
+        elif self._options.exit_state_action == "OFFLINE_MODE":
+            self.offline = True
+            self.server.disconnect_all()
+        elif self._options.exit_state_action == "ABORT_SERVER":
+            self.note("aborted", how="group_replication_exit_state_action")
+            self._seat.aborts(self.index)
+
+    def _hold(self, change: Any, applied: Any) -> None:
+        if change.order <= self._recovered_up_to:  # the group has committed it long since
+            applied(change)
+        else:
+            super()._hold(change, applied)
+
+
+def _call(call: Callable[[], object]) -> None:
+    call()

@@ -1,0 +1,58 @@
+"""What a group has committed in the order: the binary logs of its members, as far as needed."""
+
+from __future__ import annotations
+
+from .certifier import Snapshot
+from .messages import TransactionMessage
+
+__all__ = ["History"]
+
+
+class History:
+    """Transactions by their numbers in the order, from the first that some member may lack.
+
+    All members number the same transactions alike. When a group is begun anew by a member that has
+    not got all of them, the rest belongs to a branch that the group does not know.
+    """
+
+    def __init__(self) -> None:
+        self._messages: dict[int, TransactionMessage] = {}
+        self._released = 0  # all members have those up to here
+        self._cuts: list[int] = []
+
+    def add(self, order: int, message: TransactionMessage) -> None:
+        """A member has certified a transaction, which may not be the first to do so."""
+        if order > self._released:
+            self._messages[order] = message
+
+    def release(self, order: int) -> None:
+        """All members have all up to here on their disks."""
+        for gone in range(self._released + 1, order + 1):
+            self._messages.pop(gone, None)
+        self._released = max(self._released, order)
+
+    def missing(self, executed: Snapshot, order: int) -> list[tuple[int, TransactionMessage]]:
+        """What a member lacks up to a number, in the order."""
+        return [
+            (number, self._messages[number])
+            for number in range(executed.low + 1, order + 1)
+            if not executed.has(number)
+        ]
+
+    # -- groups that begin anew ------------------------------------------------------------------
+
+    @property
+    def branch(self) -> int:
+        """The present branch: how often a group has begun anew."""
+        return len(self._cuts)
+
+    def cut(self, order: int) -> None:
+        """A group begins anew, by a member that has the transactions up to here."""
+        self._cuts.append(order)
+        for number in [number for number in self._messages if number > order]:
+            del self._messages[number]
+
+    def knows(self, branch: int, executed: Snapshot) -> bool:
+        """Whether the group has all that a member of a branch has executed."""
+        last = max(executed.above, default=executed.low)
+        return all(last <= cut for cut in self._cuts[branch:])

@@ -1,0 +1,99 @@
+"""A member's place in its group: what lasts when its server is started anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from simrep.modelling import Parts, Stream, WaitingThread
+from simrep.models.group_replication.gcs.group import Group, Order
+from simrep.models.group_replication.xcom.changing import ChangingXcom
+from simrep.models.group_replication.xcom.detector import Detector
+from simrep.models.group_replication.xcom.paxos import XcomOptions
+from simrep.models.group_replication.xcom.transport import Transport
+
+from .history import History
+from .options import GroupReplicationCosts, GroupReplicationOptions
+
+if TYPE_CHECKING:
+    from .changing_member import ChangingMember
+
+__all__ = ["Seat"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seat:
+    """See the module.
+
+    Attributes
+    ----------
+    group : Group
+    transport : Transport
+    xcom : ChangingXcom
+    history : History
+        Of the group.
+    peer : callable
+        ``peer(index)``: another member.
+    aborts : callable
+        ``aborts(index)``: its server ends itself.
+    choose : Stream
+        Uniform numbers, by which it chooses donors.
+    """
+
+    group: Group
+    transport: Transport
+    xcom: ChangingXcom
+    history: History
+    peer: Callable[[int], ChangingMember]
+    aborts: Callable[[int], object]
+    choose: Stream
+
+    @classmethod
+    def of(
+        cls,
+        parts: Parts,
+        options: GroupReplicationOptions,
+        costs: GroupReplicationCosts,
+        history: History,
+        peer: Callable[[int], ChangingMember],
+        aborts: Callable[[int], object],
+    ) -> Seat:
+        """The place of a node, with its group communication."""
+        cluster, index, clock = parts.cluster, parts.index, parts.clock
+        host = cluster.hosts[index]
+
+        def uniform(name: str) -> Stream:
+            return cluster.streams.uniform(f"group_replication/{name}/{index}")
+
+        transport = Transport(
+            clock,
+            cluster.network,
+            index,
+            cluster.size,
+            WaitingThread(host),
+            costs.message_work(host),
+            uniform("connections"),
+            cluster.timeline,
+        )
+        detector = Detector(clock, transport, uniform("detector"))
+        single = options.paxos_single_leader and options.single_primary_mode
+        xcom = ChangingXcom(
+            clock,
+            transport,
+            XcomOptions(event_horizon=options.write_concurrency, leader=0 if single else None),
+            detector,
+            uniform("missing"),
+            host.routine(costs.propose_us * 1e-6),
+            options.message_cache_size,
+        )
+        group = Group(
+            clock,
+            transport,
+            detector,
+            cast("Order", xcom),
+            cluster.options_of(index, options).member_expel_timeout,
+            uniform("group"),
+            cluster.timeline,
+        )
+        return cls(group, transport, xcom, history, peer, aborts, uniform("donors"))

@@ -1,0 +1,202 @@
+"""A server whose process may end, with all that its clients have open on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from simpy.events import Event
+
+from simrep.modelling import Clock, OpenTransaction, Parts, Transaction
+from simrep.models.mysql.channel import Call, Channel, Committing, RelayedTransaction
+from simrep.models.mysql.options import ServerCosts, ServerOptions
+from simrep.models.mysql.server import BinlogTransaction, MysqlServer
+
+__all__ = ["CONNECTION_LOST", "CONNECTION_REFUSED", "EndingChannel", "EndingServer"]
+
+CONNECTION_LOST = "2013 lost connection to the server"
+CONNECTION_REFUSED = "2003 connection refused"
+
+
+class EndingServer(MysqlServer):
+    """One server up to its end; one that is started again is another.
+
+    What it still has under way when it ends has no effect any more. Its clients lose their
+    connections; whoever connects is refused by the kernel of its machine, or hears nothing if that
+    is gone as well.
+
+    Attributes
+    ----------
+    alive : bool
+        Its process is there.
+    silent : bool
+        Its machine is gone, too: nobody answers for it.
+    on_fail : callable
+        ``on_fail(owner)`` wakes a transaction that waits before its commit, as it has failed.
+    """
+
+    def __init__(
+        self, parts: Parts, options: ServerOptions, costs: ServerCosts, **how: Any
+    ) -> None:
+        self.alive = True
+        self.silent = False
+        self.on_fail: Callable[[OpenTransaction], object] = _ignore
+        self._open: dict[Transaction, OpenTransaction] = {}
+        self._begins: Transaction | None = None
+        self._commits: dict[OpenTransaction, None] = {}
+        self._errors: dict[OpenTransaction, str] = {}  # of those that were made to fail
+        self._quiet: list[Callable[[], object]] = []
+        super().__init__(parts, options, costs, begin=self._begin, **how)
+
+    # -- clients -------------------------------------------------------------------------------
+
+    def connect(self) -> Generator[Event, Any, str | None]:
+        """Open a connection; the kernel of a machine whose server is gone refuses it."""
+        if self.alive:
+            return self.sessions.connect()
+        return self._unanswered() if self.silent else self.sessions.refused(CONNECTION_REFUSED)
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """Run a transaction, up to the end of the server."""
+        return self._follow(transaction) if self.alive else self._lose(transaction)
+
+    def turn_away(self, transaction: Transaction, error: str) -> Generator[Event, Any, bool]:
+        """Answer a transaction with an error at once, as it cannot be served here now."""
+        transaction.unserved = True
+        yield from self.sessions.turn_away(transaction, error)
+        return False
+
+    def _lose(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        if self.silent:
+            yield from self._unanswered()
+        transaction.unserved = True
+        transaction.error = yield from self.sessions.refused(CONNECTION_LOST)
+        return False
+
+    def _unanswered(self) -> Generator[Event, Any, None]:
+        """Nobody answers, ever."""
+        yield Event(self.clock)
+
+    def _follow(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        self._begins = transaction
+        committed = yield from self.sessions.transact(transaction)
+        self._open.pop(transaction, None)
+        if self.silent:
+            yield from self._unanswered()
+        return committed
+
+    def _begin(self, clock: Clock) -> OpenTransaction:
+        owner = OpenTransaction(clock)
+        assert self._begins is not None
+        self._open[self._begins] = owner
+        self._begins = None
+        return owner
+
+    def _commit(
+        self, transaction: Transaction, owner: OpenTransaction
+    ) -> Generator[Event, Any, bool]:
+        self._commits[owner] = None
+        committed = yield from super()._commit(transaction, owner)
+        del self._commits[owner]
+        error = self._errors.pop(owner, "")
+        if error:
+            owner.error = error
+            committed = False
+        if self._quiet and not self._commits:
+            self._call_quiet()
+        return committed
+
+    # -- what is open --------------------------------------------------------------------------
+
+    @property
+    def open_transactions(self) -> int:
+        """How many are open: those that only read, and those that commit, among them."""
+        return len(self._open)
+
+    def owner_of(self, transaction: Transaction) -> OpenTransaction:
+        """What owns the row locks of an open transaction."""
+        return self._open[transaction]
+
+    def when_quiet(self, call: Callable[[], object]) -> None:
+        """``call()`` when none of the transactions of its clients is in its commit."""
+        self._quiet.append(call)
+        if not self._commits:
+            self._call_quiet()
+
+    def _call_quiet(self) -> None:
+        calls, self._quiet = self._quiet, []
+        for call in calls:
+            call()
+
+    def fail(self, owner: OpenTransaction, error: str) -> None:
+        """Make an open transaction fail; one in its commit may be committed elsewhere."""
+        if owner.error:  # it has failed already, and is being rolled back
+            return
+        transaction = owner.transaction
+        transaction.unserved = True
+        owner.error = error
+        owner.aborted = True
+        owner.retry = False
+        self.locks.give_up(owner)
+        if owner in self._commits:
+            transaction.outcome_unknown = True
+            self._errors[owner] = error
+            if owner.done.callbacks:
+                self.clock.fire(owner.done)
+            else:
+                self.on_fail(owner)
+        elif owner.lock_granted is not None:
+            if not owner.lock_granted.triggered:
+                self.clock.fire(owner.lock_granted)
+        else:
+            self.on_fail(owner)
+
+    def disconnect_all(self) -> None:
+        """All connections of its clients end."""
+        for owner in list(self._open.values()):
+            self.fail(owner, CONNECTION_LOST)
+
+    def die(self, *, silent: bool = False) -> None:
+        """The process ends; if it is ``silent``, its machine as well: no client learns of it."""
+        self.alive = False
+        self.silent = silent
+        self.trace = None
+        self.disconnect_all()
+
+    # -- what is under way when it ends ------------------------------------------------------------
+
+    def _committed(self, entry: BinlogTransaction) -> None:
+        if self.alive:
+            super()._committed(entry)
+
+    def _durable(self, entry: BinlogTransaction) -> None:
+        if self.alive and entry.owner.done.callbacks is not None:
+            super()._durable(entry)
+
+
+class EndingChannel(Channel):
+    """A channel of such a server: its appliers stop with it."""
+
+    server: EndingServer
+
+    def apply(self, change: RelayedTransaction, applied: Call) -> None:
+        """See ``Channel.apply``."""
+        if self.server.alive:
+            super().apply(change, applied)
+
+    def commit(self, change: RelayedTransaction, queued: Call, committed: Call) -> None:
+        """See ``Channel.commit``."""
+        if self.server.alive:
+            super().commit(change, queued, committed)
+
+    def _in_memory(self, entry: Committing) -> None:
+        if self.server.alive:
+            super()._in_memory(entry)
+
+    def _durable(self, entry: Committing) -> None:
+        if self.server.alive:
+            super()._durable(entry)
+
+
+def _ignore(*_: Any) -> None:
+    pass
