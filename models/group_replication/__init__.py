@@ -61,7 +61,7 @@ from simrep.modelling import (
     parts_of,
 )
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.group_replication.xcom.paxos import describe_xcom
+from simrep.models.group_replication.gcs.texts import describe_message
 from simrep.models.mysql.server import ERRORS
 
 from .changes import Changes
@@ -236,7 +236,7 @@ class GroupReplication(Model):
     @staticmethod
     def describe(message: Any) -> MessageText:
         """What a message is."""
-        return describe_xcom(message[0], describe_payload)
+        return describe_message(message[0], describe_payload)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Counters of every member (``performance_schema.replication_group_member_stats``)."""

@@ -158,7 +158,7 @@ class Control:
     of: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ViewMessage:
     """A view at its place among the messages."""
 
@@ -167,7 +167,7 @@ class ViewMessage:
     view: View
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Metadata:
     """What a member tells one that joins in a view (``Recovery_metadata_message``).
 
@@ -203,7 +203,7 @@ class Recovered:
     member: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Packet:
     """Something that the applier module of one member has to do in its turn."""
 

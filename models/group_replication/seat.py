@@ -66,7 +66,8 @@ class Seat:
         def uniform(name: str) -> Stream:
             return cluster.streams.uniform(f"group_replication/{name}/{index}")
 
-        transport = Transport(
+        transport = parts.make(
+            Transport,
             clock,
             cluster.network,
             index,

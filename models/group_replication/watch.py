@@ -13,20 +13,25 @@ from simrep.models.group_replication.xcom.transport import Transport
 from simrep.models.mysql import watch
 from simrep.models.mysql.watch import RELAY_LOG
 
-from .consistency import Call, Consistency
-from .flow_control import FlowControl
+from .changing_member import ChangingMember
+from .consistency import Call, ChangingConsistency, Consistency
+from .flow_control import ChangingFlowControl, FlowControl
 from .member import Member
 from .messages import Kind, Ordered, Prepared
 from .sending import Sending
 
 __all__ = ["WatchedParts", "describe_payload"]
 
+_ORDER = "total order (XCom)"
 _PAYLOADS = {
     Kind.FRAGMENT: "part of a transaction",
     Kind.STATISTICS: "statistics",
     Kind.GTID_EXECUTED: "executed transactions",
     Kind.SYNC_BEFORE: "begin in order",
     Kind.PREPARED: "prepared",
+    Kind.CONTROL: "role",
+    Kind.METADATA: "certification info for a member that joins",
+    Kind.RECOVERED: "recovered",
 }
 
 
@@ -73,6 +78,10 @@ class _WatchedFlowControl(Twin, FlowControl):
             elif applier:
                 found.append((self._names[member], f"{amount(of.waiting_apply)} to apply"))
         return found
+
+
+class _WatchedChangingFlowControl(_WatchedFlowControl, ChangingFlowControl):
+    """The same where members come and go."""
 
 
 class _WatchedConsistency(Twin, Consistency):
@@ -123,6 +132,10 @@ class _WatchedConsistency(Twin, Consistency):
         self._begins.release(transaction)
 
 
+class _WatchedChangingConsistency(_WatchedConsistency, ChangingConsistency):
+    """The same where members come and go."""
+
+
 class _WatchedSending(Twin, Sending):
     """Tells what waits for its place in the order from now on."""
 
@@ -156,14 +169,21 @@ class _WatchedMember(Twin, Member):
         watch.owes(node, None)
 
 
+class _WatchedChangingMember(_WatchedMember, ChangingMember):
+    """The same where members come and go."""
+
+    def __init__(self, parts: WatchedParts, *args: Any) -> None:
+        *_, seat = args
+        parts.order = parts.order_line(_ORDER, seat.transport)
+        super().__init__(parts, *args)
+
+
 class _HeardTransport(HeardMesh, Transport):
     """Connections that know who was silent."""
 
 
 def _heard_transport(parts: WatchedParts, *args: Any) -> Transport:
-    transport = _HeardTransport(parts.watch, *args)
-    parts.order = parts.order_line("total order (XCom)", transport)
-    return transport
+    return _HeardTransport(parts.watch, *args)
 
 
 class WatchedParts(watch.WatchedParts):
@@ -171,6 +191,9 @@ class WatchedParts(watch.WatchedParts):
 
     twins: ClassVar = {
         **watch.WatchedParts.twins,
+        ChangingConsistency: _WatchedChangingConsistency,
+        ChangingFlowControl: _WatchedChangingFlowControl,
+        ChangingMember: _WatchedChangingMember,
         Consistency: _WatchedConsistency,
         FlowControl: _WatchedFlowControl,
         Member: _WatchedMember,
@@ -181,5 +204,5 @@ class WatchedParts(watch.WatchedParts):
     def mesh(self, *how: Any) -> Mesh:
         """See ``Parts.mesh``."""
         mesh = super().mesh(*how)
-        self.order = self.order_line("total order (XCom)", mesh)
+        self.order = self.order_line(_ORDER, mesh)
         return mesh

@@ -8,6 +8,7 @@ from simrep.modelling import Holder, Lap, OrderedGate, watching
 from simrep.modelling.watching import Twin, WatchedGate, describe, who
 
 from .appliers import Appliers, RelayEntry
+from .ending_server import EndingServer
 from .server import BinlogTransaction, MysqlServer
 
 __all__ = ["RELAY_LOG", "WatchedParts"]
@@ -19,6 +20,10 @@ class _WatchedServer(Twin, MysqlServer):
     def _durable(self, entry: BinlogTransaction) -> None:
         self._parts.watch.forget(self.name, entry.transaction)
         super()._durable(entry)
+
+
+class _WatchedEndingServer(_WatchedServer, EndingServer):
+    """The same up to its end."""
 
 
 class _WatchedAppliers(Twin, Appliers):
@@ -96,4 +101,8 @@ class _WatchedAppliers(Twin, Appliers):
 class WatchedParts(watching.WatchedParts):
     """See ``watching.WatchedParts``."""
 
-    twins: ClassVar = {MysqlServer: _WatchedServer, Appliers: _WatchedAppliers}
+    twins: ClassVar = {
+        Appliers: _WatchedAppliers,
+        EndingServer: _WatchedEndingServer,
+        MysqlServer: _WatchedServer,
+    }
