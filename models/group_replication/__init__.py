@@ -65,7 +65,6 @@ from simrep.models.group_replication.gcs.texts import describe_message
 from simrep.models.mysql.server import ERRORS
 
 from .changes import Changes
-from .changing_member import ERRORS as CHANGING_ERRORS
 from .changing_member import ChangingMember
 from .history import History
 from .member import CONFLICT, LOOP_S, TOO_LARGE, Member
@@ -109,7 +108,7 @@ class GroupReplication(Model):
     )  # fmt: skip
     node_options: ClassVar[frozenset[str]] = frozenset({"group_replication_member_weight"})
     node_costs: ClassVar[bool] = True
-    errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT, *CHANGING_ERRORS)
+    errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT)
     recognition: ClassVar[Recognition] = GroupRecognition()
 
     def __init__(

@@ -13,7 +13,7 @@ from simpy.events import Event
 from simrep.modelling import Mesh, OpenTransaction, Parts, Transaction
 from simrep.models.group_replication.gcs.views import View
 from simrep.models.mysql.channel import Channel
-from simrep.models.mysql.ending_server import CONNECTION_LOST, EndingChannel, EndingServer
+from simrep.models.mysql.ending_server import EndingChannel, EndingServer
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
 from .certifier import Certifier, Snapshot
@@ -38,7 +38,7 @@ from .recovery import Recovery
 from .seat import Seat
 from .sending import Outgoing
 
-__all__ = ["ERRORS", "ChangingMember", "Remains"]
+__all__ = ["ChangingMember", "Remains"]
 
 READ_ONLY = "1290 the server is running with --super-read-only"
 NOT_MEMBER = "3100 the member has left the group"
@@ -47,8 +47,6 @@ NOT_SYNCED = "3797 the member has left the group before the transaction could be
 _LEAVE_S = 30.0  # WAITING_TIME of libmysqlgcs, after which XCom is ended by force (do_leave)
 _OFFLINE = {"9": "6400 the server is in offline mode"}
 _OFFLINE_BEFORE = "3032 the server is in offline mode"
-ERRORS = (CONNECTION_LOST, READ_ONLY, NOT_MEMBER)
-"""Why transactions fail where servers come and go."""
 
 
 @dataclass(frozen=True, slots=True)
