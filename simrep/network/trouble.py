@@ -136,6 +136,7 @@ class TroubledLink(Link):
     def coarsen_timers(self, phase: float) -> None:
         """See ``Link.coarsen_timers``."""
         self._phase_s = _LONGEST_GRAIN_S * phase
+        self._timeout_s = (self._timeout_s // _GRAIN_S + 1.0) * _GRAIN_S  # in whole ticks
 
     def _repeated(self, at: float, timeout_s: float) -> float:
         """When TCP repeats what it has sent at some time and nobody has acknowledged."""

@@ -186,7 +186,7 @@ def test_a_link_is_stalled_until_what_was_sent_in_a_cut_is_repeated():
 
 
 def test_coarse_timers_of_the_kernel_are_late_by_an_eighth_at_most():
-    exact_s = link((1.0, 31.0)).arrival(100, 1.0)
+    exact_s = 1.0 + (2**7 - 1) * 0.304 + DELAY  # the first wait in whole ticks, then doubled
     arrivals = []
     for tenth in range(10):
         coarse = link((1.0, 31.0))
