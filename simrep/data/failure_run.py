@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from math import inf, isfinite, nan
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,9 +83,9 @@ class Experiment:
                 series.scenario, f"needs run.duration_s and a fault: {', '.join(_HITS)}"
             )
         [victim, *_] = fault.struck(names, names)
-        restarts = (f.at_s for f in scenario.faults if f.what == "restart")
-        back_s = next(restarts, fault.end_s)
-        back_s = back_s if isfinite(back_s) else duration_s
+        end_s = scenario.run.warmup_s + duration_s
+        ends = [f.at_s for f in scenario.faults if f.what == "restart"]
+        ends += [fault.end_s] if fault.at_s < fault.end_s < inf else []
         readers = {one.name for one in scenario.workload.classes if not one.statements}
         groups = []
         for name, table in zip(
@@ -104,8 +104,8 @@ class Experiment:
             names=tuple(names),
             victim=victim,
             inject_s=fault.at_s,
-            back_s=back_s,
-            end_s=scenario.run.warmup_s + duration_s,
+            back_s=ends[0] if ends else end_s,
+            end_s=end_s,
             groups=tuple(groups),
             watched=frozenset(map(names.index, series.watched or names)) - {victim},
         )
