@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, cast
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.membership import Membership, MembershipOptions
 from simrep.models.galera.gcomm.view import View
-from tests.groups import EvsGroup, Matrix
+from tests.groups import EvsGroup, Group, Matrix
 
-__all__ = ["ChangingGroup", "Sent", "Told"]
+__all__ = ["ChangingGroup", "LossyLink", "Sent", "Told"]
 
 
 _RETRY_S = 0.010
@@ -37,7 +37,7 @@ class Sent(NamedTuple):
 class LossyLink:
     """What a member sends to another is lost for a while, or late: a fake of links in trouble."""
 
-    def __init__(self, group: EvsGroup, source: int, target: int) -> None:
+    def __init__(self, group: Group, source: int, target: int) -> None:
         self.begin_s, self.end_s = inf, -inf
         self.share = 1.0  # of the messages that is lost
         self.late_s = inf  # instead of being lost

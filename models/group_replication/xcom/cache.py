@@ -10,7 +10,7 @@ from .slots import Batch
 __all__ = ["MessageCache"]
 
 _MACHINE_BYTES = 200  # of a value, without its payload
-_MARK_EVERY = 256  # of so many values where they end is noted, in bytes
+_MARK_EVERY = 32  # of so many values where they end is noted, in bytes
 _MIN_CACHED = 10  # message numbers that are kept whatever their size
 
 
@@ -22,7 +22,7 @@ class MessageCache:
     be there follows from the bytes since; what nobody can ask for any more is forgotten earlier
     here, which nobody can tell.
 
-    Simplified: empty slots take no space, and what would be forgotten is known to 256 values.
+    Simplified: empty slots take no space, and what would be forgotten is known to 32 values.
 
     Parameters
     ----------

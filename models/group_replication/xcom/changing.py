@@ -176,10 +176,9 @@ class ChangingXcom(Execution):
         self._run(sites, start + 1, known, snapshot.group)
         for slot, batch in early.items():
             self._learn_early(slot, batch)
-        self._missing.missed = known
         self._sweep()
         self._execute()
-        self._missing.arrive()
+        self._missing.read()
 
     def _learn_early(self, slot: int, batch: Batch | None) -> None:
         if slot >= self.executed:
@@ -231,6 +230,7 @@ class ChangingXcom(Execution):
         self._told = [executed] * len(self._told)
         self._enter(executed // STRIDE)
         self._next_own = self._first_own(self.executed)
+        self._missing.arrive()
 
     # -- configurations --------------------------------------------------------------------------
 
