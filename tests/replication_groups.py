@@ -48,7 +48,8 @@ class Members:
     size : int
     hop_s : float
         One-way delay in seconds.
-    expel_timeout_s : float
+    expel_timeout_s : float or sequence of float
+        Of all members, or of each.
     troubles : mapping, optional
         By pair of nodes, what happens to the link.
     options : XcomOptions, optional
@@ -66,7 +67,7 @@ class Members:
         self,
         size: int = 3,
         hop_s: float = 1e-4,
-        expel_timeout_s: float = 5.0,
+        expel_timeout_s: float | Sequence[float] = 5.0,
         *,
         troubles: Mapping[tuple[int, int], tuple[Trouble, ...]] | None = None,
         options: XcomOptions | None = None,
@@ -93,6 +94,7 @@ class Members:
         self.groups: list[Group] = []
         self.transports: list[Transport] = []
         self.orders: list[ChangingXcom] = []
+        each = [expel_timeout_s] * size if isinstance(expel_timeout_s, float) else expel_timeout_s
         for me in range(size):
             host = Host(clock, 1)
             work = MessageWork(host.routine(0.0), host.routine(0.0))
@@ -106,7 +108,7 @@ class Members:
                 clock, transport, options or XcomOptions(), detector, uniform("order")
             )
             group = Group(
-                clock, transport, detector, xcom, expel_timeout_s, uniform("group"), self.timeline
+                clock, transport, detector, xcom, each[me], uniform("group"), self.timeline
             )
             group.on_deliver(partial(self._deliver, me))
             group.on_view(partial(self._tell, self.views[me]))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from simrep.modelling import Parts, Stream, WaitingThread
-from simrep.models.group_replication.gcs.group import Group, Order
+from simrep.models.group_replication.gcs.group import Group
+from simrep.models.group_replication.gcs.order import Order
 from simrep.models.group_replication.xcom.changing import ChangingXcom
 from simrep.models.group_replication.xcom.detector import Detector
 from simrep.models.group_replication.xcom.paxos import XcomOptions

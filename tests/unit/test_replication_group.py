@@ -68,6 +68,14 @@ def test_suspicions_are_looked_at_every_15_seconds(
     assert [views[0].what.left for views in members.views[:2]] == [{2}, {2}]
 
 
+def test_the_timeout_that_counts_is_that_of_the_first_member_alive() -> None:
+    members = Members(3, 1e-4, (30.0, 0.0, 30.0))
+    members.at(_KILL_S, members.groups[0].die)
+    members.clock.run(until=12.0)
+    (expel,) = members.noted("expel")
+    assert (expel.node, expel.of) == (1, (0,))
+
+
 def test_writers_go_on_in_waves_until_the_silent_member_is_removed() -> None:
     members = Members()
     done = members.write(0)

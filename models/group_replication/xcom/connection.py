@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+from simrep.modelling import Link
 
 __all__ = [
     "FIRST_WAIT_S",
+    "Accepted",
     "Fin",
     "LinkMessage",
     "Offer",
@@ -96,6 +99,14 @@ class Response(LinkMessage):
 
     def __init__(self, what: Any) -> None:
         self.what = what
+
+
+class Accepted(NamedTuple):
+    """A connection of another member, on which answers go back."""
+
+    peer: int
+    number: int
+    link: Link
 
 
 class Sender:

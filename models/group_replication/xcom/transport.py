@@ -21,11 +21,10 @@ A group in which nothing happens has a ``Mesh`` instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from simrep.modelling import (
     Clock,
-    Link,
     Mesh,
     MessageWork,
     Network,
@@ -35,6 +34,7 @@ from simrep.modelling import (
 )
 from simrep.models.group_replication.xcom.connection import (
     FIRST_WAIT_S,
+    Accepted,
     Fin,
     LinkMessage,
     Offer,
@@ -47,6 +47,7 @@ from simrep.models.group_replication.xcom.connection import (
     SynAck,
     longer,
 )
+from simrep.models.group_replication.xcom.requests import Requests
 
 __all__ = ["Transport"]
 
@@ -58,7 +59,6 @@ _KEPT_S = 2.0  # while it cannot connect it throws away what it has for the othe
 _EMPTIED_S = 0.01  # whether the other end has emptied a socket is looked at so often
 _PINGS = 3  # PINGS_GATHERED_BEFORE_CONNECTION_SHUTDOWN
 _PINGS_WITHIN_S = 5.0  # PING_GATHERING_TIME_WINDOW
-_CLIENT_S = 3.0  # a client of XCom waits so long for a connection (open_xcom_connection)
 # What a socket takes that nobody empties: what Linux gives a connection whose window is still that
 # of the beginning (10 segments; tcp_init_buffer_space and tcp_sndbuf_expand, 2 x 10 x 4352 bytes).
 _SOCKET_BYTES = 87_040
@@ -67,18 +67,6 @@ _Envelope = tuple[Any, int, int, int]
 """Message, its bytes, number of the connection, who sends."""
 
 _NO_CONNECTION = -1
-
-
-class Accepted(NamedTuple):
-    """A connection of another member, on which answers go back."""
-
-    peer: int
-    number: int
-    link: Link
-
-
-def _refuse(_: int, __: Any) -> Any:
-    return None
 
 
 class Transport(Mesh):
@@ -100,6 +88,13 @@ class Transport(Mesh):
         Uniform numbers, for the phases of the checks and of the timers of the kernel.
     timeline : Timeline or None
         Where ``link-open`` and ``link-closed`` are noted.
+
+    Attributes
+    ----------
+    alive : bool
+        Whether the process lives.
+    requests : Requests
+        What clients of XCom ask, on connections of their own.
 
     Notes
     -----
@@ -128,11 +123,9 @@ class Transport(Mesh):
         self._reached: tuple[Sender, ...] = ()
         self._accepted: dict[int, Accepted] = {}  # connections of others, by number
         self._answered: dict[int, Accepted] = {}  # by peer, its last one
-        self._alive = True
+        self.alive = True
         self._opened = 0
         self._calling: tuple[Sender, int] | None = None  # the attempt that stops the thread
-        self._requests: dict[int, Callable[[Any], object]] = {}
-        self._respond: Callable[[int, Any], Any] = _refuse
         self._heard: Callable[[int], object] = int
         self._handlers: dict[type[Any], Callable[[Any], object]] = {}
         super().__init__(clock, network, me, [0] * size, thread, work)
@@ -148,14 +141,15 @@ class Transport(Mesh):
             Syn: self._on_syn,
             SynAck: self._on_syn_ack,
             Rst: self._on_rst,
-            Request: self._on_request,
-            Response: self._on_response,
         }
         self._protocol: dict[type[Any], Callable[[int, int], object]] = {
             Fin: self._on_fin,
             Offer: self._on_offer,
             Offered: self._on_offered,
         }
+        self.requests = Requests(clock, self)
+        self._kernel[Request] = self.requests.arrived
+        self._kernel[Response] = self.requests.answered
         clock.at(clock.now + _TICK_S * chance(), self._tick)
 
     # -- for the layers above --------------------------------------------------------------------
@@ -175,10 +169,6 @@ class Transport(Mesh):
         All others go to that of ``on_message``, and are signs of life.
         """
         self._handlers[kind] = handle
-
-    def on_request(self, respond: Callable[[int, Any], Any]) -> None:
-        """Requests are answered with what ``respond(peer, what)`` returns."""
-        self._respond = respond
 
     def reach(self, members: Collection[int]) -> None:
         """See ``Mesh.reach``."""
@@ -208,14 +198,6 @@ class Transport(Mesh):
         if sender.open and sender.pings == _PINGS:
             self._close(sender, "asked")
 
-    def request(self, peer: int, what: Any, call: Callable[[Any], object]) -> None:
-        """Ask a peer as a client does, and tell ``call(response)``; None if there is none."""
-        self._opened += 1
-        number = self._number(self.me, peer, self._opened)
-        self._requests[number] = call
-        self._packet(peer, number, Request(what))
-        self._clock.at(self._clock._now + _CLIENT_S, self._unanswered, number)
-
     def close(self) -> None:
         """End all connections as the end of the process does.
 
@@ -233,15 +215,15 @@ class Transport(Mesh):
         self._senders.clear()
         self._accepted.clear()
         self._answered.clear()
-        self._requests.clear()
+        self.requests.clear()
         self._reached = ()
-        self._alive = False
+        self.alive = False
         self._calling = None
         self.thread.go_on()
 
     def reopen(self) -> None:
         """Start: accept connections; ``reach`` makes those to others."""
-        self._alive = True
+        self.alive = True
 
     # -- sending ---------------------------------------------------------------------------------
 
@@ -322,7 +304,12 @@ class Transport(Mesh):
         if cost:
             self.thread.charge(cost)
 
-    def _packet(self, peer: int, number: int, message: LinkMessage) -> None:
+    def next_number(self, peer: int) -> int:
+        """The number of the next connection to a peer."""
+        self._opened += 1
+        return self._number(self.me, peer, self._opened)
+
+    def packet(self, peer: int, number: int, message: LinkMessage) -> None:
         """Let the kernel send what is not repeated."""
         envelope = (message, message.size_bytes, number, self.me)
         self._network.send_once(self.me, peer, message.size_bytes, envelope, self._clock._now)
@@ -347,7 +334,7 @@ class Transport(Mesh):
             cost = self._receive.cost(self._byte_s * size_bytes)
             self.thread.do(cost, self._take, envelope)
         elif not isinstance(message, Fin):
-            self._packet(source, number, Rst())
+            self.packet(source, number, Rst())
 
     def _is_known(self, source: int, number: int) -> bool:
         if number in self._accepted:
@@ -373,7 +360,7 @@ class Transport(Mesh):
 
     def _tick(self, _: None) -> None:
         self._clock.at(self._clock._now + _TICK_S, self._tick)
-        if self._alive:
+        if self.alive:
             self.thread.do(0.0, self._reap)
 
     def _reap(self, _: None) -> None:
@@ -398,11 +385,10 @@ class Transport(Mesh):
     def _connect(self, sender: Sender) -> None:
         if self._senders.get(sender.peer) is not sender or not sender.dialling:
             return  # the process has ended meanwhile
-        self._opened += 1
-        number = self._number(self.me, sender.peer, self._opened)
+        number = self.next_number(sender.peer)
         self._calling = sender, number
         self._network.renew(self.me, sender.peer)
-        self._packet(sender.peer, number, Syn())
+        self.packet(sender.peer, number, Syn())
         self.thread.wait()
         self._clock.at(self._clock._now + _CONNECT_S, self._give_up, number)
 
@@ -449,7 +435,7 @@ class Transport(Mesh):
     def _agree(self, attempt: tuple[Sender, int]) -> None:
         """Send on the new connection as soon as the protocol is agreed."""
         sender, number = attempt
-        if not sender.open or sender.number != number or not self._alive:
+        if not sender.open or sender.number != number or not self.alive:
             return
         if sender.answered and sender.reading:
             sender.spoken = True
@@ -480,11 +466,11 @@ class Transport(Mesh):
             self._look_later(sender)
 
     def _on_syn(self, source: int, number: int, _: Any) -> None:
-        if self._alive:
+        if self.alive:
             self._accept(source, number)
-            self._packet(source, number, SynAck())
+            self.packet(source, number, SynAck())
         else:
-            self._packet(source, number, Rst())
+            self.packet(source, number, Rst())
 
     def _accept(self, peer: int, number: int) -> None:
         link = self._network.link(self.me, peer).another()
@@ -495,9 +481,9 @@ class Transport(Mesh):
         self._connected(number, reached=True)
 
     def _on_rst(self, source: int, number: int, _: Any) -> None:
-        self._requested(number, None)
+        self.requests.ended(number, None)
         self._connected(number, reached=False)
-        if self._alive and self._is_known(source, number):
+        if self.alive and self._is_known(source, number):
             self.thread.do(0.0, self._take, (Fin(), Fin.size_bytes, number, source))
 
     def _on_offer(self, source: int, number: int) -> None:
@@ -535,28 +521,3 @@ class Transport(Mesh):
     def _note(self, what: str, peer: int, how: str = "") -> None:
         if self._timeline is not None:
             self._timeline.note(self.me, what, (peer,), how)
-
-    # -- requests of clients ---------------------------------------------------------------------
-
-    def _on_request(self, source: int, number: int, request: Request) -> None:
-        if self._alive:
-            self.thread.do(self._receive.cost(0.0), self._answer, (source, number, request.what))
-        else:
-            self._packet(source, number, Rst())
-
-    def _answer(self, request: tuple[int, int, Any]) -> None:
-        source, number, what = request
-        if self._alive:
-            self._packet(source, number, Response(self._respond(source, what)))
-
-    def _on_response(self, source: int, number: int, response: Response) -> None:
-        del source
-        self._requested(number, response.what)
-
-    def _unanswered(self, number: int) -> None:
-        self._requested(number, None)
-
-    def _requested(self, number: int, what: Any) -> None:
-        call = self._requests.pop(number, None)
-        if call is not None:
-            call(what)

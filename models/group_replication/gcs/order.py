@@ -1,0 +1,82 @@
+"""What the group communication of a member needs of its total order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from simrep.modelling import Deliver
+
+__all__ = ["Order"]
+
+
+class Order(Protocol):
+    """What the group needs of the total order of a member: ``ChangingXcom``."""
+
+    @property
+    def site(self) -> Any:
+        """The configuration of what is executed."""
+
+    @property
+    def known(self) -> int:
+        """The highest slot known to be learned."""
+
+    @property
+    def group(self) -> int:
+        """Which group it is."""
+
+    @property
+    def delivered(self) -> int:
+        """The slot that it is to deliver next."""
+
+    def heard_of(self, source: int, group: int, known: int, delivered: int) -> None:
+        """Another member tells how far it knows slots, and has delivered them."""
+
+    def send(self, payload: Any, size_bytes: int) -> bool:
+        """See ``TotalOrder.send``."""
+        ...
+
+    def on_send(self, call: Callable[[list[Any]], object]) -> None:
+        """Tell ``call(payloads)`` what is proposed now, in one slot."""
+
+    def on_deliver(self, deliver: Deliver) -> None:
+        """See ``TotalOrder.on_deliver``."""
+
+    def on_site(self, call: Callable[[Any, bool], object]) -> None:
+        """Tell ``call(site, valid)`` of configurations: installed, then valid."""
+
+    def on_present(self, call: Callable[[Any, frozenset[int]], object]) -> None:
+        """Tell ``call(site, positions)`` who is there, as all have agreed."""
+
+    def on_exit(self, call: Callable[[str], object]) -> None:
+        """Tell ``call(why)`` when XCom ends by itself."""
+
+    def present(self, positions: frozenset[int]) -> object:
+        """Have the group agree on who is there."""
+
+    def add(self, position: int) -> bool:
+        """Have the group take in a member."""
+
+    def remove(self, positions: Sequence[int]) -> bool:
+        """Have the group remove members."""
+
+    def force(self, positions: Sequence[int]) -> bool:
+        """Make these the group, without a majority of it."""
+
+    def begin(self, members: Sequence[int]) -> None:
+        """Be in a group of these members that has been there for long."""
+
+    def boot(self) -> None:
+        """Make a group of its own."""
+
+    def snapshot(self) -> Any:
+        """What a member that joins begins with."""
+
+    def push(self, position: int, snapshot: Any) -> None:
+        """Send a member that joins what it has missed since then."""
+
+    def adopt(self, snapshot: Any) -> None:
+        """Begin in a group that is there."""
+
+    def end(self) -> None:
+        """Stop."""
