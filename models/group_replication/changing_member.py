@@ -16,6 +16,7 @@ from simrep.models.mysql.channel import Channel
 from simrep.models.mysql.ending_server import EndingChannel, EndingServer
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
+from .auto_rejoin import AutoRejoin
 from .certifier import Certifier, Snapshot
 from .consistency import ChangingConsistency, Consistency
 from .election import Election, ElectionActions, MemberInfo, MemberState
@@ -44,6 +45,7 @@ READ_ONLY = "1290 the server is running with --super-read-only"
 NOT_MEMBER = "3100 the member has left the group"
 NOT_ALLOWED = "3796 the consistency level is not allowed in this state of the member"
 NOT_SYNCED = "3797 the member has left the group before the transaction could begin"
+_NEVER_S = 1e9
 _LEAVE_S = 30.0  # WAITING_TIME of libmysqlgcs, after which XCom is ended by force (do_leave)
 _OFFLINE = {"9": "6400 the server is in offline mode"}
 _OFFLINE_BEFORE = "3032 the server is in offline mode"
@@ -155,7 +157,6 @@ class ChangingMember(Member):
         self._missed: deque[tuple[int, TransactionMessage, Certifier]] = deque()
         self._writing = self._at_once = False
         self._when_written: list[Callable[[], object]] = []
-        self._rejoins = 0
         self._timeline = cluster.timeline
         self.election = Election(index, _Actions(self))
         super().__init__(parts, options, costs, loop_at_s)
@@ -164,6 +165,9 @@ class ChangingMember(Member):
         self.transact = self._serve
         self._partition = Partition(
             self.clock, options.unreachable_majority_timeout, self._leave_the_others
+        )
+        self._auto_rejoin = AutoRejoin(
+            self.clock, options.autorejoin_tries, self._rejoin, self._exit
         )
         self._recovery = Recovery(
             self.clock,
@@ -268,6 +272,7 @@ class ChangingMember(Member):
         self.election.end()
         self._partition.end()
         self._recovery.end()
+        self._auto_rejoin.end()
         self._metadata.clear()
         self.consistency.release()
         self._release_held()
@@ -283,7 +288,9 @@ class ChangingMember(Member):
 
     def _serve(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         server = self.server
-        if server.alive and not self.offline:
+        if self.offline:
+            return server.lose(transaction)
+        if server.alive:
             if transaction.rows:
                 if self.read_only:
                     return server.turn_away(transaction, READ_ONLY)
@@ -436,6 +443,7 @@ class ChangingMember(Member):
             for member, told in view.states.items()
         }
         if joins:
+            self._auto_rejoin.end()
             self.state = MemberState.RECOVERING
             self.read_only = True
             self._suspended = True
@@ -631,12 +639,16 @@ class ChangingMember(Member):
         for owner in list(self._tickets):
             self.server.fail(owner, NOT_MEMBER)
         self.read_only = True
-        tries = self._options.autorejoin_tries
-        if tries:
-            self._rejoins += 1
-            self.note("rejoin", how=f"1 of {tries}")
-            self._group.join()
-        elif self._options.exit_state_action == "OFFLINE_MODE":
+        self._auto_rejoin.begin()
+
+    def _rejoin(self, number: int) -> None:
+        self.note("rejoin", how=f"{number} of {self._options.autorejoin_tries}")
+        self._group.join(again_s=_NEVER_S)
+
+    def _exit(self) -> None:
+        """It does not come back by itself."""
+        self._group.exit()
+        if self._options.exit_state_action == "OFFLINE_MODE":
             self.offline = True
             self.server.disconnect_all()
         elif self._options.exit_state_action == "ABORT_SERVER":

@@ -58,7 +58,7 @@ class EndingServer(MysqlServer):
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction, up to the end of the server."""
-        return self._follow(transaction) if self.alive else self._lose(transaction)
+        return self._follow(transaction) if self.alive else self.lose(transaction)
 
     def turn_away(self, transaction: Transaction, error: str) -> Generator[Event, Any, bool]:
         """Answer a transaction with an error at once, as it cannot be served here now."""
@@ -66,7 +66,8 @@ class EndingServer(MysqlServer):
         yield from self.sessions.turn_away(transaction, error)
         return False
 
-    def _lose(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+    def lose(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """The connection of the client has ended."""
         if self.silent:
             yield from self._unanswered()
         transaction.unserved = True

@@ -1,0 +1,218 @@
+"""Servers of a replication group crash, leave, are cut off and come back."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import inf
+
+import numpy as np
+import pytest
+
+import simrep
+from simrep.kernel.clock import Clock
+from simrep.models.group_replication.auto_rejoin import AutoRejoin
+from simrep.models.group_replication.partition import Partition
+from simrep.runs.replication import Replication, simulate
+from simrep.scenario import load
+
+NAMES = ("n1", "n2", "n3")
+
+
+def fault(what, node, at_s, until_s=None, **keys):
+    ends = {} if until_s is None else {"until_s": until_s}
+    return {"what": what, "node": node, "at_s": at_s, **ends, **keys}
+
+
+def scenario(*faults, duration_s=60.0, on_error="next", options=None, costs=None, **load):
+    clients = {"on_error": on_error, "retry_pause_s": 0.02}
+    options = {f"group_replication_{name}": value for name, value in (options or {}).items()}
+    return {
+        "cluster": {"model": "group_replication", "nodes": 3, "options": options}
+        | {"costs": costs or {}},
+        "network": {"rtt_ms": 0.1},
+        "workload": {"threads": 2, "nodes": ["n1"], "think_time_ms": 300.0, "clients": clients}
+        | load,
+        "run": {"duration_s": duration_s},
+        "fault": list(faults),
+    }
+
+
+class Run:
+    """One replication, as an operator looks at it."""
+
+    def __init__(self, content):
+        self.done: Replication = simulate(load(content), seed=1)
+        self.attempts = self.done.attempts
+
+    def noted(self, what, node=None):
+        return [one for one in self.done.noted
+                if one.what == what and (node is None or NAMES[one.node] == node)]  # fmt: skip
+
+    def errors(self, node):
+        """Numbers of the errors that clients met on a node, with the time of the first."""
+        log, number = self.attempts, NAMES.index(node)
+        first = {}
+        for ended_s, error, where in zip(log.ended_s, log.error, log.node, strict=True):
+            if where == number and error:
+                first.setdefault(log.texts[error].partition(" ")[0], float(ended_s))
+        return first
+
+    def commits_s(self, node=None):
+        log = self.attempts
+        ok = log.writes & (log.error == 0)
+        if node is not None:
+            ok &= log.node == NAMES.index(node)
+        return log.ended_s[ok]
+
+    def gap(self):
+        """The longest time between two commits, and when it began."""
+        times = np.sort(self.commits_s())
+        place = int(np.argmax(np.diff(times)))
+        return float(np.diff(times)[place]), float(times[place])
+
+    @property
+    def commits(self):
+        """What each member has committed, of what the group has."""
+        return {name: counts["Handler_commit"] for name, counts in self.done.counters.items()}
+
+
+@cache
+def killed_primary():
+    return Run(scenario(fault("kill", "n1", 5.0), fault("restart", "n1", 30.0), duration_s=50.0))
+
+
+def test_clients_find_the_new_primary_of_a_group():
+    run = killed_primary()
+    assert set(run.errors("n1")) == {"2013", "2003"}
+    assert set(run.errors("n2")) == set(run.errors("n3")) == {"1290"}
+    gap_s, began_s = run.gap()
+    assert 4.6 < began_s < 5.0
+    assert 20.5 < gap_s < 22.8  # 21.4 to 22.1 s measured
+    assert run.commits_s("n2").min() > 26.0
+    assert [(one.node, one.of) for one in run.noted("elected")] == [(2, (1,)), (1, (1,))]
+    assert [one.node for one in run.noted("writable")] == [1]
+
+
+def test_a_member_that_comes_back_gets_what_it_has_missed():
+    run = killed_primary()
+    assert run.done.fates.lost == 0
+    (joiner,), (synced,) = run.noted("joiner", "n1"), run.noted("synced", "n1")
+    assert joiner.how == "incremental"
+    assert 30.0 + 1.8 < joiner.at_s < synced.at_s < 49.0
+    of_now = run.done.counters["n1"]["COUNT_TRANSACTIONS_REMOTE_APPLIED"]
+    assert abs(of_now - len(run.commits_s("n2"))) <= 2
+    assert run.commits["n2"] == run.commits["n3"]
+
+
+@pytest.mark.parametrize(("node", "gap"), [("n1", (0.3, 1.5)), ("n3", (0.0, 1.0))])
+def test_a_server_that_leaves_in_order_is_hardly_missed(node, gap):
+    run = Run(scenario(fault("leave", node, 5.0), duration_s=10.0))
+    assert not run.noted("suspect")
+    least, most = gap
+    assert least < run.gap()[0] < most
+    assert "2013" not in run.errors("n2")
+
+
+def test_writers_on_an_isolated_primary_wait_until_it_is_expelled():
+    run = Run(scenario(fault("cut", "n1", 5.0, 20.0), duration_s=75.0))
+    assert set(run.errors("n1")) == {"3100"}
+    (evicted,) = run.noted("evicted", "n1")
+    assert run.errors("n1")["3100"] == pytest.approx(evicted.at_s, abs=0.01)
+    assert evicted.at_s > 25.0
+    assert run.done.fates.unknown == 2
+    assert run.done.fates.lost == 0
+    assert [one.how for one in run.noted("rejoin")] == ["1 of 3"]
+    assert run.noted("synced", "n1")
+
+
+@pytest.mark.parametrize(
+    ("action", "errors"),
+    [("READ_ONLY", {"3100", "1290"}), ("OFFLINE_MODE", {"3100", "2013", "6400"}),
+     ("ABORT_SERVER", {"3100", "2013", "2003"})],
+)  # fmt: skip
+def test_a_member_without_majority_leaves_if_it_shall(action, errors):
+    options = {"unreachable_majority_timeout": 4, "autorejoin_tries": 0}
+    options["exit_state_action"] = action
+    run = Run(scenario(fault("cut", "n1", 2.0), duration_s=14.0, on_error="stay", options=options))
+    (lost,), (gone, *_) = run.noted("non-primary", "n1"), run.noted("aborted", "n1")
+    assert gone.how == "no majority for 4 s"
+    assert gone.at_s == pytest.approx(lost.at_s + 4.0)
+    assert set(run.errors("n1")) - {"waiting"} <= errors
+    assert {"3100", *errors - {"2013"}} <= set(run.errors("n1"))
+
+
+def test_a_group_that_lost_all_is_begun_anew():
+    faults = [fault("kill", name, 3.0) for name in NAMES]
+    faults += [fault("bootstrap", "n2", 5.0), fault("restart", "n1", 8.0)]
+    run = Run(scenario(*faults, fault("restart", "n3", 12.0), duration_s=30.0))
+    assert [one.node for one in run.noted("writable")] == [1]
+    assert {NAMES[one.node] for one in run.noted("synced")} == set(NAMES)
+    assert run.done.fates.lost == 0
+    assert run.commits["n1"] == run.commits["n2"] == run.commits["n3"]
+
+
+def test_a_member_that_knows_more_than_the_group_does_not_join():
+    faults = [fault("power-loss", "n3", 3.0), fault("kill", "n2", 30.0), fault("kill", "n1", 30.0)]
+    faults += [fault("bootstrap", "n3", 32.0), fault("restart", "n1", 36.0)]
+    run = Run(scenario(*faults, duration_s=45.0))
+    (aborted,) = run.noted("aborted", "n1")
+    assert "transactions that the group does not have" in aborted.how
+    assert run.done.fates.lost == 0  # they are on its disk
+
+
+def test_commits_at_level_after_wait_until_the_silent_member_is_removed():
+    run = Run(scenario(fault("kill", "n3", 5.0), duration_s=30.0, options={"consistency": "AFTER"}))
+    gap_s, began_s = run.gap()
+    assert 4.6 < began_s < 5.0
+    (view,) = run.noted("primary", "n1")
+    assert began_s + gap_s == pytest.approx(view.at_s, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("level", "waits"), [("EVENTUAL", False), ("BEFORE_ON_PRIMARY_FAILOVER", True)]
+)
+def test_a_new_primary_takes_writes_when_it_has_applied_its_backlog(level, waits):
+    options = {"consistency": level, "member_expel_timeout": 0}
+    readers = {"name": "readers", "node": "n2", "threads": 1, "class": ["read"]}
+    writers = {"name": "writers", "node": "n1", "threads": 2, "class": ["write"]}
+    groups = [group | {"think_time_ms": 20.0} for group in (readers, writers)]
+    classes = [{"name": "read", "statements": 0, "reads": 1}, {"name": "write"}]
+    content = scenario(
+        fault("kill", "n1", 5.0), duration_s=25.0, options=options, costs={"apply_us": 4e4}
+    )
+    content["workload"] = {"group": groups, "class": classes, "clients": {"retry_pause_s": 1.0}}
+    content["cluster"]["options"]["replica_parallel_workers"] = 1
+    run = Run(content)
+    (elected,), (writable,) = run.noted("elected", "n2"), run.noted("writable", "n2")
+    assert writable.at_s > elected.at_s + 2.0
+    log = run.attempts
+    reads = np.sort(log.ended_s[~log.writes & (log.error == 0)])
+    assert (np.diff(reads).max() > 2.0) == waits
+
+
+def test_what_is_not_played_of_failures_is_refused():
+    options = {"clone_threshold": 1000}
+    simulate(load(scenario(duration_s=1.0, on_error="stay", options=options)), seed=1)
+    with pytest.raises(simrep.ScenarioError, match=r"clone_threshold.*not played yet"):
+        simulate(load(scenario(fault("kill", "n3", 0.5), options=options)), seed=1)
+    several = scenario(fault("kill", "n2", 1.0), fault("bootstrap", "n2", 2.0))
+    with pytest.raises(simrep.ScenarioError, match=r"'n2' cannot begin a group.*'n1' is in one"):
+        simulate(load(several), seed=1)
+
+
+def test_a_majority_that_comes_back_in_time_is_enough():
+    clock, left = Clock(), []
+    partition = Partition(clock, 5.0, lambda why: left.append((clock.now, why)))
+    for at_s, majority in ((1.0, False), (5.0, True), (7.0, False)):
+        clock.at(at_s, lambda majority: partition.see(majority=majority), majority)
+    clock.run(30.0)
+    assert left == [(12.0, "no majority for 5 s")]
+
+
+def test_a_member_tries_every_five_minutes_to_come_back():
+    clock, tried = Clock(), []
+    rejoin = AutoRejoin(clock, 3, lambda number: tried.append((clock.now, number)),
+                        lambda: tried.append((clock.now, inf)))  # fmt: skip
+    clock.at(10.0, lambda _: rejoin.begin())
+    clock.run(2000.0)
+    assert tried == [(10.0, 1), (310.0, 2), (610.0, 3), (670.0, inf)]
