@@ -53,12 +53,14 @@ from simrep.modelling import (
     MessageText,
     Model,
     Parts,
+    Question,
     Recognition,
     ScenarioError,
     Setup,
     Station,
     Transaction,
     parts_of,
+    timeouts_question,
 )
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.group_replication.gcs.texts import describe_message
@@ -210,6 +212,11 @@ class GroupReplication(Model):
         from .analytic import GroupReplicationForm
 
         return GroupReplicationForm(setup)
+
+    @staticmethod
+    def questions() -> Sequence[Question]:
+        """See ``Model.questions``."""
+        return (timeouts_question(f"{__name__}.timeouts:expel_timeouts"),)
 
     @staticmethod
     def writers(options: GroupReplicationOptions) -> Leader | None:

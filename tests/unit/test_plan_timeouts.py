@@ -5,6 +5,7 @@ import pytest
 import simrep
 from simrep.errors import ScenarioError
 from simrep.models.galera.questions import timeouts
+from simrep.models.group_replication import timeouts as expel
 from simrep.show.views import console, tables
 from tests.legible import problems
 
@@ -44,6 +45,22 @@ def test_short_timeouts_cost_little_and_remove_who_was_away_for_a_moment():
     assert "wsrep_provider_options = 'evs.suspect_timeout=PT5S'" in found.sentence
 
 
+def test_expel_timeouts_cost_steps_of_fifteen_seconds_of_slow_commits(monkeypatch):
+    monkeypatch.setattr(expel, "_SETTINGS", {0: "at once", 5: "defaults"})
+    group = {**CLUSTER, "cluster": {"model": "group_replication", "nodes": 3}}
+    found = simrep.plan(group, "timeouts", outage_s=8.0, replications=1)
+    at_once, usual = found.tried
+    assert 6.0 <= at_once.removed_s[0] <= 7.4
+    assert usual.removed_s[0] - at_once.removed_s[0] == pytest.approx(15.0, abs=0.3)
+    assert usual.crash_s[0] < 1.0, "the others go on"
+    assert usual.rates_tps[0] == pytest.approx(1 / 0.25, rel=0.25)
+    assert (at_once.removed, usual.removed) == (1, 0)
+    assert at_once.suspected == usual.suspected == 1
+    assert (found.value, found.low) == (5.0, 0.0)
+    assert "group_replication_member_expel_timeout = 5 removes nobody" in found.sentence
+    assert not problems(found.plot())
+
+
 @pytest.mark.parametrize(
     ("changed", "options", "match"),
     [
@@ -51,7 +68,7 @@ def test_short_timeouts_cost_little_and_remove_who_was_away_for_a_moment():
         ({"fault": [{"what": "kill", "node": "n3", "at_s": 1}]}, {}, "without faults"),
         ({"cluster": {"model": "galera", "nodes": 2}}, {}, "nobody survives"),
         ({"workload": {"queries": 10}, "run": {}}, {}, "set run.duration_s"),
-        ({"cluster": {"model": "standalone"}}, {}, "model 'galera' has"),
+        ({"cluster": {"model": "standalone"}}, {}, "models 'galera' and 'group_replication' have"),
     ],
 )
 def test_what_cannot_be_asked(changed, options, match):

@@ -84,10 +84,10 @@ def _question(name: str, model: type[Model]) -> Question:
         for one in other.questions():
             others.setdefault(one.name, []).append(repr(other.name))
     if name in others:
-        verb = "has" if len(others[name]) == 1 else "have"
+        subject, verb = ("model", "has") if len(others[name]) == 1 else ("models", "have")
         raise ScenarioError(
             "question",
             f"model {model.name!r} has no answer to {name!r}",
-            f"model {' and '.join(others[name])} {verb}",
+            f"{subject} {' and '.join(others[name])} {verb}",
         )
     raise ScenarioError("question", f"no question {name!r}", nearest(name, [*answered, *others]))
