@@ -52,18 +52,20 @@ from simrep.modelling import (
     Leader,
     MessageText,
     Model,
+    Noted,
     Parts,
     Question,
     Recognition,
     ScenarioError,
     Setup,
+    StallPhase,
     Station,
     Transaction,
     parts_of,
     timeouts_question,
 )
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.group_replication.gcs.texts import describe_message
+from simrep.models.group_replication.gcs.texts import SAID, describe_message
 from simrep.models.mysql.server import ERRORS
 
 from .changes import Changes
@@ -73,6 +75,7 @@ from .member import CONFLICT, LOOP_S, TOO_LARGE, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .recognition import GroupRecognition
 from .seat import Seat
+from .stall_phases import stall_phases
 from .watch import WatchedParts, describe_payload
 
 __all__ = ["GroupReplication"]
@@ -109,6 +112,7 @@ class GroupReplication(Model):
         }
     )  # fmt: skip
     node_options: ClassVar[frozenset[str]] = frozenset({"group_replication_member_weight"})
+    said: ClassVar[Mapping[str, str]] = SAID
     node_costs: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT)
     recognition: ClassVar[Recognition] = GroupRecognition()
@@ -238,6 +242,17 @@ class GroupReplication(Model):
         """Let a server crash, leave, join or get another role now."""
         assert self._changes is not None
         self._changes.change(change)
+
+    @staticmethod
+    def stall_phases(
+        noted: Sequence[Noted],
+        names: Sequence[str],
+        options: GroupReplicationOptions,
+        from_s: float,
+        until_s: float,
+    ) -> list[StallPhase]:
+        """See ``Model.stall_phases``."""
+        return stall_phases(noted, names, options, from_s, until_s)
 
     @staticmethod
     def describe(message: Any) -> MessageText:

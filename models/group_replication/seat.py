@@ -89,6 +89,13 @@ class Seat:
             host.routine(costs.propose_us * 1e-6),
             options.message_cache_size,
         )
+        timeline = cluster.timeline
+        if timeline is not None:
+
+            def filled(positions: tuple[int, ...], waits: int, waited_s: float) -> None:
+                timeline.note(index, "wave", positions, f"after {waits} waits of {waited_s:.3f} s")
+
+            xcom.on_fill(filled)
         group = Group(
             clock,
             transport,

@@ -202,6 +202,9 @@ class Model(ABC):
     come or go, or gives it another role. ``loss`` and ``jitter``: all its messages go over the
     network of ``Cluster``. ``cut``: its servers notice a link on which nothing gets through;
     without that word cuts are played up to ``silence_limit_s``."""
+    said: ClassVar[Mapping[str, str]] = {}
+    """How it says what its servers note, by the words of a time line: ``"suspect": "{node} finds
+    {of} unreachable"``. Words that are not here are told as for all models."""
     node_options: ClassVar[frozenset[str]] = frozenset()
     """Options that each of its servers may have of its own, in the product's spelling: those that
     ``Cluster.options_of`` gives it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from simrep.contract.registry import find_model
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.confidence import mean_interval
 from simrep.measure.counts import ClassCount
@@ -253,7 +254,8 @@ class Result(Report):
         """What happened to the servers in one replication and what they noted, line by line."""
         run = self._run(replication)
         names = list(run.measurement.nodes)
-        return TimelineReport.of(run.noted, faults_of(self.scenario), names, replication)
+        said = find_model(self.scenario["cluster"]["model"]).said
+        return TimelineReport.of(run.noted, faults_of(self.scenario), names, replication, said)
 
     def _run(self, replication: int) -> RunRecord:
         for run in self.runs:

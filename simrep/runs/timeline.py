@@ -15,7 +15,9 @@ __all__ = ["Line", "TimelineReport"]
 _SAID = {
     "link-closed": "{node} loses its link to {of}",
     "link-open": "{node} has a link to {of}",
+    "no-answer": "{node} has tried to connect to {of} in vain",
     "suspect": "{node} suspects {of}",
+    "wave": "{node} has messages of {of} left out",
     "expel": "{node} asks to expel {of}",
     "stable": "{node} has a new view: {of}",
     "primary": "{node} is in the primary component: {of}",
@@ -52,6 +54,8 @@ class Line:
         The nodes that it is about.
     how : str
         Further words.
+    said : str
+        How the model says it, with ``{node}`` and ``{of}``; empty if as all do.
     """
 
     at_s: float
@@ -59,6 +63,7 @@ class Line:
     what: str
     of: tuple[str, ...] = ()
     how: str = ""
+    said: str = ""
 
     def __str__(self) -> str:
         """In words.
@@ -68,7 +73,7 @@ class Line:
         """
         if not self.node:
             return self.how
-        pattern = _SAID.get(self.what, f"{{node}}: {self.what} {{of}}")
+        pattern = self.said or _SAID.get(self.what, f"{{node}}: {self.what} {{of}}")
         said = pattern.format(node=self.node, of=", ".join(self.of)).strip()
         how = _HOW.get(self.what, " ({how})").format(how=self.how)
         return f"{said}{how}" if self.how else said
@@ -94,8 +99,12 @@ class TimelineReport(Report):
         happened: Sequence[Event],
         names: Sequence[str],
         replication: int,
+        said: Mapping[str, str],
     ) -> TimelineReport:
-        """From what servers noted, and what the scenario let happen; names by position."""
+        """From what servers noted, and what the scenario let happen; names by position.
+
+        ``said`` is how the model says it: ``Model.said``.
+        """
         lines = [
             *(Line(one.at_s, "", one.path, one.nodes, one.what) for one in happened),
             *(
@@ -104,7 +113,10 @@ class TimelineReport(Report):
                 if one.lasts
             ),
             *(
-                Line(one.at_s, names[one.node], one.what, tuple(names[n] for n in one.of), one.how)
+                Line(
+                    *(one.at_s, names[one.node], one.what),
+                    *(tuple(names[n] for n in one.of), one.how, said.get(one.what, "")),
+                )
                 for one in noted
             ),
         ]

@@ -174,7 +174,8 @@ def explain_window(
     assert story is not None
     nodes = tuple(setup.scenario.node_names)
     happened = faults_of(setup.scenario)
-    timeline = TimelineReport.of(record.noted, happened, nodes, replication)
+    said = setup.model.said
+    timeline = TimelineReport.of(record.noted, happened, nodes, replication, said)
     texts = [story.describe(sent.message) for sent in story.sent]
     messages = [
         Transmission(

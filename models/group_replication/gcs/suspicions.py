@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from simrep.modelling import Clock, Stream
 
-__all__ = ["Suspicions"]
+__all__ = ["PERIOD_S", "Suspicions"]
 
-_PERIOD_S = 15.0  # SUSPICION_PROCESSING_THREAD_PERIOD
+PERIOD_S = 15.0  # SUSPICION_PROCESSING_THREAD_PERIOD
 _JOINING_S = 60.0  # NON_MEMBER_EXPEL_TIMEOUT
 _DUE_S = 1e-6  # a thread wakes a little late, computed times are exact
 
@@ -65,7 +65,7 @@ class Suspicions:
     def begin(self) -> None:
         """Start the thread, at some time in its period."""
         self.end()
-        self._sleep(_PERIOD_S * self._chance())
+        self._sleep(PERIOD_S * self._chance())
 
     def end(self) -> None:
         """Stop it, and forget all."""
@@ -107,7 +107,7 @@ class Suspicions:
     def _wake(self, turn: int) -> None:
         if turn != self._turn:
             return
-        self._sleep(_PERIOD_S)
+        self._sleep(PERIOD_S)
         now_s = self._clock.now
         due = []
         for position, why in self._suspected.items():

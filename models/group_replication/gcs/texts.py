@@ -1,4 +1,4 @@
-"""What messages between members of a group are, in words."""
+"""What messages between members of a group are, and what members note, in words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,25 @@ from simrep.models.group_replication.gcs.views import StateMessage
 from simrep.models.group_replication.xcom.paxos import describe_xcom
 from simrep.models.group_replication.xcom.slots import Batch, Configuration, Message
 
-__all__ = ["describe_message"]
+__all__ = ["SAID", "describe_message"]
 
+SAID = {
+    "no-answer": "{node} gets no answer from {of} for 1 s, and does nothing else meanwhile",
+    "suspect": "{node} finds {of} unreachable",
+    "wave": "{node} has the slots of {of} stay empty",
+    "stable": "{node} has a new configuration: {of}",
+    "primary": "{node} is in a view with a majority: {of}",
+    "non-primary": "{node} has lost the majority and reaches {of}",
+    "elected": "{node} sees {of} elected",
+    "writable": "{node} is the primary and takes writes",
+    "donor": "{node} is the donor of {of}",
+    "joiner": "{node} is RECOVERING, with {of} as donor",
+    "joined": "{node} has received what it has missed",
+    "synced": "{node} is ONLINE",
+    "evicted": "{node} learns that it is expelled",
+    "aborted": "{node} leaves the group",
+}
+"""How members say what they note; see ``Model.said``."""
 _ORDERS = {
     "add": "add a member",
     "remove": "remove a member",

@@ -154,6 +154,10 @@ class ChangingXcom(Execution):
         """Tell ``call(why)`` when XCom ends by itself: ``removed`` or ``too far behind``."""
         self._tell_exit = call
 
+    def on_fill(self, call: Callable[[tuple[int, ...], int, float], object]) -> None:
+        """Tell ``call(positions, waits, waited_s)`` when this member has slots stay empty."""
+        self._missing.on_fill = call
+
     # -- begin and end ---------------------------------------------------------------------------
 
     def begin(self, members: Sequence[int]) -> None:

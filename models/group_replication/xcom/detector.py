@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from simrep.modelling import Clock, Stream
 from simrep.models.group_replication.xcom.transport import Transport
 
-__all__ = ["Alive", "AreYouAlive", "Detector", "Presence"]
+__all__ = ["LIVE_S", "TICK_S", "Alive", "AreYouAlive", "Detector", "Presence"]
 
-_TICK_S = 1.0
-_LIVE_S = 5.0  # DETECTOR_LIVE_TIMEOUT
+TICK_S = 1.0
+LIVE_S = 5.0  # DETECTOR_LIVE_TIMEOUT
 _SILENT_S = 4.0  # MAX_SILENT
 _MESSAGE_BYTES = 200  # pax_msg without a payload, TLS record, TCP/IP
 
@@ -111,7 +111,7 @@ class Detector:
     def begin(self, *, settled: bool = False) -> None:
         """Start the tasks, in a group that has long agreed on who is there if ``settled``."""
         now_s = self._clock.now
-        self._heard_s = [now_s if settled else -_LIVE_S] * len(self._heard_s)
+        self._heard_s = [now_s if settled else -LIVE_S] * len(self._heard_s)
         self._turn += 1
         self._tell_all = self._tell_local = True
         self._seen = (), -1
@@ -124,8 +124,8 @@ class Detector:
             # Who does not lead has had nobody to tell, and will tell all when it leads.
             self._tell_all = not self._leads()
         first = self._chance if settled else float
-        self._clock.at(now_s + _TICK_S * first(), self._breathe, self._turn)
-        self._arm(now_s + _TICK_S * first())
+        self._clock.at(now_s + TICK_S * first(), self._breathe, self._turn)
+        self._arm(now_s + TICK_S * first())
 
     def end(self) -> None:
         """Stop the tasks."""
@@ -138,7 +138,7 @@ class Detector:
         now_s = self._clock._now
         was_s = self._heard_s[peer]
         self._heard_s[peer] = now_s
-        if now_s >= was_s + _LIVE_S and self._look_s > now_s:
+        if now_s >= was_s + LIVE_S and self._look_s > now_s:
             self._arm(now_s)
 
     def may_be_dead(self, position: int) -> bool:
@@ -149,7 +149,7 @@ class Detector:
 
     def alive(self, position: int) -> bool:
         """Whether a member was heard of late."""
-        return position == self._me or self._heard_s[position] + _LIVE_S > self._clock._now
+        return position == self._me or self._heard_s[position] + LIVE_S > self._clock._now
 
     @property
     def lowest_live(self) -> int | None:
@@ -181,7 +181,7 @@ class Detector:
 
     def _breathe(self, turn: int) -> None:
         if turn == self._turn:
-            self._clock.at(self._clock._now + _TICK_S, self._breathe, turn)
+            self._clock.at(self._clock._now + TICK_S, self._breathe, turn)
             self._transport.thread.do(0.0, self._say, turn)
 
     def _say(self, turn: int) -> None:
@@ -218,7 +218,7 @@ class Detector:
         """See who is alive, and tell it."""
         if turn != self._turn:
             return
-        self._arm(self._clock._now + _TICK_S)
+        self._arm(self._clock._now + TICK_S)
         site = self._order.site
         if self._me not in site.members:
             return
@@ -239,7 +239,7 @@ class Detector:
         """Another configuration holds: whoever is not in it any more is not heard any more."""
         members, before = frozenset(site.members), self._seen[0]
         for position in set(before) - members:
-            self._heard_s[position] = -_LIVE_S
+            self._heard_s[position] = -LIVE_S
         self._agreed = self._agreed & members if before else members
         self._seen = site.members, site.boot
         self._tell_all = self._tell_local = True

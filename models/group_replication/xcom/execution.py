@@ -196,6 +196,11 @@ class Execution(Consensus):
         """What is known about a slot."""
         return self._slots.get(slot)
 
+    def owner(self, slot: int) -> int:
+        """The position of the member whose slot it is."""
+        members = self._site_of(slot).members
+        return members[min(slot % STRIDE, len(members) - 1)]
+
     def is_member(self) -> bool:
         """Whether this member belongs to the configuration of the next slot."""
         return self._me in self._site.members

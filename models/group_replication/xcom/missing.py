@@ -12,6 +12,7 @@ it is known that it has missed something, for the value of a slot that is merely
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any, Protocol
 
@@ -55,6 +56,10 @@ class Executor(Protocol):
         """Whether this member proposes something in the slot itself."""
         ...
 
+    def owner(self, slot: int) -> int:
+        """The position of the member whose slot it is."""
+        ...
+
     def read(self, slot: int) -> None:
         """Ask for its value."""
         ...
@@ -81,6 +86,12 @@ class MissingSlots:
     executor : Executor
     times : ProposalTimes
 
+    Attributes
+    ----------
+    on_fill : callable or None
+        ``on_fill(positions, waits, waited_s)`` is told whose slots this member proposes to leave
+        empty, after how many waits, and how long they were together.
+
     References
     ----------
     xcom_base.cc: get_xcom_message, find_value, read_missing_values, propose_missing_values,
@@ -91,6 +102,7 @@ class MissingSlots:
         self._clock = clock
         self._executor = executor
         self._times = times
+        self.on_fill: Callable[[tuple[int, ...], int, float], object] | None = None
         self._timer = 0
         self.due_s = inf  # when the timer goes off
         self.since_s = 0.0  # when the executor came to the slot
@@ -160,6 +172,7 @@ class MissingSlots:
         """Propose that all that is missing stays empty."""
         executor = self._executor
         slot, last = executor.executed, executor.known
+        owners: dict[int, None] = {}
         while slot <= last and not executor.is_too_far(slot):
             state = executor.state(slot)
             free = state is None or (
@@ -167,9 +180,14 @@ class MissingSlots:
                 and (self.forcing or not self._is_active(state))
                 and not executor.is_own(slot)
             )
-            if free and not executor.take_over(slot):
-                return
+            if free:
+                if not executor.take_over(slot):
+                    break
+                owners[executor.owner(slot)] = None
             slot = max(executor.executed, executor.after(slot))
+        if owners and self.on_fill is not None:
+            waited_s = self._clock._now - self.since_s
+            self.on_fill(tuple(sorted(owners)), self.turn - 1, waited_s)
 
     def _is_active(self, state: Slot) -> bool:
         active_s = state.active_s

@@ -49,11 +49,11 @@ from simrep.models.group_replication.xcom.connection import (
 )
 from simrep.models.group_replication.xcom.requests import Requests
 
-__all__ = ["Transport"]
+__all__ = ["CONNECT_S", "Transport"]
 
 _TICK_S = 1.0  # tcp_reaper_task
 _IDLE_S = 10.0  # the same: a socket that took nothing for so long
-_CONNECT_S = 1.0  # dial: open_new_connection(..., 1000 ms)
+CONNECT_S = 1.0  # dial: open_new_connection(..., 1000 ms)
 _AGREED_S = 0.1  # sender_task looks so often whether the protocol is agreed
 _KEPT_S = 2.0  # while it cannot connect it throws away what it has for the other, at most so often
 _EMPTIED_S = 0.01  # whether the other end has emptied a socket is looked at so often
@@ -390,10 +390,11 @@ class Transport(Mesh):
         self._network.renew(self.me, sender.peer)
         self.packet(sender.peer, number, Syn())
         self.thread.wait()
-        self._clock.at(self._clock._now + _CONNECT_S, self._give_up, number)
+        self._clock.at(self._clock._now + CONNECT_S, self._give_up, number)
 
     def _give_up(self, number: int) -> None:
         if self._calling is not None and self._calling[1] == number:
+            self._note("no-answer", self._calling[0].peer)
             self._connected(number, reached=False)
 
     def _connected(self, number: int, *, reached: bool) -> None:

@@ -13,13 +13,14 @@ from simrep.measure.units import amount, duration, number
 from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import Incident
 from simrep.runs.phases import GroupOutcome, Phase
-from simrep.runs.timeline import TimelineReport
+from simrep.runs.timeline import Line, TimelineReport
 from simrep.show.text.layout import table, title, words
 from simrep.show.views import tables
 
 __all__ = ["fault_parts"]
 
 _table = partial(table, edges=True)
+_REPEATED = {"wave", "no-answer"}
 _LEAST_S = 0.02  # a shorter time between two commits is no stall worth a row
 
 
@@ -34,10 +35,30 @@ def faults_tables(faults: Faults) -> Group:
 
 @tables.register(TimelineReport)
 def timeline_tables(timeline: TimelineReport) -> Group:
-    """A row per line."""
-    rows = ((f"{line.at_s:.3f} s", str(line)) for line in timeline.lines)
+    """A row per line; what a node does again and again, in a single one."""
+    rows = ((f"{line.at_s:.3f} s", text) for line, text in _with_repeats(timeline.lines))
     heading = f"Time line of replication {timeline.replication}"
     return Group(title(heading), table(("time", "what"), "Rl", rows))
+
+
+def _with_repeats(lines: Sequence[Line]) -> Iterator[tuple[Line, str]]:
+    """Lines and their texts; of those that repeat each other with nothing between, the first."""
+    told: list[tuple[Line, int, float]] = []
+    last: dict[tuple[str, str, tuple[str, ...]], int] = {}
+    for line in lines:
+        key = line.node, line.what, line.of
+        if line.what not in _REPEATED:
+            last.clear()
+        elif key in last:
+            first, times, _ = told[last[key]]
+            told[last[key]] = first, times + 1, line.at_s
+            continue
+        else:
+            last[key] = len(told)
+        told.append((line, 1, line.at_s))
+    for line, times, until_s in told:
+        again = f", {times} times until {until_s:.3f} s" if times > 1 else ""
+        yield line, f"{line}{again}"
 
 
 def fault_parts(faults: Faults) -> dict[str, Table]:
