@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from math import inf
+from operator import itemgetter
 from typing import Any
 
 from simrep.modelling import Clock, Deliver, Mesh, Routine
@@ -332,11 +333,12 @@ class ChangingXcom(Execution):
 
     def _find_slot(self, batch: Batch) -> None:
         """Find a slot for a batch, and use it as soon as it is within the horizon."""
-        if self._next_own == NEVER:
+        slot = self._free_slot()
+        if slot == NEVER:
+            self._next_own = NEVER
             self._without_slot.append(batch)
             self._ask((self._life, batch))
             return
-        slot = self._free_slot()
         self._next_own = self._own_after(slot)
         self._reserve(slot, batch)
 
@@ -351,8 +353,11 @@ class ChangingXcom(Execution):
 
     def _reserve(self, slot: int, batch: Batch) -> None:
         """Use the slot now, or when the horizon has reached it."""
-        if self._too_far or self.is_too_far(slot):
-            self._too_far.append((slot, batch))
+        waiting = self._too_far
+        if waiting or self.is_too_far(slot):
+            waiting.append((slot, batch))
+            if len(waiting) > 1 and slot < waiting[-2][0]:  # granted after an own one
+                self._too_far = deque(sorted(waiting, key=itemgetter(0)))
         else:
             self._use(slot, batch)
 
@@ -384,7 +389,7 @@ class ChangingXcom(Execution):
         ballot = site.members.index(self._me)
         if slot // STRIDE < self._forced_until:
             state.round = Round(batch, -1, 0)
-            self._own.began(slot, batch)
+            self._begin(slot, batch)
             self._prepare(slot, state, state.round)
             return
         state.round = Round(batch, ballot, site.majority)
@@ -392,14 +397,17 @@ class ChangingXcom(Execution):
         state.batch = batch
         state.ballot = ballot
         state.active_s = self._clock._now
+        self._begin(slot, batch)
+        self._broadcast(_ACCEPT, slot, site, batch, ballot)
+        if state.round.majority == 1:
+            self._choose(slot, state, state.round)
+
+    def _begin(self, slot: int, batch: Batch) -> None:
         self._own.began(slot, batch)
         if not batch.sent:
             batch.sent = True
             if self._tell_sent is not None and batch.payloads:
                 self._tell_sent(batch.payloads)
-        self._broadcast(_ACCEPT, slot, site, batch, ballot)
-        if state.round.majority == 1:
-            self._choose(slot, state, state.round)
 
     def _propose_again(self, slot: int) -> None:
         """Nothing has come of an own proposal for long: three phases."""
@@ -430,7 +438,7 @@ class ChangingXcom(Execution):
         if leader is None or leader == self._me:  # this member has slots by now
             if self._next_own == NEVER:
                 self._next_own = self._first_own(self.executed)
-            if self._next_own != NEVER:
+            if self._free_slot() != NEVER:
                 self._without_slot.remove(batch)
                 self._find_slot(batch)
                 return
@@ -452,7 +460,7 @@ class ChangingXcom(Execution):
         self._without_slot.remove(batch)
         state = self._slots.setdefault(slot, Slot())
         state.round = Round(batch, -1, self._site_of(slot).majority)
-        self._own.began(slot, batch)
+        self._begin(slot, batch)
         self._prepare(slot, state, state.round)
 
     def _grant(self, member: int) -> None:
