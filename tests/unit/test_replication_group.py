@@ -156,6 +156,17 @@ def test_who_leaves_in_order_disturbs_nobody() -> None:
     assert max(told.what for told in done) < 0.02
 
 
+def test_who_leaves_a_group_without_a_majority_ends_after_half_a_minute() -> None:
+    members = Members()
+    for member in (1, 2):
+        members.at(_KILL_S, members.groups[member].die)
+    left: list[float] = []
+    members.at(10.0, lambda: members.groups[0].leave(lambda: left.append(members.clock.now)))
+    members.clock.run(until=50.0)
+    assert left == [pytest.approx(40.0)]
+    assert members.groups[0].view is None
+
+
 def test_every_message_is_described() -> None:
     members = Members()
     told: dict[str, MessageText] = {}

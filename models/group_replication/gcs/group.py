@@ -19,6 +19,7 @@ from simrep.models.group_replication.xcom.transport import Transport
 __all__ = ["Group"]
 
 _ASK_AGAIN_S = 1.0  # handle_alive: a member that has not booted asks at most so often
+_WAIT_S = 30.0  # WAITING_TIME of gcs_xcom_proxy.cc: for a snapshot, and for the end of XCom
 _TERMINATE_S = 3.0  # TERMINATE_DELAY
 _NEED_BOOT_BYTES = 300
 
@@ -195,9 +196,13 @@ class Group:
         self._ask((self._attempt, 0, again_s))
 
     def leave(self, call: Callable[[], object] | None = None) -> None:
-        """Leave in order: the others remove this member; ``call()`` when XCom has ended."""
+        """Leave in order: the others remove this member; ``call()`` when XCom has ended.
+
+        If they have not done so after half a minute, as there is no majority, it ends all the same.
+        """
         self._left = call or _ignore
         self._order.remove((self.me,))
+        self._clock.at(self._clock.now + _WAIT_S, self._give_up, self._attempt)
 
     def force(self, positions: Collection[int]) -> bool:
         """Make these the group (``force_members``); refused if one of them is still for long."""
@@ -239,6 +244,11 @@ class Group:
         self.reachable = frozenset()
         self.has_majority = False
 
+    def _give_up(self, attempt: int) -> None:
+        """The group has not let this member go."""
+        if attempt == self._attempt and self._left is not None:
+            self._on_exit("removed")
+
     def _on_exit(self, why: str) -> None:
         """XCom has ended by itself."""
         left = self._left
@@ -264,10 +274,23 @@ class Group:
         def answered(accepted: Any) -> None:
             if accepted and attempt == self._attempt:
                 self._added = True
+                self._clock.at(self._clock.now + _WAIT_S, self._without_snapshot, turn)
             else:
                 self._ask((attempt, seed + 1, again_s))
 
         self._transport.requests.ask(seeds[seed], "add", answered)
+
+    def _without_snapshot(self, turn: tuple[int, int, float]) -> None:
+        """None has come for long: XCom ends, and somebody begins anew."""
+        attempt, _, again_s = turn
+        if attempt == self._attempt and self._added:
+            self.die()
+            self._clock.at(self._clock.now + again_s, self._join_again, (self._attempt, again_s))
+
+    def _join_again(self, turn: tuple[int, float]) -> None:
+        attempt, again_s = turn
+        if attempt == self._attempt:
+            self.join(again_s)
 
     def _allow(self, position: int, what: Any) -> bool:
         """Have a process added, unless a former one of it is still there (``allow_add_node``)."""
@@ -375,6 +398,8 @@ class Group:
         self.has_majority = 2 * len(reached) > len(known)
 
     def _expel(self, positions: tuple[int, ...]) -> None:
+        if self.me not in self._order.site.members:
+            return
         asked = self._order.remove(positions)  # not if they are removed already
         if asked and not self._expelled.issuperset(positions):
             self._expelled.update(positions)
