@@ -142,6 +142,27 @@ def test_a_dead_leader_is_followed_by_the_first_that_is_alive() -> None:
     assert group.members[2].site.leader == 1
 
 
+def test_nothing_happens_any_more_to_a_member_that_ends_with_a_delivery() -> None:
+    group = group_of(3)
+    member = group.members[1]
+    heard: list[object] = []
+
+    def deliver(sender: int, payload: object) -> None:
+        heard.append(payload)
+        if payload == "end":
+            member.end()
+
+    member.on_deliver(deliver)
+    group.send_at(1.0, 0, "end")
+    group.send_at(1.0, 0, "not heard")
+    group.clock.run(5.0)
+    assert heard[-1] == "end"
+    assert not member.running
+    assert not member.send("refused", 100)
+    assert (member.known, member.waves) == (-1, 0)
+    assert payloads(group, 0) == payloads(group, 2) == ["end", "not heard"]
+
+
 # -- what can be read ------------------------------------------------------------------------------
 
 

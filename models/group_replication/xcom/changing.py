@@ -277,8 +277,7 @@ class ChangingXcom(Execution):
 
     def present(self, positions: frozenset[int]) -> bool:
         """Propose that these are alive."""
-        size = self._sites.latest.size if self.running else 0
-        return self.running and self._order(Present(positions, size))
+        return self.running and self._order(Present(positions, 0))
 
     def _order(self, order: Configuration | Present) -> bool:
         return self.send(order, _CONTROL_BYTES)
@@ -404,6 +403,8 @@ class ChangingXcom(Execution):
 
     def _begin(self, slot: int, batch: Batch) -> None:
         self._own.began(slot, batch)
+        if isinstance(batch.order, Present):  # of the configuration in which it is proposed
+            batch.order = Present(batch.order.positions, self._site_of(slot).size)
         if not batch.sent:
             batch.sent = True
             if self._tell_sent is not None and batch.payloads:

@@ -5,6 +5,9 @@ new configuration is valid from the horizon after it. From then on nothing is ha
 member has come to one more horizon behind the begin of the new configuration: a majority of that
 one knows all slots of the old one then. Members that are no longer in it are told the values that
 they need to get so far, and end.
+
+Simplified: who may be the single leader follows from a view message when that is executed; in the
+source, when it is handed over.
 """
 
 from __future__ import annotations
@@ -86,6 +89,8 @@ class Execution(Consensus):
         self._switch = NEVER if start == inf else int(start) * STRIDE
         if self._me in site.members:
             self._mesh.reach(site.members)
+        if number >= self._forced_until:
+            self._enforcing = self._missing.forcing = False
         return number * STRIDE + site.first
 
     def _configure(self, slot: int, batch: Batch) -> None:
@@ -285,7 +290,7 @@ class Execution(Consensus):
             if batch.order is not None:
                 self._follow(here, batch.order)
             slot = self.executed
-        if slot == before:
+        if slot == before or not self.running:  # a delivery may have ended it
             return
         self._use_horizon()
         if slot >= self._exit_at:
@@ -307,8 +312,9 @@ class Execution(Consensus):
             ready.append(delays.popleft())
         held, self._held = self._held, []
         self.delivered = self.executed
+        limit, life = self._limit, self._life
         for slot, batch in held:
-            if slot >= self._limit:
+            if slot >= limit or life != self._life:
                 break
             for payload in batch.payloads:
                 self._deliver_to(batch.sender, payload)
@@ -343,8 +349,8 @@ class Execution(Consensus):
         """A single leader is one of those that are alive (``execute_msg``, ``analyze_leaders``)."""
         latest = self._sites.latest
         there = order.positions & frozenset(latest.members)
-        behind = slot > max(latest.boot, latest.start * STRIDE)
-        if behind and order.members == latest.size and there and there != latest.present:
+        newer = slot > max(latest.boot, latest.start * STRIDE)
+        if newer and order.members == latest.size and there and there != latest.present:
             start = slot // STRIDE + self._horizon + 1
             self._install(latest.with_present(there, start, slot))
 
