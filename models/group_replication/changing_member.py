@@ -506,6 +506,8 @@ class ChangingMember(Member):
         self.read_only = False
         self.note("writable")
         self._release_held()
+        if self._options.paxos_single_leader and self._single_primary:
+            self._group.lead()
 
     def when_applied(self, call: Callable[[], object]) -> None:
         """``call()`` when all that was delivered until now is applied."""

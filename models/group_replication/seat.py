@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from simrep.modelling import Parts, Stream, WaitingThread
 from simrep.models.group_replication.gcs.group import Group
-from simrep.models.group_replication.gcs.order import Order
 from simrep.models.group_replication.xcom.changing import ChangingXcom
 from simrep.models.group_replication.xcom.detector import Detector
 from simrep.models.group_replication.xcom.paxos import XcomOptions
@@ -100,7 +99,7 @@ class Seat:
             clock,
             transport,
             detector,
-            cast("Order", xcom),
+            xcom,
             cluster.options_of(index, options).member_expel_timeout,
             uniform("group"),
             cluster.timeline,

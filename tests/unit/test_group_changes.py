@@ -216,3 +216,19 @@ def test_a_member_tries_every_five_minutes_to_come_back():
     clock.at(10.0, lambda _: rejoin.begin())
     clock.run(2000.0)
     assert tried == [(10.0, 1), (310.0, 2), (610.0, 3), (670.0, inf)]
+
+
+def test_the_new_primary_leads_the_order_of_a_group_with_one_leader():
+    faults = fault("kill", "n1", 5.0), fault("restart", "n1", 30.0)
+    run = Run(scenario(*faults, duration_s=50.0, options={"paxos_single_leader": True}))
+    assert run.commits_s("n2").min() == pytest.approx(27.0, abs=0.8)  # 22.8 s measured
+    assert run.noted("synced", "n1")
+    assert run.commits["n2"] == run.commits["n3"]
+
+
+def test_members_that_come_back_together_all_get_online():
+    faults = [fault("leave", name, at_s) for name, at_s in zip(NAMES, (3.0, 5.0, 7.0), strict=True)]
+    faults += [fault("bootstrap", "n3", 10.0), fault("restart", "n1", 14.0)]
+    run = Run(scenario(*faults, fault("restart", "n2", 15.0), duration_s=25.0))
+    assert {NAMES[one.node] for one in run.noted("synced")} == set(NAMES)
+    assert run.done.fates.lost == 0

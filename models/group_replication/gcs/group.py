@@ -209,6 +209,10 @@ class Group:
         dead = self.detector.may_be_dead
         return not any(map(dead, positions)) and self._order.force(tuple(positions))
 
+    def lead(self) -> None:
+        """Have this member be the single leader of the order (``set_leader``)."""
+        self._order.lead(self.me)
+
     def die(self) -> None:
         """End as the process of the member does."""
         self._stop()
@@ -354,7 +358,7 @@ class Group:
         self._suspicions.see(site.members, alive, members)
         if any(position not in alive for position in site.members):
             return  # it waits until whoever is dead is removed
-        if site.formed != self._views.exchanged:
+        if site.formed != self._views.exchanged and self.me in site.members:
             self._views.start(site.formed, site.members, self._state())
 
     def _install(self, view: View) -> None:

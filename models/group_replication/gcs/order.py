@@ -63,6 +63,9 @@ class Order(Protocol):
     def force(self, positions: Sequence[int]) -> bool:
         """Make these the group, without a majority of it."""
 
+    def lead(self, position: int) -> bool:
+        """Have the group make a member its single leader."""
+
     def begin(self, members: Sequence[int]) -> None:
         """Be in a group of these members that has been there for long."""
 
