@@ -46,7 +46,7 @@ NOT_MEMBER = "3100 the member has left the group"
 NOT_ALLOWED = "3796 the consistency level is not allowed in this state of the member"
 NOT_SYNCED = "3797 the member has left the group before the transaction could begin"
 _NEVER_S = 1e9
-_LEAVE_S = 30.0  # WAITING_TIME of libmysqlgcs, after which XCom is ended by force (do_leave)
+_PATIENCE_S = 50.0  # TRANSACTION_KILL_TIMEOUT
 _OFFLINE = {"9": "6400 the server is in offline mode"}
 _OFFLINE_BEFORE = "3032 the server is in offline mode"
 
@@ -248,24 +248,25 @@ class ChangingMember(Member):
         self.flow_control.release()
 
     def leave(self, left: Callable[[], object]) -> None:
-        """Shut down in order: those that commit end, the group is left, and then the process."""
+        """Shut down in order: those that commit end, the group is left, and then the process.
+
+        Those that have no verdict after a while are rolled back.
+        """
         self.read_only = True
 
-        said: list[None] = []
-
-        def leave(_: None) -> None:
-            if not said:
-                said.append(None)
+        def leave() -> None:
+            if self.state in {MemberState.ONLINE, MemberState.RECOVERING}:
+                self._group.leave(left)
+            else:
                 left()
 
-        def quiet() -> None:
-            if self.state in {MemberState.ONLINE, MemberState.RECOVERING}:
-                self._group.leave(partial(leave, None))
-                self.clock.at(self.clock.now + _LEAVE_S, leave)
-            else:
-                leave(None)
+        self.server.when_quiet(leave)
+        self.clock.at(self.clock.now + _PATIENCE_S, self._roll_back)
 
-        self.server.when_quiet(quiet)
+    def _roll_back(self, _: object = None) -> None:
+        """Those of its clients that wait for a verdict fail."""
+        for owner in list(self._tickets):
+            self.server.fail(owner, NOT_MEMBER)
 
     def _end_membership(self, state: MemberState) -> None:
         self.state = state
@@ -638,8 +639,7 @@ class ChangingMember(Member):
     def _stop_applying(self) -> None:
         """All that was ordered before is certified: what still waits rolls back."""
         self._suspended = True
-        for owner in list(self._tickets):
-            self.server.fail(owner, NOT_MEMBER)
+        self._roll_back()
         self.read_only = True
         self._auto_rejoin.begin()
 
