@@ -128,12 +128,12 @@ class Faults(Report, Mapping[str, Incident]):
         return content
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
-        """A row per phase and group of clients."""
+        """A row per phase, or part of one, and group of clients."""
         return [
             {
-                "phase": phase.name,
-                "from_s": phase.from_s,
-                "to_s": phase.to_s,
+                "phase": name,
+                "from_s": from_s,
+                "to_s": to_s,
                 "group": group,
                 "throughput_tps": seen.throughput_tps.median,
                 **{f"latency_s.{name}": value for name, value in seen.latency.figures().items()},
@@ -141,7 +141,8 @@ class Faults(Report, Mapping[str, Incident]):
                 **{f"errors.{error}": one.times.median for error, one in seen.errors.items()},
             }
             for phase in self.phases.values()
-            for group, seen in phase.groups.items()
+            for name, from_s, to_s, groups in phase.parts()
+            for group, seen in groups.items()
         ]
 
     def __repr__(self) -> str:

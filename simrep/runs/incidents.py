@@ -18,6 +18,7 @@ __all__ = ["Absence", "Incident", "StallSpread", "faults_of", "incidents"]
 _RETURNS = {"restart", "bootstrap"}
 _UNNOTICED = {"slow", "disk-stall", "promote"}
 """Whoever is slow, or told to take writes, still answers: nobody is suspected for it."""
+_VOTES = ("evicts", "expel")
 _ENDS = ("evicted", "aborted")
 
 
@@ -99,13 +100,18 @@ class Incident:
     suspected_by, suspected : tuple of str
         By which node, and whom; several where replications differ.
     evicted_s : Spread
-        Somebody was voted out for the first time, as it was delayed too often.
+        Somebody was voted out for the first time: as it was delayed too often, or the others asked
+        to remove it.
     evicted : tuple of str
         Who that was.
     view_s : Spread
         The first node had a new view; of a fault that stops a node, one of the others.
     primary_s : Spread
         The first such node was in a primary component that may commit.
+    writable_s : Spread
+        Another node took writes, where only a single node does.
+    elected : tuple of str
+        Which one that was.
     absences : mapping of str to Absence
         By name of the node.
     stalls, end_stalls : mapping of str to StallSpread
@@ -128,6 +134,8 @@ class Incident:
     evicted: tuple[str, ...] = ()
     view_s: Spread = NEVER
     primary_s: Spread = NEVER
+    writable_s: Spread = NEVER
+    elected: tuple[str, ...] = ()
     absences: Mapping[str, Absence] = field(default_factory=dict)
     stalls: Mapping[str, StallSpread] = field(default_factory=dict)
     end_stalls: Mapping[str, StallSpread] = field(default_factory=dict)
@@ -141,7 +149,8 @@ class Incident:
     def noticed(self) -> bool:
         """Whether any server noted anything of it."""
         own = (
-            self.link_closed_s, self.suspected_s, self.evicted_s, self.view_s, self.primary_s
+            self.link_closed_s, self.suspected_s, self.evicted_s, self.view_s, self.primary_s,
+            self.writable_s,
         )  # fmt: skip
         return bool(self.absences) or any(spread.known for spread in own)
 
@@ -230,6 +239,7 @@ class _Inquiry:
         view, primary = self._view(
             began_s if cause is None else cause.at_s, returns=suspicion is not None or not eviction
         )
+        writes = self._writes(began_s)
         return Incident(
             path=event.path,
             name=self._fault.name,
@@ -247,6 +257,8 @@ class _Inquiry:
             evicted=() if eviction is None else eviction.of,
             view_s=_after(view, began_s),
             primary_s=_after(primary, began_s),
+            writable_s=_after(writes, began_s),
+            elected=() if writes is None else (writes.node,),
             absences=dict(self._absences()),
         )
 
@@ -284,7 +296,15 @@ class _Inquiry:
         fault = self._fault
         if not fault.harms:
             return None
-        return self._first("evicts", fault.event.at_s, self._next_harm_s(), self._involved)
+        began_s, until_s = fault.event.at_s, self._next_harm_s()
+        votes = [self._first(what, began_s, until_s, self._involved) for what in _VOTES]
+        return min((vote for vote in votes if vote), key=lambda line: line.at_s, default=None)
+
+    def _writes(self, from_s: float) -> _Line | None:
+        """A node takes writes, before anything else happens that could be the reason."""
+        edges = (one.event.at_s for one in self._others if one.word not in {"slow", "disk-stall"})
+        until_s = min((edge_s for edge_s in edges if edge_s > from_s), default=inf)
+        return self._first("writable", from_s, until_s, lambda _: True)
 
     def _suspicion(self) -> _Line | None:
         """The first of a node that the fault happened to, or by it, as it may live."""

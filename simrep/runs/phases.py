@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from simrep.measure.spread import NEVER, NONE, Spread, spread_dict
 from simrep.runs.incidents import Incident, StallSpread
 
 __all__ = ["ErrorSpread", "GroupOutcome", "Phase", "phases", "stalls"]
+
+_LEAST_REACTION_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,11 @@ class Phase:
         All clients together.
     groups : mapping of str to GroupOutcome
         By name of the group of clients.
+    reaction_from_s, reaction_to_s : Spread
+        When the other servers began to deal with what has happened, and when they had a view
+        again, in simulated seconds; NaN if that was within a second, or not in this phase.
+    reaction, then : mapping of str to GroupOutcome
+        Of each group of clients between these two, and from there to the end of the phase.
     """
 
     name: str
@@ -81,6 +88,18 @@ class Phase:
     to_s: float
     clients: GroupOutcome
     groups: Mapping[str, GroupOutcome]
+    reaction_from_s: Spread = NEVER
+    reaction_to_s: Spread = NEVER
+    reaction: Mapping[str, GroupOutcome] = field(default_factory=dict)
+    then: Mapping[str, GroupOutcome] = field(default_factory=dict)
+
+    def parts(self) -> Iterator[tuple[str, float, float, Mapping[str, GroupOutcome]]]:
+        """The phase, then what it consists of: name, begin, end, and what clients saw."""
+        yield self.name, self.from_s, self.to_s, self.groups
+        if self.reaction_to_s.known:
+            began_s, view_s = self.reaction_from_s.median, self.reaction_to_s.median
+            yield f"{self.name}: until the view", began_s, view_s, self.reaction
+            yield f"{self.name}: from there on", view_s, self.to_s, self.then
 
     def to_dict(self) -> dict[str, Any]:
         """All figures by name: medians over the replications, and their ranges."""
@@ -107,12 +126,18 @@ def phases(
     groups = {group: attempts.of(group=group) for group in attempts.groups}
     for begin_s, end_s in pairwise(edges):
         name = _unique(_name(faults, begin_s, first=begin_s == from_s), found)
+        low_s, high_s = _reaction(faults, begin_s, end_s)
+        reacts = high_s > low_s
         found[name] = Phase(
             name=name,
             from_s=begin_s,
             to_s=end_s,
             clients=_outcome(attempts, begin_s, end_s),
-            groups={name: _outcome(own, begin_s, end_s) for name, own in groups.items()},
+            groups=_outcomes(groups, begin_s, end_s),
+            reaction_from_s=Spread.of(low_s),
+            reaction_to_s=Spread.of(high_s),
+            reaction=_outcomes(groups, low_s, high_s) if reacts else {},
+            then=_outcomes(groups, high_s, end_s) if reacts else {},
         )
     return found
 
@@ -150,6 +175,28 @@ def _stall(attempts: Attempts, from_s: float, to_s: float) -> StallSpread | None
         began_s=Spread.of(float(began_s[longest]) - from_s),
         longest_wait_s=Spread.of(attempts.longest_wait_s(from_s, to_s)),
     )
+
+
+def _reaction(faults: Iterable[Incident], from_s: float, to_s: float) -> tuple[float, float]:
+    """From when to when servers deal with what begins a phase, if that is long; NaN if not.
+
+    Whoever fails is there until then. Whoever comes is there when the others let it in.
+    """
+    found = nan, nan
+    for one in faults:
+        if one.at_s == from_s and one.primary_s.known:
+            comes = not one.suspected_s.known
+            began_s = from_s + (one.view_s.median if comes else 0.0)
+            ended_s = from_s + one.primary_s.median
+            if ended_s - began_s >= _LEAST_REACTION_S and ended_s < to_s:
+                found = began_s, ended_s
+    return found
+
+
+def _outcomes(
+    groups: Mapping[str, Attempts], from_s: float, to_s: float
+) -> dict[str, GroupOutcome]:
+    return {name: _outcome(own, from_s, to_s) for name, own in groups.items()}
 
 
 def _outcome(attempts: Attempts, from_s: float, to_s: float) -> GroupOutcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from simrep.kernel.timeline import Noted
 from simrep.runs.report import Report
 from simrep.scenario.events import Event
 
-__all__ = ["Line", "TimelineReport"]
+__all__ = ["Line", "TimelineReport", "without_repeats"]
 
 _SAID = {
     "link-closed": "{node} loses its link to {of}",
@@ -35,6 +35,7 @@ _SAID = {
     "aborted": "{node} gives up",
     "rejoin": "{node} tries to join again",
 }
+_REPEATED = {"wave", "no-answer"}
 _HOW = {"aborted": ": {how}"}
 
 
@@ -77,6 +78,29 @@ class Line:
         said = pattern.format(node=self.node, of=", ".join(self.of)).strip()
         how = _HOW.get(self.what, " ({how})").format(how=self.how)
         return f"{said}{how}" if self.how else said
+
+
+def without_repeats(lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
+    """Lines and their texts; of what a node does again and again with nothing between, the first.
+
+    Its text says how often it was done, and until when.
+    """
+    told: list[tuple[Line, int, float]] = []
+    last: dict[tuple[str, str, tuple[str, ...]], int] = {}
+    for line in lines:
+        key = line.node, line.what, line.of
+        if line.what not in _REPEATED:
+            last.clear()
+        elif key in last:
+            first, times, _ = told[last[key]]
+            told[last[key]] = first, times + 1, line.at_s
+            continue
+        else:
+            last[key] = len(told)
+        told.append((line, 1, line.at_s))
+    for line, times, until_s in told:
+        again = f", {times} times until {until_s:.3f} s" if times > 1 else ""
+        yield line, f"{line}{again}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import simrep
+from simrep.contract.registry import find_model
 from simrep.runs.replication import simulate
 from simrep.scenario import load
 from simrep.scenario.events import events
@@ -219,15 +220,12 @@ def test_costs_of_a_node_stand_above_those_of_the_cluster():
     refused(wrong, "node.0.costs", "fsyc_us", "fsync_us")
 
 
-@pytest.mark.parametrize(("model", "most_s"), [("group_replication", 0.2), ("semisync", None)])
-def test_a_pause_to_which_others_would_react_is_refused(model, most_s):
+def test_a_pause_to_which_others_would_react_is_refused(monkeypatch):
     run = {"run": {"duration_s": 5.0}, "workload": {"threads": 1, "nodes": ["n1"]}}
-    length = 4.0 if most_s is None else most_s + 0.01
-    long = scenario(model, PAUSE | {"until_s": 0.1 + length}, **run)
-    if most_s is None:
-        assert simrep.run(long).stall_max_s == pytest.approx(length, abs=0.05)
-    else:
-        refused(long, "fault.0.until_s", f"longer than model {model!r}", f"{most_s:g}")
+    long = scenario("semisync", PAUSE | {"until_s": 4.1}, **run)
+    assert simrep.run(long).stall_max_s == pytest.approx(4.0, abs=0.05)
+    monkeypatch.setattr(find_model("semisync"), "pause_limit_s", staticmethod(lambda _: 0.2))
+    refused(long, "fault.0.until_s", "longer than model 'semisync'", "0.2")
 
 
 def test_a_model_that_tells_nothing_plays_no_fault(monkeypatch):

@@ -47,8 +47,8 @@ def test_without_a_majority_writes_wait():
     assert phases([], 10.0, 40.0) == []
 
 
-def test_the_stall_after_the_death_of_a_primary_is_told_by_its_timers():
-    scenario = {
+def killed(node):
+    return {
         "cluster": {"model": "group_replication", "version": "mysql-9", "nodes": 3},
         "network": {"rtt_ms": 0.1},
         "workload": {
@@ -56,9 +56,13 @@ def test_the_stall_after_the_death_of_a_primary_is_told_by_its_timers():
             "clients": {"on_error": "next"},
             "group": [{"name": "writes", "node": "n1", "threads": 4}],
         },
-        "fault": [{"what": "kill", "node": "n1", "at_s": 2}],
+        "fault": [{"name": "crash", "what": "kill", "node": node, "at_s": 2}],
         "run": {"duration_s": 26},
     }
+
+
+def test_the_stall_after_the_death_of_a_primary_is_told_by_its_timers():
+    scenario = killed("n1")
     told = simrep.explain_stall(scenario)
     seconds = {one.name: one.seconds for one in told.phases}
     assert list(seconds)[:4] == [
@@ -68,5 +72,25 @@ def test_the_stall_after_the_death_of_a_primary_is_told_by_its_timers():
     assert abs(seconds["period of the suspicion thread"] - 15.0) < 1e-6
     assert list(seconds)[-1] == "first commit"
     assert abs(sum(one.seconds for one in told.phases) - told.stall.seconds) < 0.005
-    (line,) = [str(line) for line in simrep.run(scenario).timeline().lines if line.what == "expel"]
-    assert line == "n2 asks to expel n1"
+    result = simrep.run(scenario)
+    (line,) = [str(line) for line in result.timeline().lines if line.what == "suspect"][:1]
+    assert line.endswith("finds n1 unreachable")
+    crash = result.faults["crash"]
+    assert (crash.evicted, crash.elected) == (("n1",), ("n2",))
+    assert crash.evicted_s.median < crash.view_s.median < crash.writable_s.median
+    assert crash.writable_s.median < told.stall.seconds
+
+
+def test_a_run_tells_how_slow_writers_are_until_a_dead_secondary_is_removed():
+    result = simrep.run(killed("n3"))
+    phase = result.faults.phases["crash"]
+    during, later = phase.reaction["writes"], phase.then["writes"]
+    assert phase.reaction_to_s.median == 2 + result.faults["crash"].primary_s.median
+    assert during.latency.percentile(50) > 100 * later.latency.percentile(50)
+    assert during.throughput_tps.median < 0.75 * later.throughput_tps.median
+    assert [row["phase"] for row in result.faults._rows()][-2:] == [
+        *("crash: until the view", "crash: from there on")
+    ]
+    lines = [line for line in result.timeline().lines if line.what == "wave"]
+    assert len(lines) > 30  # 4 waves a second at most, of which some serve nobody
+    assert str(result.timeline()).count("the slots of n3 stay empty") < 10

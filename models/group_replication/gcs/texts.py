@@ -9,7 +9,8 @@ from simrep.modelling import MessageText
 from simrep.modelling.watching import together
 from simrep.models.group_replication.gcs.views import StateMessage
 from simrep.models.group_replication.xcom.paxos import describe_xcom
-from simrep.models.group_replication.xcom.slots import Batch, Configuration, Message
+from simrep.models.group_replication.xcom.site import STRIDE
+from simrep.models.group_replication.xcom.slots import Batch, Configuration, Kind, Message
 
 __all__ = ["SAID", "describe_message"]
 
@@ -30,6 +31,7 @@ SAID = {
     "aborted": "{node} leaves the group",
 }
 """How members say what they note; see ``Model.said``."""
+_MISSING = {Kind.PREPARE, Kind.PROMISE, Kind.READ, Kind.VALUE}
 _ORDERS = {
     "add": "add a member",
     "remove": "remove a member",
@@ -55,10 +57,15 @@ def describe_message(message: Any, payload: Callable[[Any], MessageText]) -> Mes
     kind = message.kinds[message.kind]
     slot = message.slot if message.slot >= 0 else None
     batch = message.batch
+    # What is missing of a silent member: somebody else asks, or proposes in its place.
+    missing = message.kind in _MISSING or message.ballot >= STRIDE
     if batch is None:
-        return MessageText(kind, (), slot)
+        if missing and message.kind == Kind.ACCEPT:
+            kind = f"{kind}: empty"
+        return MessageText(kind, (), slot, missing)
     text = _describe_batch(batch, payload)
-    return MessageText(f"{kind}: {text.label}", text.about, slot, text.membership)
+    membership = missing or text.membership
+    return MessageText(f"{kind}: {text.label}", text.about, slot, membership)
 
 
 def _describe_batch(batch: Batch, payload: Callable[[Any], MessageText]) -> MessageText:

@@ -36,6 +36,7 @@ _TOP = 0.98
 _SHOWN_STALL = 2  # a stall of this many steps is shaded
 _NAMED_STALL = 0.05  # of the time that is shown: its length stands in it
 _MOST_NAMED = 3  # nodes that one suspects
+_SIZES = {".": 4.0, "*": 12.0}
 _MOST_NODES = 12  # whose rows can be read
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,11 @@ def plot_faults(
     _draw_commits(above, result, attempts)
     happened = faults_of(result.scenario)
     _shade_stalls(above, attempts, happened)
-    said = [*marks, *_suspicions(run.noted, names), *_components(run.noted, names)]
+    said = [
+        *(*marks, *_suspicions(run.noted, names), *_components(run.noted, names)),
+        *((f"{names[one.node]} takes writes", one.at_s)
+          for one in run.noted if one.what == "writable"),
+    ]  # fmt: skip
     said = [(text, at_s) for text, at_s in said if began_s <= at_s <= ended_s]
     draw_events(above, happened, said, width_in=_PANEL, top=_TOP)
     handles = list(above.get_legend_handles_labels()[0])
@@ -197,7 +202,10 @@ def _draw_nodes(axes: Axes, run: RunRecord, names: Sequence[str]) -> list[Any]:
     ticks = {
         "suspects somebody": ("suspect", "^", PALETTE[1]),
         "evicts somebody": ("evicts", "v", PALETTE[1]),
+        "asks to remove somebody": ("expel", "v", PALETTE[1]),
         "new view": ("stable", "|", INK),
+        "takes writes": ("writable", "*", PALETTE[0]),
+        "decides for somebody who is silent": ("wave", ".", PALETTE[3]),
         "synced": ("synced", "o", PALETTE[2]),
     }
     handles: list[Any] = [Patch(color=look.shade, alpha=look.alpha, label=look.label)
@@ -208,8 +216,8 @@ def _draw_nodes(axes: Axes, run: RunRecord, names: Sequence[str]) -> list[Any]:
         if points:
             width = 1.6 if marker == "|" else 0.8
             places = [at_s for at_s, _ in points], [node for _, node in points]
-            axes.plot(*places, marker, color=shade, markersize=8.0, markeredgewidth=width,
-                      zorder=3)  # fmt: skip
+            axes.plot(*places, marker, color=shade, markersize=_SIZES.get(marker, 8.0),
+                      markeredgewidth=width, zorder=3 - 0.1 * (marker == "."))  # fmt: skip
             handles.append(Line2D([], [], label=label, color=shade, marker=marker, markersize=8.0,
                                   markeredgewidth=width, linestyle="none"))  # fmt: skip
     row_axis(axes, names)

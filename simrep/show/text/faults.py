@@ -13,14 +13,13 @@ from simrep.measure.units import amount, duration, number
 from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import Incident
 from simrep.runs.phases import GroupOutcome, Phase
-from simrep.runs.timeline import Line, TimelineReport
+from simrep.runs.timeline import TimelineReport, without_repeats
 from simrep.show.text.layout import table, title, words
 from simrep.show.views import tables
 
 __all__ = ["fault_parts"]
 
 _table = partial(table, edges=True)
-_REPEATED = {"wave", "no-answer"}
 _LEAST_S = 0.02  # a shorter time between two commits is no stall worth a row
 
 
@@ -36,29 +35,9 @@ def faults_tables(faults: Faults) -> Group:
 @tables.register(TimelineReport)
 def timeline_tables(timeline: TimelineReport) -> Group:
     """A row per line; what a node does again and again, in a single one."""
-    rows = ((f"{line.at_s:.3f} s", text) for line, text in _with_repeats(timeline.lines))
+    rows = ((f"{line.at_s:.3f} s", text) for line, text in without_repeats(timeline.lines))
     heading = f"Time line of replication {timeline.replication}"
     return Group(title(heading), table(("time", "what"), "Rl", rows))
-
-
-def _with_repeats(lines: Sequence[Line]) -> Iterator[tuple[Line, str]]:
-    """Lines and their texts; of those that repeat each other with nothing between, the first."""
-    told: list[tuple[Line, int, float]] = []
-    last: dict[tuple[str, str, tuple[str, ...]], int] = {}
-    for line in lines:
-        key = line.node, line.what, line.of
-        if line.what not in _REPEATED:
-            last.clear()
-        elif key in last:
-            first, times, _ = told[last[key]]
-            told[last[key]] = first, times + 1, line.at_s
-            continue
-        else:
-            last[key] = len(told)
-        told.append((line, 1, line.at_s))
-    for line, times, until_s in told:
-        again = f", {times} times until {until_s:.3f} s" if times > 1 else ""
-        yield line, f"{line}{again}"
 
 
 def fault_parts(faults: Faults) -> dict[str, Table]:
@@ -100,19 +79,22 @@ def _seconds(spread: Spread) -> str:
 
 def _noticed(found: Sequence[Incident]) -> Table:
     evicts = any(one.evicted for one in found)
+    elects = any(one.elected for one in found)
     heads = (
         *("fault", "at (s)", "link lost", "suspected", "by"),
         *(("voted out",) if evicts else ()),
-        *("new view", "primary"),
+        *("new view", "quorum"),
+        *(("takes writes", "node") if elects else ()),
     )
     rows = (
         (one.called, f"{one.at_s:g}", _seconds(one.link_closed_s), _seconds(one.suspected_s),
          ", ".join(one.suspected_by) or "-",
          *((_seconds(one.evicted_s),) if evicts else ()),
-         _seconds(one.view_s), _seconds(one.primary_s))
+         _seconds(one.view_s), _seconds(one.primary_s),
+         *((_seconds(one.writable_s), ", ".join(one.elected) or "-") if elects else ()))
         for one in found
     )  # fmt: skip
-    return _table(heads, "lrrrlr", rows)
+    return _table(heads, f"lrrrl{'r' * (3 if evicts else 2)}{'rl' if elects else ''}", rows)
 
 
 def _stalls(found: Iterable[Incident]) -> Table:
@@ -143,7 +125,7 @@ def _stalls(found: Iterable[Incident]) -> Table:
 
 
 def _absences(found: Iterable[Incident]) -> Table:
-    heads = ("node", "fault", "non-primary", "primary again", "back by", "has the state", "synced")
+    heads = ("node", "fault", "quorum lost", "quorum again", "back by", "has the state", "synced")
     rows = (
         (node, one.called, _seconds(absence.non_primary_s), _seconds(absence.primary_s),
          ", ".join((*absence.how, *(f"from {donor}" for donor in absence.donor), *absence.ended))
@@ -168,6 +150,11 @@ def _phases(phases: Iterable[Phase]) -> Table:
                 names = "", ""
             if several:
                 yield (*names, "all", *_seen(phase.clients))
+            for part, from_s, to_s, groups in list(phase.parts())[1:]:
+                names = f"  {part.rpartition(': ')[2]}", f"{from_s:.5g} .. {to_s:.5g}"
+                for group, seen in groups.items():
+                    yield (*names, group, *_seen(seen))
+                    names = "", ""
 
     return _table(heads, "lLlr", rows())
 

@@ -11,6 +11,7 @@ from rich.console import Group
 from rich.table import Table
 
 from simrep.measure.units import amount, duration, size
+from simrep.runs.timeline import without_repeats
 from simrep.show.text.layout import sentences, table, title, words
 from simrep.show.views import tables
 from simrep.why.commit import CommitStage, Explanation, Transmission
@@ -94,7 +95,7 @@ def stall_tables(explanation: StallExplanation) -> Group:
 @tables.register(WindowExplanation)
 def window_tables(window: WindowExplanation) -> Group:
     """The lines of the time line, and the messages of the membership."""
-    lines = ((f"{one.at_s:.4f} s", str(one)) for one in window.lines)
+    lines = ((f"{one.at_s:.4f} s", text) for one, text in without_repeats(window.lines))
     parts: list[Any] = [title(f"Time line {window.title}"), table(("time", "what"), "Rl", lines)]
     groups = _together(window.messages)
     rows = [_copies_row(window, group) for group in groups[:_MOST_MEMBERSHIP]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from matplotlib.axes import Axes
@@ -33,9 +34,12 @@ _APART, _SHORT = 0.005, 0.2  # of the time that is shown: between bursts, and al
 NOTED = {
     "suspect": ("^", PALETTE[1], "suspects"),
     "evicts": ("v", PALETTE[1], "evicts"),
+    "expel": ("v", PALETTE[1], "asks to remove"),
+    "wave": ("s", PALETTE[3], "decides for the silent"),
     "stable": ("|", INK, "new view"),
     "primary": ("o", PALETTE[2], "primary component"),
     "non-primary": ("X", PALETTE[1], "no primary component"),
+    "writable": ("*", PALETTE[0], "takes writes"),
     "link-closed": ("x", GREY, "link lost"),
     "link-open": ("+", GREY, "link open"),
     "synced": ("D", PALETTE[2], "synced"),
@@ -113,20 +117,31 @@ def _bursts(window: WindowExplanation) -> list[tuple[float, float]]:
     """When messages follow each other closely, if that is short beside what is shown."""
     apart_s = _APART * (window.until_s - window.from_s)
     bursts: list[list[float]] = []
-    sizes: list[int] = []
+    texts: list[list[str]] = []
     for one in sorted(window.messages, key=lambda one: one.sent_s):
         end_s = one.arrived_s if isfinite(one.arrived_s) else one.sent_s
         if bursts and one.sent_s - bursts[-1][1] < apart_s:
             bursts[-1][1] = max(bursts[-1][1], end_s)
-            sizes[-1] += 1
+            texts[-1].append(one.label)
         else:
             bursts.append([one.sent_s, end_s])
-            sizes.append(1)
+            texts.append([one.label])
     short = sum(end_s - began_s for began_s, end_s in bursts)
     if not bursts or short > _SHORT * (window.until_s - window.from_s):
         return []
-    largest = sorted(range(len(bursts)), key=lambda place: -sizes[place])[:_MOST_BURSTS]
-    return [(bursts[place][0], bursts[place][1]) for place in sorted(largest)]
+    return [(bursts[place][0], bursts[place][1]) for place in sorted(_telling(texts))]
+
+
+def _telling(texts: Sequence[Sequence[str]]) -> list[int]:
+    """Which bursts say most that others do not say; of those that say as much, the largest."""
+    told: set[str] = set()
+    chosen: list[int] = []
+    while len(chosen) < min(_MOST_BURSTS, len(texts)):
+        left = (place for place in range(len(texts)) if place not in chosen)
+        new = max(left, key=lambda place: (len({*texts[place]} - told), len(texts[place])))
+        chosen.append(new)
+        told.update(texts[new])
+    return chosen
 
 
 def _draw_happened(
