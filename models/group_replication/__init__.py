@@ -108,7 +108,7 @@ class GroupReplication(Model):
     faults: ClassVar = frozenset(
         {
             "slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "bootstrap",
-            "cut", "loss", "jitter",
+            "promote", "cut", "loss", "jitter",
         }
     )  # fmt: skip
     node_options: ClassVar[frozenset[str]] = frozenset({"group_replication_member_weight"})

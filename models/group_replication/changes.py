@@ -87,6 +87,8 @@ class Changes:
             self._bootstrap(change)
         elif what == "leave":
             self._leave(node)
+        elif what == "promote":
+            self._promote(change)
         elif what == "power-loss" and not self._options.durable:
             raise ScenarioError(
                 "fault",
@@ -153,6 +155,20 @@ class Changes:
                     f"{self._names[other]!r} is in one",
                     'let it join by what = "restart", or let the other one go first',
                 )
+
+    def _promote(self, change: Change) -> None:
+        node, at_s = change.node, self._clock.now
+        if not self._options.single_primary_mode:
+            problem, hint = "all members take writes", "set group_replication_single_primary_mode"
+        elif not self._members[node].promote(change.transactions_timeout_s):
+            state = self._members[node].state.value
+            problem, hint = f"it is {state}", "let it happen when the node is ONLINE"
+        else:
+            return
+        name = self._names[node]
+        raise ScenarioError(
+            "fault", f"{name!r} cannot become primary at {at_s:g} s: {problem}", hint
+        )
 
     def _begin(self, change: Change, *, boots: bool) -> None:
         node = change.node

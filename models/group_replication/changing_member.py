@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,7 @@ from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 from .auto_rejoin import AutoRejoin
 from .certifier import Certifier, Snapshot
 from .consistency import ChangingConsistency, Consistency
-from .election import Election, ElectionActions, MemberInfo, MemberState
+from .election import Election, MemberInfo, MemberState
 from .flow_control import ChangingFlowControl, FlowControl
 from .member import PRIMARY, Member
 from .messages import (
@@ -27,15 +26,19 @@ from .messages import (
     GtidExecuted,
     Kind,
     Metadata,
-    Ordered,
     Packet,
     Recovered,
     TransactionMessage,
     ViewMessage,
+    Word,
 )
+from .missed import MissedTransactions
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .partition import Partition
+from .promotion import Promotion
 from .recovery import Recovery
+from .role_actions import MemberElection, MemberPromotion
+from .roster import Roster
 from .seat import Seat
 from .sending import Outgoing
 
@@ -43,6 +46,7 @@ __all__ = ["ChangingMember", "Remains"]
 
 READ_ONLY = "1290 the server is running with --super-read-only"
 NOT_MEMBER = "3100 the member has left the group"
+SWITCHING = "4094 the operation is not allowed while the primary is switched"
 NOT_ALLOWED = "3796 the consistency level is not allowed in this state of the member"
 NOT_SYNCED = "3797 the member has left the group before the transaction could begin"
 _NEVER_S = 1e9
@@ -70,39 +74,6 @@ class Remains:
     relayed: tuple[tuple[int, TransactionMessage], ...] = ()
 
 
-class _Actions(ElectionActions):
-    """What elections let a member do."""
-
-    def __init__(self, member: ChangingMember) -> None:
-        self._member = member
-
-    def send(self, message: Control) -> None:
-        """See ``ElectionActions.send``."""
-        self._member.tell(message)
-
-    def when_applied(self, call: Callable[[], object]) -> None:
-        """See ``ElectionActions.when_applied``."""
-        self._member.when_applied(call)
-
-    def elected(self, primary: int | None) -> None:
-        """See ``ElectionActions.elected``."""
-        self._member.elected(primary)
-
-    def set_writable(self) -> None:
-        """See ``ElectionActions.set_writable``."""
-        self._member.set_writable()
-
-    def set_read_only(self, call: Callable[[], object]) -> None:
-        """See ``ElectionActions.set_read_only``."""
-        self._member.read_only = True
-        self._member.server.when_quiet(call)
-
-    def detect_conflicts(self, *, on: bool) -> None:
-        """See ``ElectionActions.detect_conflicts``."""
-        certifier = self._member.certifier
-        self._member.queue(Packet(partial(certifier.detect_conflicts, on=on)))
-
-
 class ChangingMember(Member):
     """A server of the group, up to the end of its process.
 
@@ -113,6 +84,8 @@ class ChangingMember(Member):
         ``super_read_only``: it refuses transactions that write.
     offline : bool
         ``offline_mode``: it refuses connections.
+    blocked : bool
+        Transactions may not begin, as there is a switch of the primary by hand.
 
     References
     ----------
@@ -144,23 +117,18 @@ class ChangingMember(Member):
         self.read_only = True
         self.offline = False
         self._options_here = cluster.options_of(index, options)
-        self._infos: dict[int, MemberInfo] = {}
         self._tickets: dict[OpenTransaction, TransactionMessage] = {}
         self._held: list[Event] = []  # transactions that wait until it has applied its backlog
         self._suspended = False  # the applier module
         self._queue: list[Any] = []  # meanwhile
-        # What is not yet told to those who joined, and who may tell it, by view.
-        self._metadata: dict[int, tuple[Metadata, list[int]]] = {}
-        self._told: set[int] = set()
-        self._recovered_up_to = 0
-        # Transactions to be written to the relay log, and who waits until they are.
-        self._missed: deque[tuple[int, TransactionMessage, Certifier]] = deque()
-        self._writing = self._at_once = False
-        self._when_written: list[Callable[[], object]] = []
         self._timeline = cluster.timeline
-        self.election = Election(index, _Actions(self))
+        self.roster = Roster(index, self.tell)
+        self.election = Election(index, MemberElection(self))
+        self._promotion = Promotion(index, self.election, MemberPromotion(self))
+        self.blocked = False
         super().__init__(parts, options, costs, loop_at_s)
         self.server.on_fail = self._fail_waiting
+        self._missed = MissedTransactions(self.clock, self.channel)
         self.connect = self._connect
         self.transact = self._serve
         self._partition = Partition(
@@ -204,7 +172,7 @@ class ChangingMember(Member):
     def begin(self, infos: Mapping[int, MemberInfo]) -> None:
         """Be ONLINE in a group that has been there for long."""
         self.state = MemberState.ONLINE
-        self._infos = dict(infos)
+        self.roster.begin(infos)
         self.consistency.online = frozenset(infos)
         self.election.begin(PRIMARY if self._single_primary else None, infos, running=False)
         self.read_only = self._single_primary and self.index != PRIMARY
@@ -274,7 +242,8 @@ class ChangingMember(Member):
         self._partition.end()
         self._recovery.end()
         self._auto_rejoin.end()
-        self._metadata.clear()
+        self.roster.end()
+        self._promotion.end()
         self.consistency.release()
         self._release_held()
 
@@ -292,6 +261,8 @@ class ChangingMember(Member):
         if self.offline:
             return server.lose(transaction)
         if server.alive:
+            if self.blocked:
+                return server.turn_away(transaction, SWITCHING)
             if transaction.rows:
                 if self.read_only:
                     return server.turn_away(transaction, READ_ONLY)
@@ -383,12 +354,12 @@ class ChangingMember(Member):
                     self.waiting_certification += kind == Kind.TRANSACTION
                     self.queue(message)
             elif kind == Kind.CONTROL:
+                self._promotion.deliver(message, self.roster.online)
                 self.election.deliver(message)
             elif kind == Kind.VIEW:
                 self._see(message.view)
             elif kind == Kind.METADATA:
-                self._told.add(message.view)
-                self._metadata.pop(message.view, None)
+                self.roster.informed(message)
                 self._recovery.hear(message)
             else:
                 self._see_recovered(message.member)
@@ -439,23 +410,20 @@ class ChangingMember(Member):
 
     def _see(self, view: View) -> None:
         joins = self.index in view.joined
-        self._infos = {
-            member: self._info_of(member, told, joined=member in view.joined)
-            for member, told in view.states.items()
-        }
+        self.roster.see(view)
         if joins:
             self._auto_rejoin.end()
             self.state = MemberState.RECOVERING
             self.read_only = True
             self._suspended = True
-        self.queue(Packet(partial(self._change, view, self._online())))
+        self.queue(Packet(partial(self._change, view, self.roster.online)))
         self._partition.see(majority=self._group.has_majority)
         if self._single_primary:
             if joins:
-                primaries = [member for member, info in self._infos.items() if info.primary]
-                self.election.begin(min(primaries, default=None), view.members, running=False)
+                self.election.begin(self.roster.primary, view.members, running=False)
             else:
-                self.election.see(self._infos)
+                self._promotion.see(view.members)
+                self.election.see(self.roster.infos)
         if not joins:
             self._recovery.see(view)
         elif len(view.members) == 1:
@@ -463,35 +431,14 @@ class ChangingMember(Member):
         else:
             self._recovery.begin(view)
 
-    def _info_of(self, member: int, told: MemberInfo, *, joined: bool) -> MemberInfo:
-        """What it told before the view, and what is known since."""
-        if joined:
-            return MemberInfo(MemberState.RECOVERING, weight=told.weight)
-        known = self._infos.get(member)
-        if known is not None and known.state == MemberState.ONLINE:
-            return MemberInfo(known.state, told.primary, told.weight)
-        return told
-
-    def _online(self) -> frozenset[int]:
-        return frozenset(
-            member for member, info in self._infos.items() if info.state == MemberState.ONLINE
-        )
-
     def _change(self, view: View, online: frozenset[int]) -> None:
         """A view, in the turn of the applier module."""
         self.consistency.leave(view.left)
         self.consistency.online = online
         self._stable.clear()
-        for number, (told, senders) in list(self._metadata.items()):
-            there = [member for member in senders if member in view.members]
-            self._metadata[number] = (told, there)
-            if there[0] == self.index != senders[0]:  # who was to tell it has left
-                self.tell(told)
-        if view.joined and self.index in online and view.number not in self._told:
-            told = Metadata(view.number, self._order, self.certifier.copy())
-            self._metadata[view.number] = (told, sorted(online))
-            if min(online) == self.index:
-                self.tell(told)
+        self.roster.inform(
+            view, online, lambda: Metadata(view.number, self._order, self.certifier.copy())
+        )
 
     def _reachable(self, _: frozenset[int]) -> None:
         self._partition.see(majority=self._group.has_majority)
@@ -514,6 +461,26 @@ class ChangingMember(Member):
         """``call()`` when all that was delivered until now is applied."""
         self.queue(Packet(partial(self.when_channel_applied, call)))
 
+    # -- a switch of the primary by hand ---------------------------------------------------------
+
+    def promote(self, timeout_s: float | None) -> bool:
+        """Ask to become the primary (``group_replication_set_as_primary``); False if it cannot."""
+        if self.state != MemberState.ONLINE:
+            return False
+        self.tell(Control(Word.PROMOTE, self.index, self.index, timeout_s))
+        return True
+
+    def wait_for_transactions(self, timeout_s: float | None, call: Callable[[], object]) -> None:
+        """See ``PromotionActions.wait_for_transactions``."""
+        self.server.when_ended(call)
+        if timeout_s is not None:
+            self.blocked = True
+            self.clock.at(self.clock.now + timeout_s, self._end_transactions)
+
+    def _end_transactions(self, _: None) -> None:
+        if self.blocked:
+            self.server.disconnect_all(committing=False)
+
     # -- recovery --------------------------------------------------------------------------------
 
     def executed_snapshot(self) -> Snapshot:
@@ -531,44 +498,15 @@ class ChangingMember(Member):
 
     def online_members(self) -> list[int]:
         """See ``Joiner.online_members``."""
-        return sorted(self._online() - {self.index})
+        return sorted(self.roster.online - {self.index})
 
     def when_channel_applied(self, call: Callable[[], object]) -> None:
         """See ``Joiner.when_channel_applied``."""
-        if self._missed or self._writing:
-            self._when_written.append(call)
-        else:
-            self.channel.when_caught_up(_call, call)
+        self._missed.when_applied(call)
 
     def apply_missed(self, order: int, message: TransactionMessage, certifier: Certifier) -> None:
         """See ``Joiner.apply_missed``."""
-        self._recovered_up_to = max(self._recovered_up_to, order)
-        self._missed.append((order, message, certifier))
-        if not self._writing:
-            self._write_missed()
-
-    def _write_missed(self) -> None:
-        """Write one after the other, as the relay log may have to be synced."""
-        while self._missed and not self._writing:
-            order, message, certifier = self._missed.popleft()
-            self._writing = True
-            seqno = self.channel.received + 1
-            parent = certifier.certify(
-                order, seqno, message.snapshot, message.items, message.ranges
-            )
-            change = Ordered(message, order, seqno, parent, self.clock.now)
-            self._at_once = True
-            self.channel.write(change, self._missed_written)
-            self._at_once = False
-        if not self._writing:
-            calls, self._when_written = self._when_written, []
-            for call in calls:
-                self.when_channel_applied(call)
-
-    def _missed_written(self, _: Ordered) -> None:
-        self._writing = False
-        if not self._at_once:
-            self._write_missed()
+        self._missed.append(order, message, certifier)
 
     def resume(self, metadata: Metadata) -> None:
         """See ``Joiner.resume``."""
@@ -598,10 +536,8 @@ class ChangingMember(Member):
 
     def _see_recovered(self, member: int) -> None:
         """A member is ONLINE."""
-        info = self._infos.get(member)
-        if info is None:
+        if not self.roster.set_online(member):
             return
-        self._infos[member] = MemberInfo(MemberState.ONLINE, info.primary, info.weight)
         self.queue(Packet(partial(self._add_online, member)))
         if member == self.index:
             self.state = MemberState.ONLINE
@@ -609,7 +545,7 @@ class ChangingMember(Member):
             if not self._single_primary:
                 self.set_writable()
         if self._single_primary:
-            self.election.see(self._infos)
+            self.election.see(self.roster.infos)
 
     def _add_online(self, member: int) -> None:
         self.consistency.online |= {member}
@@ -658,11 +594,7 @@ class ChangingMember(Member):
             self._seat.aborts(self.index)
 
     def _hold(self, change: Any, applied: Any) -> None:
-        if change.order <= self._recovered_up_to:  # the group has committed it long since
+        if change.order <= self._missed.last:  # the group has committed it long since
             applied(change)
         else:
             super()._hold(change, applied)
-
-
-def _call(call: Callable[[], object]) -> None:
-    call()

@@ -140,6 +140,8 @@ class Prepared:
 class Word(Enum):
     """What a member tells the others about roles."""
 
+    PROMOTE = "switch the primary"  # to ``of``
+    FIT = "fit for a switch"
     ELECT = "elect a primary"  # ``of``, which is told by hand
     READY = "primary is ready"  # it has applied what was ordered before its election
     READ_ONLY = "read mode is set"  # at a member that is not primary
@@ -156,6 +158,7 @@ class Control:
     word: Word
     member: int
     of: int = -1
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,6 +46,7 @@ class EndingServer(MysqlServer):
         self._commits: dict[OpenTransaction, None] = {}
         self._errors: dict[OpenTransaction, str] = {}  # of those that were made to fail
         self._quiet: list[Callable[[], object]] = []
+        self._awaited: list[tuple[set[OpenTransaction], Callable[[], object]]] = []
         super().__init__(parts, options, costs, begin=self._begin, **how)
 
     # -- clients -------------------------------------------------------------------------------
@@ -82,6 +83,8 @@ class EndingServer(MysqlServer):
         self._begins = transaction
         committed = yield from self.sessions.transact(transaction)
         self._open.pop(transaction, None)
+        if self._awaited:
+            self._look_who_ended()
         if self.silent:
             yield from self._unanswered()
         return committed
@@ -152,10 +155,26 @@ class EndingServer(MysqlServer):
         else:
             self.on_fail(owner)
 
-    def disconnect_all(self) -> None:
-        """All connections of its clients end."""
+    def disconnect_all(self, *, committing: bool = True) -> None:
+        """All connections of its clients end, or only those that are not in a commit."""
         for owner in list(self._open.values()):
-            self.fail(owner, CONNECTION_LOST)
+            if committing or owner not in self._commits:
+                self.fail(owner, CONNECTION_LOST)
+        self._look_who_ended()
+
+    def when_ended(self, call: Callable[[], object]) -> None:
+        """``call()`` when all transactions that are open now have ended."""
+        self._awaited.append((set(self._open.values()), call))
+        self._look_who_ended()
+
+    def _look_who_ended(self) -> None:
+        there = {owner for owner in self._open.values() if not owner.error}
+        awaited, self._awaited = self._awaited, []
+        for owners, call in awaited:
+            if owners & there:
+                self._awaited.append((owners & there, call))
+            else:
+                call()
 
     def die(self, *, silent: bool = False) -> None:
         """The process ends; if it is ``silent``, its machine as well: no client learns of it."""

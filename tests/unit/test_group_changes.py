@@ -232,3 +232,39 @@ def test_members_that_come_back_together_all_get_online():
     run = Run(scenario(*faults, fault("restart", "n2", 15.0), duration_s=25.0))
     assert {NAMES[one.node] for one in run.noted("synced")} == set(NAMES)
     assert run.done.fates.lost == 0
+
+
+def promoted(*faults, **tables):
+    return Run(scenario(fault("promote", "n2", 5.0, **tables), *faults, duration_s=12.0, **SLOW))
+
+
+SLOW = {"scheduled": [{"name": "slow", "node": "n1", "at_s": 4.5, "statements": 2}
+                      | {"pause_ms": 4000.0}]}  # fmt: skip
+
+
+def test_a_switch_by_hand_waits_for_open_transactions():
+    run = promoted()
+    (writable,) = run.noted("writable")
+    assert (writable.node, writable.at_s) == (1, pytest.approx(8.5, abs=0.01))
+    assert set(run.errors("n1")) == {"1290"}
+    assert run.done.scheduled[0].error == ""
+    idle = Run(scenario(fault("promote", "n3", 5.0), duration_s=8.0))
+    assert idle.noted("writable")[0].at_s == pytest.approx(5.002, abs=0.002)
+    assert idle.done.fates.lost == 0
+
+
+def test_a_switch_by_hand_with_a_timeout_ends_open_transactions():
+    run = promoted(transactions_timeout_s=2.0)
+    (writable,) = run.noted("writable")
+    assert writable.at_s == pytest.approx(7.0, abs=0.01)
+    assert 5.0 < run.errors("n1")["4094"] < 7.0  # until then, none begins
+    assert run.done.scheduled[0].error.startswith("2013")
+
+
+def test_who_cannot_become_primary_is_an_error():
+    faults = fault("kill", "n3", 1.0), fault("restart", "n3", 5.0), fault("promote", "n3", 5.5)
+    with pytest.raises(simrep.ScenarioError, match=r"'n3' cannot become primary at 5\.5 s: it is"):
+        Run(scenario(*faults, duration_s=8.0))
+    options = {"single_primary_mode": False}
+    with pytest.raises(simrep.ScenarioError, match="all members take writes"):
+        Run(scenario(fault("promote", "n3", 1.0), duration_s=2.0, options=options))
