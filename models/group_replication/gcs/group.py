@@ -328,7 +328,7 @@ class Group:
             self._transport.send(message.source, _NeedBoot(self.me), _NEED_BOOT_BYTES)
 
     def _on_need_boot(self, request: _NeedBoot) -> None:
-        if self._running and request.source in self._order.site.members:
+        if self._running and request.source in self._order.latest.members:
             snapshot = self._order.snapshot()
             answer = _Snapshot(self.me, snapshot)
             self._transport.send_each((request.source,), answer, answer.size_bytes)
