@@ -57,15 +57,44 @@ CRASH = {
     "run": {"duration_s": 12},
 }
 BROKEN = "when-galera-breaks"
+CRASHES = {
+    "name": "A secondary of Group Replication is killed and comes back, then the primary is killed",
+    "cluster": {"model": "group_replication", "version": "mysql-9"},
+    "network": {"rtt_ms": 0.1},
+    "workload": {
+        "think_time_ms": 20,
+        "think_time": "exponential",
+        "clients": {"on_error": "next"},
+        "group": [{"name": "writers", "node": "n1", "threads": 4}],
+    },
+    "fault": [
+        {"name": "crash", "what": "kill", "node": "n3", "at_s": 5},
+        {"name": "back", "what": "restart", "node": "n3", "at_s": 35},
+        {"name": "failover", "what": "kill", "node": "n1", "at_s": 60},
+    ],
+    "run": {"duration_s": 90},
+}
+WAVE = CRASHES | {
+    "name": "Commits after the death of n3, 10 ms between the members",
+    "network": {"rtt_ms": 10},
+    "fault": CRASHES["fault"][:1],
+    "run": {"duration_s": 10},
+}
+GROUP_BROKEN = "when-group-replication-breaks"
 
 
-def draw(names: Iterable[str] = (*DIAGRAMS, BROKEN)) -> None:
+def draw(names: Iterable[str] = (*DIAGRAMS, BROKEN, GROUP_BROKEN)) -> None:
     """Explain a usual transaction of each page's protocol, and draw it."""
     for name in names:
         if name == BROKEN:
             result = simrep.run(CRASH, seed=1)
             result.plot(IMAGES / f"{BROKEN}-stall.png")
             result.explain_fault("crash").plot(IMAGES / f"{BROKEN}-view.png")
+            continue
+        if name == GROUP_BROKEN:
+            simrep.run(CRASHES, seed=1).plot(IMAGES / f"{GROUP_BROKEN}-slow.png")
+            window = simrep.run(WAVE, seed=1).explain_fault("crash", from_s=7.6, until_s=8.0)
+            window.plot(IMAGES / f"{GROUP_BROKEN}-wave.png")
             continue
         title, tables = DIAGRAMS[name]
         scenario = {
@@ -80,4 +109,4 @@ def draw(names: Iterable[str] = (*DIAGRAMS, BROKEN)) -> None:
 
 
 if __name__ == "__main__":
-    draw(sys.argv[1:] or (*DIAGRAMS, BROKEN))
+    draw(sys.argv[1:] or (*DIAGRAMS, BROKEN, GROUP_BROKEN))

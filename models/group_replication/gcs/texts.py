@@ -23,8 +23,6 @@ SAID = {
     "non-primary": "{node} has lost the majority and reaches {of}",
     "elected": "{node} sees {of} elected",
     "writable": "{node} is the primary and takes writes",
-    "refused": "{of} does not let {node} in: the process that it was before is still a member",
-    "rejoin": "{node} tries to come back by itself",
     "donor": "{node} is the donor of {of}",
     "joiner": "{node} is RECOVERING, with {of} as donor",
     "joined": "{node} has received what it has missed",
@@ -62,7 +60,7 @@ def describe_message(message: Any, payload: Callable[[Any], MessageText]) -> Mes
     # What is missing of a silent member: somebody else asks, or proposes in its place.
     missing = message.kind in _MISSING or message.ballot >= STRIDE
     if batch is None:
-        if missing and message.kind == Kind.ACCEPT:
+        if missing and message.kind in {Kind.ACCEPT, Kind.VALUE}:
             kind = f"{kind}: empty"
         return MessageText(kind, (), slot, missing)
     text = _describe_batch(batch, payload)
