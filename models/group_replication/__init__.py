@@ -163,6 +163,7 @@ class GroupReplication(Model):
                 history,
                 members.__getitem__,
                 self._abort,
+                self._restart,
             )
             for parts in self._parts
         ]
@@ -182,6 +183,10 @@ class GroupReplication(Model):
     def _abort(self, index: int) -> None:
         assert self._changes is not None
         self._changes.abort(index)
+
+    def _restart(self, index: int, donor: int) -> None:
+        assert self._changes is not None
+        self._changes.start_anew(index, donor)
 
     @staticmethod
     def pause_limit_s(options: GroupReplicationOptions) -> float:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from simrep.modelling import Clock
 
 __all__ = ["AutoRejoin"]
 
-_PERIOD_S = 300.0  # between two attempts (get_rejoin_timeout)
-_ATTEMPT_S = 60.0  # VIEW_MODIFICATION_TIMEOUT: so long an attempt waits for its view
+_PAUSE_S = 300.0  # between two attempts (get_rejoin_timeout)
+_VIEW_S = 60.0  # VIEW_MODIFICATION_TIMEOUT: so long an attempt waits for its view
 
 
 class AutoRejoin:
-    """Tries to join at once, and again every five minutes.
+    """Tries to join at once, and five minutes after an attempt that has failed.
 
     Parameters
     ----------
@@ -21,53 +22,61 @@ class AutoRejoin:
     tries : int
         ``group_replication_autorejoin_tries``.
     join : callable
-        ``join(number)`` begins an attempt, from 1.
+        ``join(number, failed)`` begins an attempt, from 1; it calls ``failed()`` if nobody lets the
+        member in.
+    stop : callable
+        ``stop()`` ends an attempt.
     give_up : callable
         ``give_up()`` when none has led to a view: ``group_replication_exit_state_action`` follows.
 
-    Notes
-    -----
-    Simplified: an attempt begins five minutes after the one before began; the product waits five
-    minutes from its end, which is at most a minute later.
-
     References
     ----------
-    plugin/group_replication/src/autorejoin.cc, autorejoin_thread_handle.
+    plugin/group_replication/src/autorejoin.cc, execute_rejoin_process; plugin.cc, attempt_rejoin.
     """
 
     def __init__(
         self,
         clock: Clock,
         tries: int,
-        join: Callable[[int], object],
+        join: Callable[[int, Callable[[], object]], object],
+        stop: Callable[[], object],
         give_up: Callable[[], object],
     ) -> None:
         self._clock = clock
         self._tries = tries
         self._join = join
+        self._stop = stop
         self._give_up = give_up
-        self._spells = 0  # a number for each time out of the group
-        self._runs = False
+        self._number = 0  # of the attempt
+        self._turn = 0  # a number for every attempt and every pause
 
     def begin(self) -> None:
         """The member is out of the group."""
-        self._spells += 1
-        self._runs = True
-        self._try((self._spells, 1))
+        self._number = 0
+        self._try(self._turn)
 
     def end(self) -> None:
         """It is in a view, or its server ends."""
-        self._runs = False
+        self._turn += 1
 
-    def _try(self, turn: tuple[int, int]) -> None:
-        spell, number = turn
-        if not self._runs or spell != self._spells:
+    def _try(self, turn: int) -> None:
+        if turn != self._turn:
             return
-        if number > self._tries:
-            self._runs = False
+        self._turn += 1
+        self._number += 1
+        if self._number > self._tries:
             self._give_up()
             return
-        self._join(number)
-        last = number == self._tries
-        at_s = self._clock.now + (_ATTEMPT_S if last else _PERIOD_S)
-        self._clock.at(at_s, self._try, (spell, number + 1))
+        turn = self._turn
+        self._clock.at(self._clock.now + _VIEW_S, self._failed, turn)
+        self._join(self._number, partial(self._failed, turn))
+
+    def _failed(self, turn: int) -> None:
+        if turn != self._turn:
+            return
+        self._turn += 1
+        self._stop()
+        if self._number < self._tries:
+            self._clock.at(self._clock.now + _PAUSE_S, self._try, self._turn)
+        else:
+            self._try(self._turn)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from simrep.models.mysql.latest import Latest
 
-__all__ = ["Certifier", "Executed", "Snapshot"]
+__all__ = ["NOTHING", "Certifier", "Executed", "Snapshot"]
 
 
 class Snapshot(NamedTuple):
@@ -21,7 +21,9 @@ class Snapshot(NamedTuple):
         return order <= self.low or order in self.above
 
 
-_NOTHING: frozenset[int] = frozenset()
+_NO_ORDERS: frozenset[int] = frozenset()
+NOTHING = Snapshot(0, _NO_ORDERS)
+"""No transactions."""
 
 
 class Executed:
@@ -36,7 +38,7 @@ class Executed:
     def __init__(self) -> None:
         self.low = 0
         self._above: set[int] = set()
-        self._snapshot: Snapshot | None = Snapshot(0, _NOTHING)
+        self._snapshot: Snapshot | None = NOTHING
 
     def add(self, order: int) -> None:
         """A transaction was committed."""
@@ -64,7 +66,7 @@ class Executed:
         """What is committed now."""
         snapshot = self._snapshot
         if snapshot is None:
-            above = frozenset(self._above) if self._above else _NOTHING
+            above = frozenset(self._above) if self._above else _NO_ORDERS
             snapshot = self._snapshot = Snapshot(self.low, above)
         return snapshot
 

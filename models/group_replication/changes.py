@@ -7,11 +7,12 @@ from functools import partial
 
 from simrep.modelling import Change, Cluster, ScenarioError
 
-from .changing_member import ChangingMember, Remains
+from .changing_member import ChangingMember
 from .election import MemberInfo, MemberState
 from .history import History
 from .member import PRIMARY
 from .options import GroupReplicationOptions
+from .recovering_member import Remains
 from .seat import Seat
 
 __all__ = ["Changes"]
@@ -73,7 +74,7 @@ class Changes:
                 away[node].executed.low if node in away else member.executed.low
                 for node, member in enumerate(self._members)
             )
-        )
+        )  # who has lost its data holds that up: its executed transactions are none
         self._clock.at(self._clock.now + _RELEASE_S, self._release)
 
     def change(self, change: Change) -> None:
@@ -128,6 +129,13 @@ class Changes:
         if self._fates is not None:
             self._fates.node_changes((node, False))
         self._end(node, "kill")
+
+    def start_anew(self, node: int, donor: int) -> None:
+        """A server has got all data of another one: it shuts down in order, and starts again."""
+        if self._fates is not None:
+            self._fates.adopted(node, donor)
+        self._leave(node)
+        self._leaving[node] = Change(self._clock.now, node, "restart")
 
     def _bootstrap(self, change: Change) -> None:
         """A server that is away begins a group; one that is there, with those that it reaches."""

@@ -3,78 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from simpy.events import Event
 
-from simrep.modelling import Mesh, OpenTransaction, Parts, Transaction
+from simrep.modelling import OpenTransaction, Parts, Transaction
 from simrep.models.group_replication.gcs.views import View
-from simrep.models.mysql.channel import Channel
-from simrep.models.mysql.ending_server import EndingChannel, EndingServer
-from simrep.models.mysql.server import BinlogTransaction, MysqlServer
+from simrep.models.mysql.server import BinlogTransaction
 
 from .auto_rejoin import AutoRejoin
-from .certifier import Certifier, Snapshot
 from .consistency import ChangingConsistency, Consistency
 from .election import Election, MemberInfo, MemberState
 from .flow_control import ChangingFlowControl, FlowControl
-from .member import PRIMARY, Member
+from .member import PRIMARY
 from .messages import (
     Control,
     GtidExecuted,
     Kind,
     Metadata,
     Packet,
-    Recovered,
     TransactionMessage,
     ViewMessage,
     Word,
 )
-from .missed import MissedTransactions
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .partition import Partition
 from .promotion import Promotion
-from .recovery import Recovery
+from .recovering_member import RecoveringMember, Remains
 from .role_actions import MemberElection, MemberPromotion
 from .roster import Roster
 from .seat import Seat
-from .sending import Outgoing
 
-__all__ = ["ChangingMember", "Remains"]
+__all__ = ["ChangingMember"]
 
 READ_ONLY = "1290 the server is running with --super-read-only"
 NOT_MEMBER = "3100 the member has left the group"
 SWITCHING = "4094 the operation is not allowed while the primary is switched"
 NOT_ALLOWED = "3796 the consistency level is not allowed in this state of the member"
 NOT_SYNCED = "3797 the member has left the group before the transaction could begin"
-_NEVER_S = 1e9
 _PATIENCE_S = 50.0  # TRANSACTION_KILL_TIMEOUT
 _OFFLINE = {"9": "6400 the server is in offline mode"}
 _OFFLINE_BEFORE = "3032 the server is in offline mode"
 
 
-@dataclass(frozen=True, slots=True)
-class Remains:
-    """What the next process of a server finds on its disk.
-
-    Attributes
-    ----------
-    executed : Snapshot
-        Transactions of the group that are committed.
-    branch : int
-        Of which branch of the group's history they are.
-    relayed : tuple of (int, TransactionMessage)
-        What is in the relay log, and not committed.
-    """
-
-    executed: Snapshot
-    branch: int = 0
-    relayed: tuple[tuple[int, TransactionMessage], ...] = ()
-
-
-class ChangingMember(Member):
+class ChangingMember(RecoveringMember):
     """A server of the group, up to the end of its process.
 
     Attributes
@@ -93,11 +66,8 @@ class ChangingMember(Member):
     hold_transactions.cc, applier.cc (9).
     """
 
-    server_kind: ClassVar[type[MysqlServer]] = EndingServer
-    channel_kind: ClassVar[type[Channel]] = EndingChannel
     consistency_kind: ClassVar[type[Consistency]] = ChangingConsistency
     flow_control_kind: ClassVar[type[FlowControl]] = ChangingFlowControl
-    server: EndingServer
     consistency: ChangingConsistency
     flow_control: ChangingFlowControl
 
@@ -110,62 +80,35 @@ class ChangingMember(Member):
         seat: Seat,
     ) -> None:
         cluster, index = parts.cluster, parts.index
-        self._seat = seat
-        group = self._group = seat.group
-        self._single_primary = options.single_primary_mode
-        self.state = MemberState.OFFLINE
+        group = seat.group
         self.read_only = True
         self.offline = False
         self._options_here = cluster.options_of(index, options)
         self._tickets: dict[OpenTransaction, TransactionMessage] = {}
         self._held: list[Event] = []  # transactions that wait until it has applied its backlog
-        self._suspended = False  # the applier module
-        self._queue: list[Any] = []  # meanwhile
-        self._timeline = cluster.timeline
         self.roster = Roster(index, self.tell)
         self.election = Election(index, MemberElection(self))
         self._promotion = Promotion(index, self.election, MemberPromotion(self))
         self.blocked = False
-        super().__init__(parts, options, costs, loop_at_s)
+        super().__init__(parts, options, costs, loop_at_s, seat)
         self.server.on_fail = self._fail_waiting
-        self._missed = MissedTransactions(self.clock, self.channel)
         self.connect = self._connect
         self.transact = self._serve
         self._partition = Partition(
             self.clock, options.unreachable_majority_timeout, self._leave_the_others
         )
         self._auto_rejoin = AutoRejoin(
-            self.clock, options.autorejoin_tries, self._rejoin, self._exit
-        )
-        self._recovery = Recovery(
-            self.clock,
-            cluster.network,
-            self,
-            seat.history,
-            seat.peer,
-            seat.choose,
-            options.recovery_reconnect_interval,
+            self.clock, options.autorejoin_tries, self._rejoin, group.exit, self._exit
         )
         group.on_view(self._view_comes)
         group.on_reachable(self._reachable)
         group.on_expelled(self._expelled)
         group.on_state(self.info)
 
-    def _total_order(
-        self, parts: Parts, options: GroupReplicationOptions, costs: GroupReplicationCosts
-    ) -> tuple[Mesh, Any, Outgoing]:
-        del parts, options, costs
-        return self._seat.transport, self._seat.xcom, self._seat.group
-
     @staticmethod
     def _holds_up(options: GroupReplicationOptions) -> bool:
         del options
         return True
-
-    def note(self, what: str, of: tuple[int, ...] = (), how: str = "") -> None:
-        """See ``Timeline.note``."""
-        if self._timeline is not None and self.server.alive:
-            self._timeline.note(self.index, what, of, how)
 
     # -- its life --------------------------------------------------------------------------------
 
@@ -180,14 +123,14 @@ class ChangingMember(Member):
     def start(self, remains: Remains, transfer_s: float | None, *, boots: bool) -> None:
         """Begin with what is on the disk, and join the group or begin one."""
         self._recovery.transfer_s = transfer_s
+        self.without_data = remains.without_data
         self.executed.start_after(remains.executed)
         self._order = max(remains.executed.above, default=remains.executed.low)
-        certifier = Certifier(detects_conflicts=False)
         for order, message in remains.relayed:
-            self.apply_missed(order, message, certifier)
+            self._missed.write(order, message)
             self._order = max(self._order, order)
         if boots:
-            self.when_channel_applied(self._boot)
+            self._missed.when_applied(self._boot)
         elif self._seat.history.knows(remains.branch, remains.executed):
             self._group.join()
         else:
@@ -197,15 +140,6 @@ class ChangingMember(Member):
         """It has applied its relay log, and begins a group."""
         self._seat.history.cut(self._order)
         self._group.boot()
-
-    def remains(self, what: str) -> Remains:
-        """What is on its disk when it ends in this way."""
-        executed = self.executed.snapshot()
-        relayed: tuple[tuple[int, TransactionMessage], ...] = ()
-        if what != "power-loss" and not self._suspended:
-            missing = self._seat.history.missing(executed, self._order)
-            relayed = tuple(entry for entry in missing if entry[1].origin != self.index)
-        return Remains(executed, self._seat.history.branch, relayed)
 
     def die(self, *, silent: bool = False) -> None:
         """The process ends; see ``EndingServer.die``."""
@@ -221,14 +155,7 @@ class ChangingMember(Member):
         Those that have no verdict after a while are rolled back.
         """
         self.read_only = True
-
-        def leave() -> None:
-            if self.state in {MemberState.ONLINE, MemberState.RECOVERING}:
-                self._group.leave(left)
-            else:
-                left()
-
-        self.server.when_quiet(leave)
+        self.server.when_quiet(partial(self._leave_group, left))
         self.clock.at(self.clock.now + _PATIENCE_S, self._roll_back)
 
     def _roll_back(self, _: object = None) -> None:
@@ -241,6 +168,7 @@ class ChangingMember(Member):
         self.election.end()
         self._partition.end()
         self._recovery.end()
+        self._catch_up.end()
         self._auto_rejoin.end()
         self.roster.end()
         self._promotion.end()
@@ -337,6 +265,8 @@ class ChangingMember(Member):
     def _loop(self, at: None) -> None:
         if self.server.alive:
             super()._loop(at)
+            if self._loops_to_skip == self._options.flow_control_period:
+                self._catch_up.period()
 
     # -- what comes ------------------------------------------------------------------------------
 
@@ -363,13 +293,6 @@ class ChangingMember(Member):
                 self._recovery.hear(message)
             else:
                 self._see_recovered(message.member)
-
-    def queue(self, message: Any) -> None:
-        """Hand something to the applier module."""
-        if self._suspended:
-            self._queue.append(message)
-        else:
-            self._applier_module.join(message)
 
     def _handle(self, messages: list[Any]) -> None:
         (message,) = messages
@@ -457,10 +380,6 @@ class ChangingMember(Member):
         if self._options.paxos_single_leader and self._single_primary:
             self._group.lead()
 
-    def when_applied(self, call: Callable[[], object]) -> None:
-        """``call()`` when all that was delivered until now is applied."""
-        self.queue(Packet(partial(self.when_channel_applied, call)))
-
     # -- a switch of the primary by hand ---------------------------------------------------------
 
     def promote(self, timeout_s: float | None) -> bool:
@@ -481,58 +400,7 @@ class ChangingMember(Member):
         if self.blocked:
             self.server.disconnect_all(committing=False)
 
-    # -- recovery --------------------------------------------------------------------------------
-
-    def executed_snapshot(self) -> Snapshot:
-        """See ``Joiner.executed_snapshot``."""
-        return self.executed.snapshot()
-
-    def has(self, order: int) -> bool:
-        """See ``Donor.has``."""
-        return self.executed.has(order)
-
-    @property
-    def alive(self) -> bool:
-        """See ``Donor.alive``."""
-        return self.server.alive
-
-    def online_members(self) -> list[int]:
-        """See ``Joiner.online_members``."""
-        return sorted(self.roster.online - {self.index})
-
-    def when_channel_applied(self, call: Callable[[], object]) -> None:
-        """See ``Joiner.when_channel_applied``."""
-        self._missed.when_applied(call)
-
-    def apply_missed(self, order: int, message: TransactionMessage, certifier: Certifier) -> None:
-        """See ``Joiner.apply_missed``."""
-        self._missed.append(order, message, certifier)
-
-    def resume(self, metadata: Metadata) -> None:
-        """See ``Joiner.resume``."""
-        self.note("joined")
-        self.certifier = metadata.certifier
-        self.certifier.begin_after(self.channel.received)
-        self._order = metadata.order
-        self._resume()
-
-    def _resume_alone(self) -> None:
-        """It is the whole group."""
-        self.certifier = Certifier(detects_conflicts=not self._single_primary)
-        self.certifier.begin_after(self.channel.received)
-        self._resume()
-
-    def _resume(self) -> None:
-        """Take what was ordered since the view; then it is ONLINE."""
-        self._suspended = False
-        queue, self._queue = self._queue, []
-        for message in queue:
-            self._applier_module.join(message)
-        self.when_applied(self._recovered)
-
-    def _recovered(self) -> None:
-        if self.state == MemberState.RECOVERING:
-            self.tell(Recovered(self.index))
+    # -- who is ONLINE ---------------------------------------------------------------------------
 
     def _see_recovered(self, member: int) -> None:
         """A member is ONLINE."""
@@ -549,6 +417,10 @@ class ChangingMember(Member):
 
     def _add_online(self, member: int) -> None:
         self.consistency.online |= {member}
+
+    def online_members(self) -> list[int]:
+        """See ``Joiner.online_members``."""
+        return sorted(self.roster.online - {self.index})
 
     # -- errors ----------------------------------------------------------------------------------
 
@@ -567,7 +439,7 @@ class ChangingMember(Member):
         recovers = self._suspended
         self._end_membership(MemberState.ERROR)
         if recovers:
-            self._queue.clear()
+            self._forget_queue()
             self._stop_applying()
         else:
             self._applier_module.join(Packet(self._stop_applying))
@@ -579,9 +451,9 @@ class ChangingMember(Member):
         self.read_only = True
         self._auto_rejoin.begin()
 
-    def _rejoin(self, number: int) -> None:
+    def _rejoin(self, number: int, failed: Callable[[], object]) -> None:
         self.note("rejoin", how=f"{number} of {self._options.autorejoin_tries}")
-        self._group.join(again_s=_NEVER_S)
+        self._group.join(failed)
 
     def _exit(self) -> None:
         """It does not come back by itself."""
@@ -592,9 +464,3 @@ class ChangingMember(Member):
         elif self._options.exit_state_action == "ABORT_SERVER":
             self.note("aborted", how="group_replication_exit_state_action")
             self._seat.aborts(self.index)
-
-    def _hold(self, change: Any, applied: Any) -> None:
-        if change.order <= self._missed.last:  # the group has committed it long since
-            applied(change)
-        else:
-            super()._hold(change, applied)

@@ -1,4 +1,4 @@
-"""What a member has missed, on its way into the relay log."""
+"""Transactions that a member gets from a donor, or had on its disk: into its relay log."""
 
 from __future__ import annotations
 
@@ -15,49 +15,60 @@ __all__ = ["MissedTransactions"]
 
 
 class MissedTransactions:
-    """Writes one after the other to the relay log, which may have to be synced in between.
+    """Those of one member: the channel ``group_replication_recovery``.
+
+    They are applied by the same threads as what comes from the group later. What may be applied at
+    the same time is found as their donor does, from the rows that they write.
+
+    Parameters
+    ----------
+    clock : Clock
+    channel : Channel
 
     Attributes
     ----------
-    last : int
-        Number of the last of them in the order of the group.
+    up_to : int
+        The last of them, by its number in the order.
     """
 
     def __init__(self, clock: Clock, channel: Channel) -> None:
         self._clock = clock
         self._channel = channel
-        self._waiting: deque[tuple[int, TransactionMessage, Certifier]] = deque()
+        self._unwritten: deque[tuple[int, TransactionMessage]] = deque()
         self._writing = self._at_once = False
-        self._calls: list[Callable[[], object]] = []
-        self.last = 0
+        self._when_written: list[Callable[[], object]] = []
+        self._certifier = Certifier(detects_conflicts=False)
+        self.up_to = 0
 
-    def append(self, order: int, message: TransactionMessage, certifier: Certifier) -> None:
-        """Write a transaction; the certifier tells what it depends on."""
-        self.last = max(self.last, order)
-        self._waiting.append((order, message, certifier))
+    def __len__(self) -> int:
+        """How many of them are not committed yet."""
+        return len(self._unwritten) + self._channel.backlog
+
+    def begin(self) -> None:
+        """From now on they come from another donor."""
+        self._certifier = Certifier(detects_conflicts=False)
+
+    def write(self, order: int, message: TransactionMessage) -> None:
+        """Write the next one to the relay log, which may have to be synced."""
+        self.up_to = max(self.up_to, order)
+        self._unwritten.append((order, message))
         if not self._writing:
             self._write()
 
-    def when_applied(self, call: Callable[[], object]) -> None:
-        """``call()`` when all that is in the relay log, or on its way there, is applied."""
-        if self._waiting or self._writing:
-            self._calls.append(call)
-        else:
-            self._channel.when_caught_up(_call, call)
-
     def _write(self) -> None:
-        channel = self._channel
-        while self._waiting and not self._writing:
-            order, message, certifier = self._waiting.popleft()
+        while self._unwritten and not self._writing:
+            order, message = self._unwritten.popleft()
             self._writing = True
-            seqno = channel.received + 1
-            items, ranges = message.items, message.ranges
-            parent = certifier.certify(order, seqno, message.snapshot, items, ranges)
+            seqno = self._channel.received + 1
+            parent = self._certifier.certify(
+                order, seqno, message.snapshot, message.items, message.ranges
+            )
+            change = Ordered(message, order, seqno, parent, self._clock.now)
             self._at_once = True
-            channel.write(Ordered(message, order, seqno, parent, self._clock.now), self._written)
+            self._channel.write(change, self._written)
             self._at_once = False
         if not self._writing:
-            calls, self._calls = self._calls, []
+            calls, self._when_written = self._when_written, []
             for call in calls:
                 self.when_applied(call)
 
@@ -65,6 +76,13 @@ class MissedTransactions:
         self._writing = False
         if not self._at_once:
             self._write()
+
+    def when_applied(self, call: Callable[[], object]) -> None:
+        """``call()`` when all that is in the relay log, or on its way there, is committed."""
+        if self._unwritten or self._writing:
+            self._when_written.append(call)
+        else:
+            self._channel.when_caught_up(_call, call)
 
 
 def _call(call: Callable[[], object]) -> None:

@@ -201,7 +201,7 @@ class GroupReplicationOptions(ApplierOptions):
         ------
         ScenarioError
         """
-        for name in ("clone_threshold", "recovery_retry_count", "start_on_boot"):
+        for name in ("start_on_boot",):
             field = type(self).model_fields[name]
             if getattr(self, name) != field.default:
                 raise ScenarioError(
@@ -275,6 +275,9 @@ class GroupReplicationCosts(ApplierCosts):
         3.4, description="how much smaller LZ4 makes row events (sysbench 3.4, mysqlslap 4.5)"
     )
 
+    clone_byte_ns: Annotated[Nanoseconds, prior.COPY] = Field(
+        1.9, description="to read a byte of the data, send and write it, if the network is faster"
+    )
     start_ms: Annotated[Milliseconds, prior.BOOT] = Field(
         1800.0, description="start of a server until it answers, and asks to join its group"
     )

@@ -37,6 +37,9 @@ class Seat:
         ``peer(index)``: another member.
     aborts : callable
         ``aborts(index)``: its server ends itself.
+    restarts : callable
+        ``restarts(index, donor)``: its server has a copy of all data of another one, shuts down,
+        and starts with that.
     choose : Stream
         Uniform numbers, by which it chooses donors.
     """
@@ -47,6 +50,7 @@ class Seat:
     history: History
     peer: Callable[[int], ChangingMember]
     aborts: Callable[[int], object]
+    restarts: Callable[[int, int], object]
     choose: Stream
 
     @classmethod
@@ -58,6 +62,7 @@ class Seat:
         history: History,
         peer: Callable[[int], ChangingMember],
         aborts: Callable[[int], object],
+        restarts: Callable[[int, int], object],
     ) -> Seat:
         """The place of a node, with its group communication."""
         cluster, index, clock = parts.cluster, parts.index, parts.clock
@@ -104,4 +109,4 @@ class Seat:
             uniform("group"),
             cluster.timeline,
         )
-        return cls(group, transport, xcom, history, peer, aborts, uniform("donors"))
+        return cls(group, transport, xcom, history, peer, aborts, restarts, uniform("donors"))

@@ -123,6 +123,11 @@ class Channel:
         return self.received - self.applied
 
     @property
+    def unread(self) -> int:
+        """Transactions in the relay log that no worker has yet."""
+        return len(self._appliers)
+
+    @property
     def behind_s(self) -> float:
         """Age in seconds of the oldest of them."""
         return self.server.clock.now - self._pending[0].written_s if self._pending else 0.0

@@ -3,77 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from math import inf
 
 import numpy as np
 import pytest
 
 import simrep
 from simrep.kernel.clock import Clock
-from simrep.models.group_replication.auto_rejoin import AutoRejoin
 from simrep.models.group_replication.partition import Partition
-from simrep.runs.replication import Replication, simulate
+from simrep.runs.replication import simulate
 from simrep.scenario import load
-
-NAMES = ("n1", "n2", "n3")
-
-
-def fault(what, node, at_s, until_s=None, **keys):
-    ends = {} if until_s is None else {"until_s": until_s}
-    return {"what": what, "node": node, "at_s": at_s, **ends, **keys}
-
-
-def scenario(*faults, duration_s=60.0, on_error="next", options=None, costs=None, **load):
-    clients = {"on_error": on_error, "retry_pause_s": 0.02}
-    options = {f"group_replication_{name}": value for name, value in (options or {}).items()}
-    return {
-        "cluster": {"model": "group_replication", "nodes": 3, "options": options}
-        | {"costs": costs or {}},
-        "network": {"rtt_ms": 0.1},
-        "workload": {"threads": 2, "nodes": ["n1"], "think_time_ms": 300.0, "clients": clients}
-        | load,
-        "run": {"duration_s": duration_s},
-        "fault": list(faults),
-    }
-
-
-class Run:
-    """One replication, as an operator looks at it."""
-
-    def __init__(self, content):
-        self.done: Replication = simulate(load(content), seed=1)
-        self.attempts = self.done.attempts
-
-    def noted(self, what, node=None):
-        return [one for one in self.done.noted
-                if one.what == what and (node is None or NAMES[one.node] == node)]  # fmt: skip
-
-    def errors(self, node):
-        """Numbers of the errors that clients met on a node, with the time of the first."""
-        log, number = self.attempts, NAMES.index(node)
-        first = {}
-        for ended_s, error, where in zip(log.ended_s, log.error, log.node, strict=True):
-            if where == number and error:
-                first.setdefault(log.texts[error].partition(" ")[0], float(ended_s))
-        return first
-
-    def commits_s(self, node=None):
-        log = self.attempts
-        ok = log.writes & (log.error == 0)
-        if node is not None:
-            ok &= log.node == NAMES.index(node)
-        return log.ended_s[ok]
-
-    def gap(self):
-        """The longest time between two commits, and when it began."""
-        times = np.sort(self.commits_s())
-        place = int(np.argmax(np.diff(times)))
-        return float(np.diff(times)[place]), float(times[place])
-
-    @property
-    def commits(self):
-        """What each member has committed, of what the group has."""
-        return {name: counts["Handler_commit"] for name, counts in self.done.counters.items()}
+from tests.group_runs import NAMES, Run, fault, scenario
 
 
 @cache
@@ -191,9 +130,9 @@ def test_a_new_primary_takes_writes_when_it_has_applied_its_backlog(level, waits
 
 
 def test_what_is_not_played_of_failures_is_refused():
-    options = {"clone_threshold": 1000}
+    options = {"start_on_boot": False}
     simulate(load(scenario(duration_s=1.0, on_error="stay", options=options)), seed=1)
-    with pytest.raises(simrep.ScenarioError, match=r"clone_threshold.*not played yet"):
+    with pytest.raises(simrep.ScenarioError, match=r"start_on_boot.*not played yet"):
         simulate(load(scenario(fault("kill", "n3", 0.5), options=options)), seed=1)
     several = scenario(fault("kill", "n2", 1.0), fault("bootstrap", "n2", 2.0))
     with pytest.raises(simrep.ScenarioError, match=r"'n2' cannot begin a group.*'n1' is in one"):
@@ -207,15 +146,6 @@ def test_a_majority_that_comes_back_in_time_is_enough():
         clock.at(at_s, lambda majority: partition.see(majority=majority), majority)
     clock.run(30.0)
     assert left == [(12.0, "no majority for 5 s")]
-
-
-def test_a_member_tries_every_five_minutes_to_come_back():
-    clock, tried = Clock(), []
-    rejoin = AutoRejoin(clock, 3, lambda number: tried.append((clock.now, number)),
-                        lambda: tried.append((clock.now, inf)))  # fmt: skip
-    clock.at(10.0, lambda _: rejoin.begin())
-    clock.run(2000.0)
-    assert tried == [(10.0, 1), (310.0, 2), (610.0, 3), (670.0, inf)]
 
 
 def test_the_new_primary_leads_the_order_of_a_group_with_one_leader():

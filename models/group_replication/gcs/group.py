@@ -19,6 +19,8 @@ from simrep.models.group_replication.xcom.transport import Transport
 __all__ = ["Group"]
 
 _ASK_AGAIN_S = 1.0  # handle_alive: a member that has not booted asks at most so often
+_START_AGAIN_S = 1.0  # somebody repeats START GROUP_REPLICATION
+_CONNECTION_ATTEMPTS = 10  # of one: rounds over those who may add this member
 _WAIT_S = 30.0  # WAITING_TIME of gcs_xcom_proxy.cc: for a snapshot, and for the end of XCom
 _TERMINATE_S = 3.0  # TERMINATE_DELAY
 _NEED_BOOT_BYTES = 300
@@ -104,6 +106,8 @@ class Group:
         self._asked_s = 0.0
         self._members: tuple[int, ...] = ()  # of the configuration that was installed last
         self._expelled: set[int] = set()  # those whose removal was asked for
+        self._refused = False  # which it has noted
+        self._failed: Callable[[], object] | None = None
         self._left: Callable[[], object] | None = None
         self._deliver_to: Deliver = _ignore
         self._tell_view: Callable[[View], object] = _ignore
@@ -181,19 +185,21 @@ class Group:
         self._order.boot()
         self._run()
 
-    def join(self, again_s: float = 1.0) -> None:
+    def join(self, failed: Callable[[], object] | None = None) -> None:
         """Ask one member after the other to be added, and wait for a snapshot.
+
+        A member whose former process is still in the configuration is refused.
 
         Parameters
         ----------
-        again_s : float
-            After so many seconds all are asked again if nobody has agreed: a member whose former
-            process is still in the configuration is refused. START GROUP_REPLICATION fails then,
-            and somebody repeats it.
+        failed : callable, optional
+            ``failed()``: all were asked ten times and nobody has agreed, or no snapshot has come.
+            If it is not given, somebody repeats START GROUP_REPLICATION every second.
         """
         self._open()
         self._attempt += 1
-        self._ask((self._attempt, 0, again_s))
+        self._failed = failed
+        self._ask((self._attempt, 0))
 
     def leave(self, call: Callable[[], object] | None = None) -> None:
         """Leave in order: the others remove this member; ``call()`` when XCom has ended.
@@ -265,36 +271,48 @@ class Group:
 
     # -- joining ---------------------------------------------------------------------------------
 
-    def _ask(self, turn: tuple[int, int, float]) -> None:
+    def _ask(self, turn: tuple[int, int]) -> None:
         """Ask the next seed to have this member added (``send_add_node_request``)."""
-        attempt, seed, again_s = turn
+        attempt, asked = turn
         if attempt != self._attempt or self._added:
             return
         seeds = [position for position in range(self._transport.size) if position != self.me]
-        if seed >= len(seeds):
-            self._clock.at(self._clock.now + again_s, self._ask, (attempt, 0, again_s))
+        rounds, seed = divmod(asked, len(seeds)) if seeds else (_CONNECTION_ATTEMPTS, 0)
+        if rounds >= (1 if self._failed is None else _CONNECTION_ATTEMPTS):
+            self._fail_to_join()
             return
 
         def answered(accepted: Any) -> None:
-            if accepted and attempt == self._attempt:
+            if attempt != self._attempt:
+                return
+            if accepted:
                 self._added = True
-                self._clock.at(self._clock.now + _WAIT_S, self._without_snapshot, turn)
-            else:
-                self._ask((attempt, seed + 1, again_s))
+                self._refused = False
+                self._clock.at(self._clock.now + _WAIT_S, self._without_snapshot, attempt)
+                return
+            if accepted is False and not self._refused:
+                self._refused = True
+                self._note("refused", (seeds[seed],))
+            self._ask((attempt, asked + 1))
 
         self._transport.requests.ask(seeds[seed], "add", answered)
 
-    def _without_snapshot(self, turn: tuple[int, int, float]) -> None:
+    def _without_snapshot(self, attempt: int) -> None:
         """None has come for long: XCom ends, and somebody begins anew."""
-        attempt, _, again_s = turn
         if attempt == self._attempt and self._added:
-            self.die()
-            self._clock.at(self._clock.now + again_s, self._join_again, (self._attempt, again_s))
+            self._fail_to_join()
 
-    def _join_again(self, turn: tuple[int, float]) -> None:
-        attempt, again_s = turn
+    def _fail_to_join(self) -> None:
+        failed = self._failed
+        self.die()
+        if failed is not None:
+            failed()
+        else:
+            self._clock.at(self._clock.now + _START_AGAIN_S, self._join_again, self._attempt)
+
+    def _join_again(self, attempt: int) -> None:
         if attempt == self._attempt:
-            self.join(again_s)
+            self.join()
 
     def _allow(self, position: int, what: Any) -> bool:
         """Have a process added, unless a former one of it is still there (``allow_add_node``)."""
@@ -310,7 +328,7 @@ class Group:
             self._transport.send(message.source, _NeedBoot(self.me), _NEED_BOOT_BYTES)
 
     def _on_need_boot(self, request: _NeedBoot) -> None:
-        if self._running and request.source in self._order.site.members:
+        if self._running and request.source in self._order.latest.members:
             snapshot = self._order.snapshot()
             answer = _Snapshot(self.me, snapshot)
             self._transport.send_each((request.source,), answer, answer.size_bytes)

@@ -18,6 +18,10 @@ class Order(Protocol):
         """The configuration of what is executed."""
 
     @property
+    def latest(self) -> Any:
+        """The configuration that was installed last: that of what is proposed now."""
+
+    @property
     def known(self) -> int:
         """The highest slot known to be learned."""
 

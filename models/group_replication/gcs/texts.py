@@ -23,6 +23,8 @@ SAID = {
     "non-primary": "{node} has lost the majority and reaches {of}",
     "elected": "{node} sees {of} elected",
     "writable": "{node} is the primary and takes writes",
+    "refused": "{of} does not let {node} in: the process that it was before is still a member",
+    "rejoin": "{node} tries to come back by itself",
     "donor": "{node} is the donor of {of}",
     "joiner": "{node} is RECOVERING, with {of} as donor",
     "joined": "{node} has received what it has missed",

@@ -51,6 +51,10 @@ class Presence(Protocol):
         """The configuration of what is executed, with its ``members``."""
 
     @property
+    def latest(self) -> Any:
+        """The configuration that was installed last: that of what is proposed now."""
+
+    @property
     def known(self) -> int:
         """The highest slot known to be learned."""
 
@@ -186,7 +190,7 @@ class Detector:
 
     def _say(self, turn: int) -> None:
         """Tell all that this member is alive; ask whoever was still for some time."""
-        members = self._order.site.members
+        members = self._order.latest.members
         if turn != self._turn or self._me not in members:
             return
         others = [position for position in members if position != self._me]
