@@ -190,8 +190,10 @@ class Detector:
 
     def _say(self, turn: int) -> None:
         """Tell all that this member is alive; ask whoever was still for some time."""
+        if turn != self._turn:
+            return
         members = self._order.latest.members
-        if turn != self._turn or self._me not in members:
+        if self._me not in members:
             return
         others = [position for position in members if position != self._me]
         order = self._order
