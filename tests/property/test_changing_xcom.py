@@ -78,7 +78,8 @@ class Case:
             group.at(time_s, partial(group.members[sender].send, number, 100))
         for time_s, position, replaced in self.killed:
             group.at(time_s, partial(group.kill, position))
-            group.at(time_s + 5.0, partial(self._agree, group))
+            for later_s in (5.0, 40.0, 80.0):  # detectors ask again if configurations have changed
+                group.at(time_s + later_s, partial(self._agree, group))
             if replaced:
                 group.at(10.0 + time_s, partial(self._replace, group, position))
         group.at(120.0, partial(self._hear, group))
