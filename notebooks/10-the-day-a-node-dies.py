@@ -168,7 +168,8 @@ secondary.plot()
 for name, from_s, to_s, seen in secondary.faults.phases["crash"].parts():
     orders = seen["orders"]
     p50_ms = 1e3 * orders.latency.percentile(50)
-    print(f"{name}: {orders.throughput_tps.median:.0f} commits/s, {p50_ms:.1f} ms")
+    rate_tps = orders.throughput_tps.median
+    print(f"{name}, {from_s:.0f} to {to_s:.0f} s: {rate_tps:.0f} commits/s, {p50_ms:.1f} ms")
 
 # %% [markdown]
 # And when the primary dies? Most people add the 5 s of the detector and the 5 s of `member_expel_timeout`, and expect
