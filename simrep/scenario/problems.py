@@ -148,7 +148,10 @@ def _explained(detail: Any, table: type[BaseModel]) -> tuple[str, str]:
         hint = nearest(given, valid) if isinstance(given, str) else ""
         return f"must be {expected}, given {given!r}", "" if hint.startswith("valid") else hint
     if kind in {"string_too_short", "too_short"}:
-        return "must not be empty", ""
+        fewest = context["min_length"]
+        if fewest == 1:
+            return "must not be empty", ""
+        return f"must have at least {fewest} entries, given {given!r}", ""
     expected = _EXPECTED.get(kind.removesuffix("_type").removesuffix("_parsing"))
     if kind == "int_from_float":
         expected = _EXPECTED["int"]

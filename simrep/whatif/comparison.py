@@ -202,8 +202,23 @@ class Comparison(Report):
 
     @property
     def note(self) -> str:
-        """Which figures mix the phases of runs without a steady state; empty if none do."""
-        return mixed_notice(self.scenarios, self.figures)
+        """What the figures mix or leave out in runs without a steady state; empty if nothing."""
+        parts = [mixed_notice(self.scenarios, self.figures)]
+        if self.apart and any(one.startswith("faults.") for one in self.figures):
+            only = "; ".join(f"{label}: {', '.join(names)}" for label, names in self.apart.items())
+            parts.append(f"faults that only one of the two has are not compared ({only})")
+        return "; ".join(filter(None, parts))
+
+    @property
+    def apart(self) -> dict[str, list[str]]:
+        """By label: names of faults that the other has not."""
+        tables = [
+            {_fault_name(n, one): one for n, one in enumerate(scenario.get("fault", ()))}
+            for scenario in self.scenarios
+        ]
+        both = zip(self.labels, tables, reversed(tables), strict=False)
+        names = {label: [*own.keys() - theirs.keys()] for label, own, theirs in both}
+        return {label: sorted(one) for label, one in names.items() if one}
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -249,6 +264,10 @@ class Comparison(Report):
         return f"<Comparison of {self.pairs} pairs, seed {self.seed}: {self.verdict}>"
 
 
+def _fault_name(position: int, fault: Mapping[str, Any]) -> str:
+    return str(fault.get("name") or f"fault.{position}")
+
+
 def _interval(interval: Interval) -> dict[str, float]:
     return {"mean": interval.mean, "low": interval.low, "high": interval.high}
 
@@ -282,6 +301,8 @@ def _verdict(comparison: Comparison) -> str:
     if not figures:
         return "Nothing can be compared: no transaction committed in some replication."
     if all(low == high for one in figures.values() for low, high in one.values):
+        if comparison.apart:
+            return f"{a} and {b} do exactly the same where they are compared."
         return f"{a} and {b} do exactly the same."
     said = []
     if "throughput_tps" in figures:

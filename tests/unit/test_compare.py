@@ -248,6 +248,25 @@ def test_runs_with_faults_are_compared_by_phase():
     assert problems(compared.plot()) == []
 
 
+def test_two_runs_are_not_called_the_same_where_only_some_of_their_faults_are_compared():
+    crash, *_ = simrep.load(BROKEN).source["fault"]
+    more = [crash, {"name": "second", "what": "kill", "node": "n1", "at_s": crash["at_s"] + 1.0}]
+    worse = simrep.load(BROKEN).replace({"fault": more})
+    compared = simrep.compare(BROKEN, worse, replications=3, progress=False)
+    assert not compared.verdict.endswith("do exactly the same.")
+    assert "only one of the two has are not compared" in compared.note
+    assert "B: second" in compared.note
+
+
+def test_a_stall_that_the_end_of_the_run_cuts_off_is_said_to_be_one():
+    lost = simrep.load(BROKEN).replace(
+        {"cluster.nodes": 2, "workload.group": [], "fault.0.node": "n2"}
+    )
+    text = " ".join(str(simrep.run(lost.replace({"workload.threads": 2}))).split())
+    assert "s, to the end of the run" in text
+    assert "to the end of the run: the longest stall is at least so long" in text
+
+
 def test_figures_of_whole_runs_are_said_to_mix_phases():
     calm = simrep.load(BROKEN).replace({"fault": []})
     about = {"figures": ["throughput_tps"], "replications": 2, "progress": False}

@@ -324,3 +324,8 @@ def test_every_fault_is_an_event_in_words():
     assert not listed["fault.crash"].lasts
     assert listed["fault.7"].until_s == inf
     assert listed["fault.3"].nodes == ("n2",)
+
+
+def test_a_list_that_is_too_short_is_told_how_long_it_must_be():
+    clients = {"threads": 2, "clients": {"on_error": "next", "nodes": ["n2"]}}
+    refused(scenario(KILL, workload=clients), "workload.clients.nodes", "at least 2", "['n2']")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from math import inf
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -46,7 +47,7 @@ def fault_parts(faults: Faults) -> dict[str, Table]:
     noticed = [one for one in faults.values() if one.noticed]
     if noticed:
         parts["What servers noticed, in seconds after each fault"] = _noticed(noticed)
-    stalled = _stalls(faults.values())
+    stalled = _stalls(faults)
     if stalled.row_count:
         parts["Stalls that clients saw"] = stalled
     if any(one.absences for one in noticed):
@@ -74,7 +75,7 @@ def spread_text(spread: Spread, text: Callable[[float], str] = duration) -> str:
 
 def _seconds(spread: Spread) -> str:
     """Seconds with two decimals, which timers of servers need."""
-    return spread_text(spread, lambda seconds: f"{seconds:.2f}")
+    return spread_text(spread, lambda seconds: f"{seconds:z.2f}")
 
 
 def _noticed(found: Sequence[Incident]) -> Table:
@@ -97,15 +98,19 @@ def _noticed(found: Sequence[Incident]) -> Table:
     return _table(heads, f"lrrrl{'r' * (3 if evicts else 2)}{'rl' if elects else ''}", rows)
 
 
-def _stalls(found: Iterable[Incident]) -> Table:
-    """A row per fault and group; a stall that has begun with an earlier fault is told there."""
+def _stalls(found: Faults) -> Table:
+    """A row per fault and group; a stall that has begun with an earlier fault is told there.
+
+    Of a stall that the end of the run has cut off nobody knows how long it would have been.
+    """
+    run_end_s = max((phase.to_s for phase in found.phases.values()), default=inf)
     heads = ("fault", "clients", "no commit for", "began after (s)", "longest wait")
 
     def rows() -> Iterator[tuple[str, ...]]:
         told: set[tuple[str, float]] = set()
         edges = [
             edge
-            for one in found
+            for one in found.values()
             for edge in (
                 (one.at_s, one.called, one.stalls),
                 (one.until_s, f"after {one.called}", one.end_stalls),
@@ -116,8 +121,11 @@ def _stalls(found: Iterable[Incident]) -> Table:
                 key = group, round(at_s + stall.began_s.median, 3)
                 if key not in told and stall.stall_s.median >= _LEAST_S:
                     told.add(key)
+                    lasted = spread_text(stall.stall_s)
+                    if at_s + stall.began_s.median + stall.stall_s.median > run_end_s - _LEAST_S:
+                        lasted = f"{lasted}, to the end of the run"
                     yield (
-                        *(called, group, spread_text(stall.stall_s)),
+                        *(called, group, lasted),
                         *(_seconds(stall.began_s), spread_text(stall.longest_wait_s)),
                     )
 

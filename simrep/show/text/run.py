@@ -21,6 +21,7 @@ from simrep.show.text.nodes import errors_table, nodes_table
 from simrep.show.views import tables
 
 _SHOWN_STATIONS = 8
+_STALL_S = 1.0  # a shorter time without a commit needs no words
 _OFFERED = {"rate_tps": "offered/s", "clients": "clients"}
 _table = partial(table, edges=True)
 
@@ -62,8 +63,8 @@ def run_tables(result: Result) -> Group:
     if result.prediction is not None:
         lines.insert(1, (words(_said(result.prediction)), words("")))
     if result.faults.phases or result.load is not None:
-        lines.insert(1, (words("The run has no steady state: these figures mix its phases."),
-                         words("")))  # fmt: skip
+        notice = "The run has no steady state: these figures mix its phases."
+        lines.insert(1, (words(f"{notice}{_cut_off(result)}"), words("")))
     if result.contention:
         lines.insert(1, (words(f"{result.contention}."), words("")))
     committed = result.histogram.count
@@ -122,6 +123,18 @@ def _figures(result: Result) -> Table:
         row("longest stall", result.stall_max_s, duration),
     ]
     return _table(["figure", "value", *spans], rows=rows)
+
+
+def _cut_off(result: Result) -> str:
+    """That something is broken to the end: of the longest stall only the begin is in the run."""
+    for run in result.runs:
+        stall, ended_s = run.measurement.stall, run.measurement.ended_s
+        if stall.seconds >= _STALL_S and stall.began_s + stall.seconds >= ended_s - _STALL_S / 10:
+            return (
+                f" Nobody commits from {stall.began_s:.5g} s to the end of the run: the longest "
+                "stall is at least so long, run longer to see how long."
+            )
+    return ""
 
 
 def _classes(result: Result) -> Table:
