@@ -29,11 +29,12 @@ _NEED_BOOT_BYTES = 300
 class _NeedBoot:
     """A process that has not booted asks for a snapshot (``need_boot_op``)."""
 
-    __slots__ = ("source",)
+    __slots__ = ("life", "source")
     text = "request for a snapshot"
 
-    def __init__(self, source: int) -> None:
+    def __init__(self, source: int, life: int) -> None:
         self.source = source
+        self.life = life
 
 
 class _Snapshot:
@@ -103,6 +104,7 @@ class Group:
         self._running = False
         self._added = False  # to the group: it waits for a snapshot
         self._attempt = 0
+        self._life = 0  # of how many processes this is the last
         self._asked_s = 0.0
         self._members: tuple[int, ...] = ()  # of the configuration that was installed last
         self._expelled: set[int] = set()  # those whose removal was asked for
@@ -233,6 +235,7 @@ class Group:
     def _open(self) -> None:
         self._transport.close()
         self._transport.reopen()
+        self._life += 1
         self._added = False
 
     def _run(self, *, settled: bool = False) -> None:
@@ -295,7 +298,7 @@ class Group:
                 self._note("refused", (seeds[seed],))
             self._ask((attempt, asked + 1))
 
-        self._transport.requests.ask(seeds[seed], "add", answered)
+        self._transport.requests.ask(seeds[seed], self._life, answered)
 
     def _without_snapshot(self, attempt: int) -> None:
         """None has come for long: XCom ends, and somebody begins anew."""
@@ -314,10 +317,9 @@ class Group:
         if attempt == self._attempt:
             self.join()
 
-    def _allow(self, position: int, what: Any) -> bool:
+    def _allow(self, position: int, life: Any) -> bool:
         """Have a process added, unless a former one of it is still there (``allow_add_node``)."""
-        del what
-        return self._running and self._order.add(position)
+        return self._running and self._order.add(position, life)
 
     def _on_alive(self, message: Alive) -> None:
         """A sign of life; who waits for a snapshot asks for one (``handle_alive``)."""
@@ -325,10 +327,18 @@ class Group:
             self.detector.take(message)
         elif self._added and self._clock.now >= self._asked_s + _ASK_AGAIN_S:
             self._asked_s = self._clock.now
-            self._transport.send(message.source, _NeedBoot(self.me), _NEED_BOOT_BYTES)
+            self._transport.send(message.source, _NeedBoot(self.me, self._life), _NEED_BOOT_BYTES)
 
     def _on_need_boot(self, request: _NeedBoot) -> None:
-        if self._running and request.source in self._order.latest.members:
+        """Give a snapshot to a process that is in the configuration (``should_handle_need_boot``).
+
+        One whose former process is there gets none: it has forgotten what that has promised.
+        """
+        if not self._running:
+            return
+        latest = self._order.latest
+        process = request.source, request.life
+        if request.source in latest.members and process in latest.lives:
             snapshot = self._order.snapshot()
             answer = _Snapshot(self.me, snapshot)
             self._transport.send_each((request.source,), answer, answer.size_bytes)

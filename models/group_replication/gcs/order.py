@@ -58,8 +58,8 @@ class Order(Protocol):
     def present(self, positions: frozenset[int]) -> object:
         """Have the group agree on who is there."""
 
-    def add(self, position: int) -> bool:
-        """Have the group take in a member."""
+    def add(self, position: int, life: int) -> bool:
+        """Have the group take in a process of a member."""
 
     def remove(self, positions: Sequence[int]) -> bool:
         """Have the group remove members."""

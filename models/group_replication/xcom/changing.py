@@ -249,12 +249,12 @@ class ChangingXcom(Execution):
         """The configuration that was installed last."""
         return self._sites.latest
 
-    def add(self, position: int) -> bool:
-        """Propose to add a member; False if it is one, or was one a moment ago."""
+    def add(self, position: int, life: int = 0) -> bool:
+        """Propose to add a process of a member; False if one is there, or was a moment ago."""
         sites = (self._sites.latest, self._site) if self.running else ()
         if not sites or any(position in site.members for site in sites):
             return False
-        return self._order(Configuration("add", (position,)))
+        return self._order(Configuration("add", (position,), life))
 
     def remove(self, positions: Sequence[int]) -> bool:
         """Propose to remove members; False if one of them is none."""

@@ -138,7 +138,7 @@ class Execution(Consensus):
 
     def _next_site(self, latest: Site, order: Configuration, start: int, slot: int) -> Site:
         if order.what == "add":
-            return latest.with_added(order.positions[0], start, slot)
+            return latest.with_added(order.positions[0], start, slot, order.life)
         if order.what == "remove":
             return latest.without(order.positions, start, slot)
         if order.what == "lead":

@@ -52,6 +52,9 @@ class Site:
     preferred: int | None = None
     present: frozenset[int] = frozenset()
 
+    lives: frozenset[tuple[int, int]] = frozenset()
+    """Position and number of the process, for members that have been added (their UUID there)."""
+
     size: int = field(init=False, compare=False)
     majority: int = field(init=False, compare=False)
     leader: int | None = field(init=False, compare=False)
@@ -102,11 +105,13 @@ class Site:
         """All members but one."""
         return tuple(member for member in self.members if member != position)
 
-    def with_added(self, position: int, start: int, boot: int) -> Site:
+    def with_added(self, position: int, start: int, boot: int, life: int = 0) -> Site:
         """The next configuration, in which a member has been added."""
         members = (*(m for m in self.members if m != position), position)
         present = self.present & frozenset(members) - {position}
-        return self._formed(start, boot, members, present)
+        others = {process for process in self.lives if process[0] != position}
+        added = self._formed(start, boot, members, present)
+        return replace(added, lives=frozenset(others | {(position, life)}))
 
     def without(self, positions: Iterable[int], start: int, boot: int) -> Site:
         """The next configuration, in which members have been removed."""

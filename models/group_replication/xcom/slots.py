@@ -38,10 +38,13 @@ class Configuration:
         ``add`` and ``remove`` members, ``force`` these to be the only ones, ``lead``: prefer this
         one as the single leader.
     positions : tuple of int
+    life : int
+        Which process of a member is added.
     """
 
     what: str
     positions: tuple[int, ...]
+    life: int = 0
 
 
 @dataclass(frozen=True, slots=True)
