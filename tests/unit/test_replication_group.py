@@ -97,12 +97,12 @@ def test_a_member_without_a_majority_removes_nobody() -> None:
     alone = {(i, j): cut for i in range(3) for j in range(3) if i != j}
     members = Members(troubles=alone)
     done = members.write(0, clients=1)
-    members.clock.run(until=60.0)
+    members.clock.run(until=90.0)
     assert not members.noted("expel")
     assert {line.node for line in members.noted("non-primary")} == {0, 1, 2}
     assert not any(2.1 < told.time_s < 40.0 for told in done)
     assert all(group.has_majority for group in members.groups)
-    assert done[-1].time_s > 59.9
+    assert done[-1].time_s > 89.9  # waits for what was lost have grown to 20 s
 
 
 def test_a_member_that_was_cut_off_learns_late_that_it_is_out() -> None:
@@ -194,3 +194,32 @@ def test_every_message_is_described() -> None:
     assert labels <= told.keys()
     assert told["accept: remove a member"].membership
     assert not told["alive"].membership
+
+
+class _Note:
+    """Something that a member sends."""
+
+    text = "note"
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.source = 0
+
+
+def test_the_first_message_after_a_closed_connection_is_lost() -> None:
+    """Whoever sends finds with it that there is no connection; what comes then waits for one.
+
+    Measured: after a cut of 10 s the member that returns lacks what was lost when connections were
+    closed by pings, and the others go on in waves for at least 4.5 s.
+    """
+    members = Members()
+    members.clock.run(until=1.0)
+    heard: list[int] = []
+    members.transports[1].on(_Note, lambda note: heard.append(note.number))
+    for _ in range(3):
+        members.transports[0].pinged(1)
+    for number in range(3):
+        members.transports[0].send_each((1,), _Note(number), 100)
+    members.clock.run(until=2.0)
+    assert heard == [1, 2]
+    assert [line.how for line in members.noted("link-closed", 0)] == ["asked"]

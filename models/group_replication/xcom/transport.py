@@ -261,8 +261,9 @@ class Transport(Mesh):
                     envelope = (message, size_bytes, sender.number, me)
                     send(me, sender.peer, size_bytes, envelope, at)
                     continue
-            sender.queue.append((message, size_bytes))
-            if not sender.open and not sender.dialling:
+            if sender.open or sender.dialling:
+                sender.queue.append((message, size_bytes))
+            else:  # the task that sends finds with this message, which is lost, that it must dial
                 self._dial(sender)
         self.sent += copies
         if cost and copies:
@@ -509,7 +510,7 @@ class Transport(Mesh):
             sender.broken = True
 
     def _close(self, sender: Sender, how: str) -> None:
-        """Close a connection; what waits to be sent is sent on another one."""
+        """Close a connection; what waits to be sent goes on another one, but for the first."""
         self._network.send(self.me, sender.peer, *self._fin(sender.number), self._clock._now)
         sender.open = sender.spoken = sender.blocked = False
         if sender.reading:
@@ -517,6 +518,7 @@ class Transport(Mesh):
             self._look_later(sender)
         self._note("link-closed", sender.peer, how)
         if sender.queue and not sender.dialling:
+            del sender.queue[0]
             self._dial(sender)
 
     def _note(self, what: str, peer: int, how: str = "") -> None:
