@@ -33,11 +33,13 @@ class Absence:
     primary_s : Spread
         After the begin of the fault: it was in one again.
     donor, how : tuple of str
-        Which nodes gave it the state, and how (``IST``, ``SST``); several where replications
-        differ.
+        Which nodes gave it the state, and how (``IST``, ``SST``); several where one followed
+        another, or replications differ.
     joined_s, synced_s : Spread
         After the end of the fault, or the begin of one that brings a node back: it had the state,
         and it had caught up and served its clients.
+    rejoin : tuple of str
+        Which try of its own to come back was the last one, as ``2 of 3``; empty if there was none.
     ended : tuple of str
         Why its server gave up; empty if it did not.
     """
@@ -48,6 +50,7 @@ class Absence:
     how: tuple[str, ...] = ()
     joined_s: Spread = NEVER
     synced_s: Spread = NEVER
+    rejoin: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
 
 
@@ -265,10 +268,14 @@ class _Inquiry:
     def _first(
         self, what: str, from_s: float, until_s: float, among: Callable[[_Line], bool]
     ) -> _Line | None:
+        return next(self._all(what, from_s, until_s, among), None)
+
+    def _all(
+        self, what: str, from_s: float, until_s: float, among: Callable[[_Line], bool]
+    ) -> Iterator[_Line]:
         for line in self._lines:
             if line.what == what and from_s <= line.at_s < until_s and among(line):
-                return line
-        return None
+                yield line
 
     def _next_harm_s(self, nodes: Collection[str] | None = None) -> float:
         """When the next fault begins for which somebody may be suspected: to these nodes."""
@@ -377,9 +384,12 @@ class _Inquiry:
         def gets(line: _Line) -> bool:
             return line.node == node and line not in given_back
 
-        joined = self._first("joined", from_s, until_s, gets)
         synced = self._first("synced", from_s, until_s, gets)
-        given = self._first("donor", from_s, until_s if synced is None else synced.at_s, for_it)
+        over_s = until_s if synced is None else synced.at_s
+        given = [*self._all("donor", from_s, over_s, for_it)]
+        states = [*self._all("joined", from_s, over_s, gets)]
+        joined = states[-1] if states else None
+        tries = [*self._all("rejoin", began_s, over_s if isfinite(over_s) else until_s, own)]
         ends = [self._first(what, began_s, self._next_harm_s(), own) for what in _ENDS]
         ended = [line for line in ends if line is not None]
         if not (out or joined or synced or ended):
@@ -387,8 +397,9 @@ class _Inquiry:
         return Absence(
             non_primary_s=_after(out, began_s),
             primary_s=_after(again, began_s),
-            donor=() if given is None else (given.node,),
-            how=() if given is None or not given.how else (given.how,),
+            donor=tuple(dict.fromkeys(line.node for line in given)),
+            how=tuple(dict.fromkeys(line.how for line in given if line.how)),
+            rejoin=tuple(line.how for line in tries[-1:]),
             joined_s=_after(joined, from_s),
             synced_s=_after(synced, from_s),
             ended=tuple(f"{line.what} {line.how}".strip() for line in ended[:1]),

@@ -148,6 +148,10 @@ def test_a_member_that_misses_much_gets_a_copy_of_all_data_and_starts_anew():
     assert run.noted("synced", "n3")
     assert not run.noted("suspect")
     assert "2003" not in run.errors("n1")
+    absence = run.done.faults["fault.1"].absences["n3"]
+    assert absence.how == ("clone", "incremental")
+    assert absence.donor == tuple(dict.fromkeys(NAMES[one.of[0]] for one in (clone, rest)))
+    assert copied_s - 10.0 < absence.joined_s.median < absence.synced_s.median
     assert run.done.fates.lost == 0
 
 
@@ -230,3 +234,4 @@ def test_an_isolated_member_that_leaves_comes_back_at_its_second_attempt():
     assert second == pytest.approx(first + 60.0 + 300.0, abs=0.1)
     (synced,) = run.noted("synced", "n3")
     assert synced.at_s < second + 10.0
+    assert run.done.faults["fault.0"].absences["n3"].rejoin == ("2 of 3",)

@@ -12,7 +12,7 @@ from rich.table import Table
 from simrep.measure.spread import Spread
 from simrep.measure.units import amount, duration, number
 from simrep.runs.fault_report import FateSpread, Faults
-from simrep.runs.incidents import Incident
+from simrep.runs.incidents import Absence, Incident
 from simrep.runs.phases import GroupOutcome, Phase
 from simrep.runs.timeline import TimelineReport, without_repeats
 from simrep.show.text.layout import table, title, words
@@ -136,13 +136,19 @@ def _absences(found: Iterable[Incident]) -> Table:
     heads = ("node", "fault", "quorum lost", "quorum again", "back by", "has the state", "synced")
     rows = (
         (node, one.called, _seconds(absence.non_primary_s), _seconds(absence.primary_s),
-         ", ".join((*absence.how, *(f"from {donor}" for donor in absence.donor), *absence.ended))
-         or "-",
+         _way_back(absence) or "-",
          _seconds(absence.joined_s), _seconds(absence.synced_s))
         for one in found
         for node, absence in one.absences.items()
     )  # fmt: skip
     return _table(heads, "llrrlr", rows)
+
+
+def _way_back(absence: Absence) -> str:
+    """How it got the state, from whom, and why it was out."""
+    donors = (f"from {donor}" for donor in absence.donor)
+    tries = (f"try {number}" for number in absence.rejoin)
+    return ", ".join((*absence.how, *donors, *absence.ended, *tries))
 
 
 def _phases(phases: Iterable[Phase]) -> Table:
