@@ -236,7 +236,7 @@ class RecoveringMember(Member):
     def resume(self, metadata: Metadata) -> None:
         """See ``Joiner.resume``."""
         self.note("joined")
-        self.certifier = metadata.certifier
+        self.certifier = metadata.certifier.copy()  # others who joined with it have it, too
         self.certifier.begin_after(self.channel.received)
         self._order = metadata.order
         self._resume()
