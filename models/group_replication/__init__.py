@@ -19,7 +19,8 @@ Optimistic
     and nobody asks for what a member that is silent for more than 0.1 s has missed to say.
 Left out
     Gap locks; schema changes; threads of the storage engine that spin while they wait
-    (``innodb_log_spin_cpu_abs_lwm``); Router, ClusterSet and monitors.
+    (``innodb_log_spin_cpu_abs_lwm``); Router, ClusterSet and monitors; servers of different
+    releases in a group; groups that are forced (``group_replication_force_members``).
 Servers that come and go
     Where the scenario lets something happen that servers notice, members have connections, a
     detector, suspicions, views, elections and recovery (``gcs``, ``xcom``, ``changing_member``),

@@ -344,9 +344,8 @@ class ChangingMember(RecoveringMember):
         if self._single_primary:
             if joins:
                 self.election.begin(self.roster.primary, view.members, running=False)
-            else:
-                self._promotion.see(view.members)
-                self.election.see(self.roster.infos)
+            self._promotion.see(view.members)
+            self.election.see(self.roster.infos)
         if not joins:
             self._recovery.see(view)
         elif len(view.members) == 1:
@@ -368,7 +367,8 @@ class ChangingMember(RecoveringMember):
 
     def elected(self, primary: int | None) -> None:
         """An election has a result."""
-        self.note("elected", () if primary is None else (primary,))
+        if primary is not None:
+            self.note("elected", (primary,))
         if primary != self.index:
             self._release_held()
 

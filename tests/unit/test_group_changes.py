@@ -198,3 +198,21 @@ def test_who_cannot_become_primary_is_an_error():
     options = {"single_primary_mode": False}
     with pytest.raises(simrep.ScenarioError, match="all members take writes"):
         Run(scenario(fault("promote", "n3", 1.0), duration_s=2.0, options=options))
+
+
+def test_members_that_join_in_one_view_share_nothing():
+    faults = [fault("kill", name, 3.0) for name in NAMES]
+    faults += [fault("bootstrap", "n1", 5.0), fault("restart", "n2", 9.0)]
+    faults += [fault("restart", "n3", 9.0)]
+    run = Run(scenario(*faults, duration_s=16.0, think_time_ms=40.0))
+    assert {NAMES[one.node] for one in run.noted("synced")} == set(NAMES)
+    assert (
+        max(run.done.counters[n]["COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE"] for n in NAMES) < 3
+    )
+
+
+def test_who_joins_while_the_primary_leaves_sees_the_same_election():
+    faults = fault("leave", "n1", 3.0), fault("restart", "n1", 10.0), fault("leave", "n2", 12.0)
+    run = Run(scenario(*faults, duration_s=25.0))
+    assert [NAMES[one.node] for one in run.noted("writable")] == ["n2", "n3"]
+    assert {one.of for one in run.noted("elected") if one.at_s > 11.0} == {(2,)}
