@@ -62,7 +62,7 @@ def origins(
 
     A blockage that nothing else explains follows from a scheduled transaction that it waited for,
     or from what happened meanwhile to a node that it was on, or waited for; from what happened
-    during most of it, if it names no node. So does a stall in which nothing was blocked.
+    during most of it, if it names no node. So does a stall in which little was blocked.
     """
     end_s = stall.began_s + stall.seconds
     near = [event for event in events if _reaches(event, stall)]
@@ -71,16 +71,17 @@ def origins(
         event = _origin(near, found[cause.blockage])
         if event is not None:
             follows.setdefault(event, []).append(cause.blockage)
-    if not causes:
-        event = _covering(near, stall.began_s, end_s)
-        if event is not None:
-            follows[event] = []
+    blocked_s = sum(cause.seconds for cause in causes)
+    whole = None if blocked_s > _MOST * stall.seconds else _covering(near, stall.began_s, end_s)
+    if whole is not None:
+        follows.setdefault(whole, [])
     listed = []
     for event, positions in follows.items():
         spans = [(found[n].began_s, found[n].ended_s) for n in positions]
         inside = [(max(began_s, stall.began_s), min(ended_s, end_s)) for began_s, ended_s in spans]
         seconds = sum(ended_s - began_s for began_s, ended_s in merged(inside))
-        seconds = seconds or _overlap(event, stall.began_s, end_s)
+        if event is whole or not seconds:
+            seconds = _overlap(event, stall.began_s, end_s)
         listed.append(Origin(event, seconds, tuple(positions)))
     return tuple(sorted(listed, key=_longest))
 

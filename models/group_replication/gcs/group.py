@@ -413,7 +413,8 @@ class Group:
         if had and not self.has_majority:
             self._note("non-primary", tuple(sorted(self.reachable)))
         elif self.has_majority and not had:
-            self._note("primary", tuple(p for p in view.members if p in there))
+            there_still = tuple(p for p in view.members if p in there)
+            self._note("primary", there_still, "it reaches them again")
         if before != self.reachable:
             self._tell_reachable(self.reachable)
 

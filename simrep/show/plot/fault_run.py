@@ -35,6 +35,7 @@ _ROOM = 1.5  # height of the axes over the highest rate: names of marks stand ab
 _TOP = 0.98
 _SHOWN_STALL = 2  # a stall of this many steps is shaded
 _NAMED_STALL = 0.05  # of the time that is shown: its length stands in it
+_MOST_WIDE = 10  # entries of a legend with six in a row
 _MOST_NAMED = 3  # nodes that one suspects
 _SIZES = {".": 4.0, "*": 12.0}
 _MOST_NODES = 12  # whose rows can be read
@@ -72,7 +73,7 @@ def plot_faults(
     if shown:
         handles += _draw_nodes(panels[1, 0], run, names)
     panels[-1, 0].set_xlabel("simulated time (s)")
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(6 if len(handles) < _MOST_WIDE else 5, len(handles)))
     figure.headline(str(result.scenario.get("name") or ""))
     return figure
 
@@ -156,7 +157,7 @@ def _components(noted: Sequence[Noted], names: Sequence[str]) -> Iterator[tuple[
     last: tuple[int, ...] = ()
     for one in noted:
         members = tuple(sorted(one.of))
-        if one.what == "primary" and members != last:
+        if one.what == "primary" and members != last and not one.how:
             yield f"view: {', '.join(names[node] for node in members)}", one.at_s
             last = members
 
@@ -171,7 +172,7 @@ class _Look:
 
 
 _AWAY = _Look("away or stopped", "#374151")
-_OUT = _Look("in no primary component", PALETTE[1], 1.0)
+_OUT = _Look("without a quorum", PALETTE[1], 1.0)
 _BEHIND = _Look("starts, gets the state, catches up", PALETTE[5], 1.0)
 _CUT_OFF = _Look("its links fail", GREY, 0.4)
 _SLOW = _Look("slow, or its disk stalls", PALETTE[4], 0.6)
@@ -202,10 +203,10 @@ def _draw_nodes(axes: Axes, run: RunRecord, names: Sequence[str]) -> list[Any]:
     ticks = {
         "suspects somebody": ("suspect", "^", PALETTE[1]),
         "evicts somebody": ("evicts", "v", PALETTE[1]),
-        "asks to remove somebody": ("expel", "v", PALETTE[1]),
+        "asks to remove": ("expel", "v", PALETTE[1]),
         "new view": ("stable", "|", INK),
         "takes writes": ("writable", "*", PALETTE[0]),
-        "decides for somebody who is silent": ("wave", ".", PALETTE[3]),
+        "decides for the silent": ("wave", ".", PALETTE[3]),
         "synced": ("synced", "o", PALETTE[2]),
     }
     handles: list[Any] = [Patch(color=look.shade, alpha=look.alpha, label=look.label)
@@ -248,6 +249,12 @@ def _states(node: int, name: str, run: RunRecord) -> Iterator[tuple[_Look, float
             again = (later.at_s for later in own
                      if later.what == "primary" and later.at_s > one.at_s)  # fmt: skip
             yield _OUT, one.at_s, next(again, inf)
+        elif one.what in {"evicted", "aborted"}:
+            back = (later.at_s for later in own
+                    if later.what in {"primary", "joiner"} and later.at_s > one.at_s)  # fmt: skip
+            restarts = (event.at_s for event in faults
+                        if event.word == "restart" and event.at_s > one.at_s)  # fmt: skip
+            yield _OUT, one.at_s, min(next(back, inf), next(restarts, inf))
         elif one.what == "joiner":
             synced = (later.at_s for later in own
                       if later.what == "synced" and later.at_s > one.at_s)  # fmt: skip

@@ -172,7 +172,7 @@ def _draw_phases(axes: Axes, explanation: StallExplanation, least_s: float) -> N
 def plot_blockages(explanation: StallExplanation) -> Sheet:
     """Draw when each station was blocked: at most 16, those with the longest blockages."""
     found, stall = explanation.blockages, explanation.stall
-    if not found:
+    if not found and not explanation.phases:
         least = duration(explanation.longer_than_s)
         raise DrawError(f"nothing was blocked for {least} or longer, so there is nothing to draw")
     # A chain takes moments to build up, during which each of its links is the last.
@@ -186,7 +186,10 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
     stations = list(dict.fromkeys(f"{one.node}  {one.station}" for one in found))[:_MOST_ROWS]
     named = [_PHASES] * bool(explanation.phases) + sorted(stations)
     rows = {station: row for row, station in enumerate(named)}
-    ended_s = max(one.ended_s for one in found)
+    spans = [(one.began_s, one.ended_s) for one in found]
+    if explanation.phases:
+        spans.append((stall.began_s, stall.began_s + stall.seconds))
+    began_s, ended_s = min(span[0] for span in spans), max(span[1] for span in spans)
     happened = within(events(explanation.scenario), 0.0, ended_s)
     height_in = 2.2 + _ROW_IN * len(rows)
     figure = Sheet(_WIDTH, height_in)
@@ -201,11 +204,10 @@ def plot_blockages(explanation: StallExplanation) -> Sheet:
                 row, one.seconds, left=one.began_s, height=0.62,
                 color=_CAUSE if position in causes else colour, edgecolor="white",
             )  # fmt: skip
-    _draw_phases(axes, explanation, _NAMED * (ended_s - min(one.began_s for one in found)))
+    _draw_phases(axes, explanation, _NAMED * (ended_s - began_s))
     row_axis(axes, rows)
     axes.set_xlabel("simulated time (s)")
     if happened:
-        began_s = min(one.began_s for one in found)
         aside_s = 0.02 * (ended_s - began_s)
         axes.set_xlim(began_s - aside_s, ended_s + aside_s)
         names_in = _LETTER_IN * max(len(line_label(station)) for station in rows)
