@@ -73,7 +73,8 @@ def plot_faults(
     if shown:
         handles += _draw_nodes(panels[1, 0], run, names)
     panels[-1, 0].set_xlabel("simulated time (s)")
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(6 if len(handles) < _MOST_WIDE else 5, len(handles)))
+    across = 6 if len(handles) < _MOST_WIDE else 5
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(across, len(handles)))
     figure.headline(str(result.scenario.get("name") or ""))
     return figure
 
