@@ -16,7 +16,7 @@ from tests.groups import Group, XcomGroup, symmetric
 from tests.xcom_groups import ChangingXcomGroup
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(1, 9), st.integers(0, 1000), st.sampled_from([2, 10]))
 def test_without_faults_it_orders_as_if_there_could_be_none(
     size: int, seed: int, horizon: int
@@ -138,7 +138,7 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-@settings(max_examples=12)
+@settings(max_examples=10)
 @given(cases())
 def test_whatever_is_lost_and_whoever_is_silent_every_promise_is_kept(case: Case) -> None:
     group = case.run()
