@@ -344,8 +344,8 @@ class ChangingMember(RecoveringMember):
         if self._single_primary:
             if joins:
                 self.election.begin(self.roster.primary, view.members, running=False)
-            self._promotion.see(view.members)
-            self.election.see(self.roster.infos)
+            self._promotion.see(frozenset(view.members) - view.gone)
+            self.election.see(self.roster.infos, view.gone)
         if not joins:
             self._recovery.see(view)
         elif len(view.members) == 1:
@@ -355,7 +355,7 @@ class ChangingMember(RecoveringMember):
 
     def _change(self, view: View, online: frozenset[int]) -> None:
         """A view, in the turn of the applier module."""
-        self.consistency.leave(view.left)
+        self.consistency.leave(view.gone)
         self.consistency.online = online
         self._stable.clear()
         self.roster.inform(

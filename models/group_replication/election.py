@@ -133,11 +133,14 @@ class Election:
         self.primary = None
         self.running = False
 
-    def see(self, members: Mapping[int, MemberInfo]) -> None:
-        """A view with these members: if its primary is gone there is an election."""
+    def see(self, members: Mapping[int, MemberInfo], gone: Collection[int] = ()) -> None:
+        """A view with these members: if its primary is gone there is an election.
+
+        Whoever is gone may be there again, as another process.
+        """
         self._members = set(members)
-        self._writers &= self._members
-        if self.primary not in members:
+        self._writers &= self._members.difference(gone)
+        if self.primary not in members or self.primary in gone:
             self._elect(pick_primary(members), by_hand=False)
         elif self.running:
             self._go_on()

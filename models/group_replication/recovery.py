@@ -173,10 +173,10 @@ class Recovery:
             return
         self._alone = len(view.members) == 1
         self._donors.renew()
-        self._cloneable = [donor for donor in self._cloneable if donor not in view.left]
+        self._cloneable = [donor for donor in self._cloneable if donor not in view.gone]
         if self._alone and self._metadata is None:
             self._fail(_ALL_GONE)
-        elif self._donor in view.left:
+        elif self._donor in view.gone:
             if self._clone is not None:
                 self._clone.give_up()
                 self._broken()

@@ -82,9 +82,9 @@ class Roster:
         """All that was ordered before a view is certified: tell it to those who join in it."""
         me = self._member
         for number, (told, senders) in list(self._untold.items()):
-            there = [member for member in senders if member in view.members]
+            there = [m for m in senders if m in view.members and m not in view.gone]
             self._untold[number] = (told, there)
-            if there[0] == me != senders[0]:  # who was to tell it has left
+            if there and there[0] == me != senders[0]:  # who was to tell it has left
                 self._tell(told)
         if view.joined and me in online and view.number not in self._told:
             told = metadata()

@@ -152,3 +152,14 @@ def test_who_is_told_to_be_primary_and_is_not_there_is_not_elected():
     group.order.append(Control(Word.ELECT, 1, of=2))
     group.deliver()
     assert group.writers == [0]
+
+
+def test_a_primary_that_is_there_again_as_another_process_is_none():
+    group = Group()
+    group.members[0] = Scripted(group, 0)
+    infos = {0: MemberInfo(RECOVERING), 1: MemberInfo(ONLINE), 2: MemberInfo(ONLINE)}
+    for member in (1, 2):
+        group.members[member].election.see(infos, {0})
+    group.members[0].election.begin(None, infos, running=False)
+    group.members[0].election.see(infos, {0})
+    assert {member.election.primary for member in group.members.values()} == {1}

@@ -36,6 +36,11 @@ class View:
     left: frozenset[int] = frozenset()
     states: Mapping[int, Any] = field(default_factory=dict)
 
+    @property
+    def gone(self) -> frozenset[int]:
+        """Members whose former process is no longer there, whether a new one has joined or not."""
+        return self.left | self.joined
+
 
 class StateMessage:
     """What a member tells in an exchange."""
