@@ -79,6 +79,9 @@ def test_the_stall_after_the_death_of_a_primary_is_told_by_its_timers():
     assert (crash.evicted, crash.elected) == (("n1",), ("n2",))
     assert crash.evicted_s.median < crash.view_s.median < crash.writable_s.median
     assert crash.writable_s.median < told.stall.seconds
+    window = str(result.explain_fault("crash"))
+    for what in ("accept: empty", "accept: remove a member", "accept: state exchange"):
+        assert what in window  # among hundreds of messages of waves
 
 
 def test_a_run_tells_how_slow_writers_are_until_a_dead_secondary_is_removed():

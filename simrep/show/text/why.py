@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -26,6 +27,7 @@ _MOST_MESSAGES = 16
 _MOST_ROWS = 12
 _MOST_BLOCKAGES = 20
 _MOST_MEMBERSHIP = 60
+_MOST_ALIKE = 4  # of one kind, where there are more than that
 _AT_ONCE = 0.5  # of its way: what a node sends until then follows from the same as the first
 _LOST_S = 1e-4  # stands for the way of a message that was lost
 
@@ -98,8 +100,11 @@ def window_tables(window: WindowExplanation) -> Group:
     lines = ((f"{one.at_s:.4f} s", text) for one, text in without_repeats(window.lines))
     parts: list[Any] = [title(f"Time line {window.title}"), table(("time", "what"), "Rl", lines)]
     groups = _together(window.messages)
+    if len(groups) > _MOST_MEMBERSHIP:
+        groups = _without_alike(groups)
     rows = [_copies_row(window, group) for group in groups[:_MOST_MEMBERSHIP]]
-    if left := sum(map(len, groups[_MOST_MEMBERSHIP:])):
+    shown = sum(map(len, groups[:_MOST_MEMBERSHIP]))
+    if left := len(window.messages) - shown:
         rows.append(("", "", "", f"and {left} more", ""))
     if not rows:
         return Group(*parts, words("No message by which servers agree who is there was sent."))
@@ -122,6 +127,18 @@ def _together(messages: Sequence[Transmission]) -> list[list[Transmission]]:
             latest[one.source, one.label] = group = [one]
             groups.append(group)
     return groups
+
+
+def _without_alike(groups: Sequence[list[Transmission]]) -> list[list[Transmission]]:
+    """The first few of each kind, from the same node: what is said again and again says no more."""
+    told: Counter[tuple[int, str]] = Counter()
+    kept = []
+    for group in groups:
+        kind = group[0].source, group[0].label
+        told[kind] += 1
+        if told[kind] <= _MOST_ALIKE:
+            kept.append(group)
+    return kept
 
 
 def _flight_s(message: Transmission) -> float:
