@@ -31,7 +31,17 @@ from typing import Any, NoReturn
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import Scenario, load
 
-__all__ = ["Outcome", "broken_promises", "drawn", "outcome", "taken_back"]
+__all__ = [
+    "Drawing",
+    "Outcome",
+    "TooLongError",
+    "broken_promises",
+    "cpu_limit",
+    "drawn",
+    "fault_tables",
+    "outcome",
+    "taken_back",
+]
 
 _HEALED_S = 45.0  # after the last heal: redials, views with retransmissions, transfers, catching up
 _ATTEMPTS = 4
@@ -50,19 +60,21 @@ _QUICK = {  # legal, and five times as fast as the defaults
 
 
 @dataclass
-class _Drawing:
+class Drawing:
     """A schedule while it is drawn."""
 
     draw: random.Random
     names: list[str]
     votes_only: set[str]
     now_s: float = 3.0
+    pauses: tuple[float, ...] = (0.01, 0.7, 3.0, 9.0)
+    lengths: tuple[float, ...] = (0.3, 2.0, 4.0, 12.0)
     faults: list[dict[str, Any]] = field(default_factory=list)
     away: set[str] = field(default_factory=set)
 
     def next_fault(self) -> None:
         """One more fault, some time after the one before."""
-        self.now_s = round(self.now_s + self.draw.choice([0.01, 0.7, 3.0, 9.0]), 3)
+        self.now_s = round(self.now_s + self.draw.choice(self.pauses), 3)
         up = [name for name in self.names if name not in self.away]
         kinds = ["cut", "cut", "one-way", "single link", "pause", "loss", "jitter"]
         if len(up) > 1:
@@ -87,7 +99,7 @@ class _Drawing:
             self._links(kind)
 
     def _links(self, kind: str) -> None:
-        until_s = round(self.now_s + self.draw.choice([0.3, 2.0, 4.0, 12.0]), 3)
+        until_s = round(self.now_s + self.draw.choice(self.lengths), 3)
         up = [name for name in self.names if name not in self.away]
         if len(up) < 2:
             return
@@ -129,7 +141,7 @@ def drawn(number: int) -> Scenario:
     if arbitrator:
         nodes[-1]["arbitrator"] = True
     votes_only = set(names[-1:] if arbitrator else ())
-    schedule = _Drawing(draw, names, votes_only)
+    schedule = Drawing(draw, names, votes_only)
     for _ in range(draw.randint(1, 6)):
         schedule.next_fault()
     healed_s = schedule.heal()
@@ -170,14 +182,16 @@ def drawn(number: int) -> Scenario:
     )
 
 
-class _TooLongError(Exception):
-    pass
+class TooLongError(Exception):
+    """A schedule takes more processor time than any that ends."""
 
 
 @contextmanager
-def _cpu_limit() -> Iterator[None]:
+def cpu_limit() -> Iterator[None]:
+    """Give up after so much processor time."""
+
     def stop(*_: object) -> NoReturn:
-        raise _TooLongError
+        raise TooLongError
 
     former = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_CPU_S)
@@ -216,9 +230,9 @@ def outcome(number: int) -> Outcome:
     scenario = drawn(number)
     for _ in range(_ATTEMPTS):
         try:
-            with _cpu_limit():
+            with cpu_limit():
                 replication = simulate(scenario, number, trace=True)
-        except _TooLongError:
+        except TooLongError:
             return Outcome([f"it takes more than {_MOST_CPU_S:.0f} s"])
         problems = list(broken_promises(scenario, replication))
         stuck = [] if problems else _remedies(scenario, replication)
@@ -230,7 +244,7 @@ def outcome(number: int) -> Outcome:
             )
         scenario = scenario.replace(
             {
-                "fault": [*_tables(scenario), *stuck],
+                "fault": [*fault_tables(scenario), *stuck],
                 "run.duration_s": stuck[-1]["at_s"] + _HEALED_S,
             }
         )
@@ -276,7 +290,8 @@ def taken_back(scenario: Scenario, replication: Replication) -> list[Reversal]:
     return reversals
 
 
-def _tables(scenario: Scenario) -> list[dict[str, Any]]:
+def fault_tables(scenario: Scenario) -> list[dict[str, Any]]:
+    """The faults of a scenario, as it was loaded from."""
     return [fault.model_dump(exclude_none=True, exclude_defaults=True) for fault in scenario.faults]
 
 

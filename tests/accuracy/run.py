@@ -19,12 +19,13 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from tests.accuracy import coverage, failures, recovery
+from tests.accuracy import coverage, failures, group_failures, predictions, recovery
 
 RESULTS = Path(__file__).with_name("results.json")
 RECOVERY_TRIALS = 20
 COVERAGE_TRIALS = 200
 SCHEDULES = 500
+GROUP_SCHEDULES = 500
 SETTINGS = {"replications": 10, "duration_s": 2.0}
 LONG_RUNS, LONG_S = 4, 500.0
 
@@ -73,6 +74,27 @@ def broken_promises(jobs: int) -> dict[str, Any]:
     return {"failures": summed_up(outcomes)}
 
 
+def broken_group_promises(jobs: int) -> dict[str, Any]:
+    """The same of groups whose members are removed while the others go on."""
+    with ProcessPoolExecutor(jobs) as pool:
+        numbers = range(GROUP_SCHEDULES)
+        outcomes = list(pool.map(group_failures.outcome, numbers, chunksize=5))
+    return {"group_failures": summed_up(outcomes)}
+
+
+def predicted(jobs: int) -> dict[str, Any]:
+    """What follows from rules and was not measured, with its bounds."""
+    every = predictions.predictions()
+    with ProcessPoolExecutor(jobs) as pool:
+        medians = list(pool.map(predictions.predicted, every))
+    return {
+        "predictions": [
+            {"case": one.case, "metric": one.metric, "bounds": one.bounds, "simulated": median}
+            for one, median in zip(every, medians, strict=True)
+        ]
+    }
+
+
 def summed_up(outcomes: list[failures.Outcome]) -> dict[str, Any]:
     """What is kept of the schedules, from the first one on."""
     numbered = [(str(number), outcome) for number, outcome in enumerate(outcomes)]
@@ -84,7 +106,12 @@ def summed_up(outcomes: list[failures.Outcome]) -> dict[str, Any]:
     }
 
 
-PARTS = {"intervals": intervals, "failures": broken_promises}
+PARTS = {
+    "intervals": intervals,
+    "failures": broken_promises,
+    "group-failures": broken_group_promises,
+    "predictions": predicted,
+}
 
 
 def main() -> int:
@@ -97,7 +124,8 @@ def main() -> int:
     for name in [given.only] if given.only else PARTS:
         content |= PARTS[name](given.jobs)
     RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({name: content[name] for name in ("coverage", "failures")}, indent=1))
+    shown = ("coverage", "failures", "group_failures", "predictions")
+    print(json.dumps({name: content[name] for name in shown}, indent=1))
     return 0
 
 

@@ -112,7 +112,7 @@ def test_over_a_wan_each_step_of_the_removal_waits_for_a_wave():
 def test_until_then_each_commit_waits_for_a_wave(rtt_ms, wave):
     lasts_s = {0.1: 23.0, 50: 24.6}.get(rtt_ms, 6.5)
     crashed = run("kill", rtt_ms=rtt_ms, lasts_s=lasts_s)
-    assert waves_s(crashed) == pytest.approx(wave, rel=0.1)
+    assert waves_s(crashed) == pytest.approx(wave, rel=0.2)
     one_wave_tps = 1.01 * CLIENTS / 5.0
     expected = CLIENTS / wave
     assert rate(crashed, 1.0, 6.0) == pytest.approx(expected, abs=max(one_wave_tps, expected / 4))
