@@ -121,7 +121,7 @@ class Changes:
         member = self._members[node]
         self._remains[node] = member.remains(what)
         member.die(silent=what == "power-loss")
-        if then is not None:
+        if then is not None and what == "leave":  # who is killed before it has left stays away
             self.change(then)
 
     def abort(self, node: int) -> None:

@@ -235,3 +235,12 @@ def test_an_isolated_member_that_leaves_comes_back_at_its_second_attempt():
     (synced,) = run.noted("synced", "n3")
     assert synced.at_s < second + 10.0
     assert run.done.faults["fault.0"].absences["n3"].rejoin == ("2 of 3",)
+
+
+def test_who_is_killed_before_it_has_left_stays_away_until_it_is_restarted():
+    leaves = [fault("leave", "n3", 2.0), fault("restart", "n3", 4.0), fault("kill", "n3", 6.0)]
+    faults = [fault("cut", "n3", 1.9, 7.0), *leaves, fault("restart", "n3", 30.0)]
+    run = Run(scenario(*faults, duration_s=50.0))
+    assert not [one for one in run.done.noted if one.node == 2 and 6.0 < one.at_s < 30.0]
+    (synced,) = run.noted("synced", "n3")
+    assert synced.at_s > 31.8
