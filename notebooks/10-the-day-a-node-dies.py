@@ -157,21 +157,18 @@ group = scenario.replace(
     }
 )
 secondary = simrep.run(group, seed=1)
+for name, from_s, to_s, seen in secondary.faults.phases["crash"].parts():
+    orders = seen["orders"]
+    p50_ms = 1e3 * orders.latency.percentile(50)
+    rate_tps = orders.throughput_tps.median
+    print(f"{name}, {from_s:.0f} to {to_s:.0f} s: {rate_tps:.0f} commits/s, {p50_ms:.1f} ms")
 secondary.plot()
 
 # %% [markdown]
 # Nobody stops, and everybody becomes slow. A dead member still owns its places in the total order. Each time the others
 # come to such a place, they wait for two timers before they agree that nothing is there (a dot in the lower picture). Each
 # client commits once meanwhile.
-
-# %%
-for name, from_s, to_s, seen in secondary.faults.phases["crash"].parts():
-    orders = seen["orders"]
-    p50_ms = 1e3 * orders.latency.percentile(50)
-    rate_tps = orders.throughput_tps.median
-    print(f"{name}, {from_s:.0f} to {to_s:.0f} s: {rate_tps:.0f} commits/s, {p50_ms:.1f} ms")
-
-# %% [markdown]
+#
 # And when the primary dies? Most people add the 5 s of the detector and the 5 s of `member_expel_timeout`, and expect
 # ten seconds.
 
@@ -192,8 +189,7 @@ for timeout_s in (0, 1, 5, 15, 16):
 # %% [markdown]
 # [When Group Replication breaks](../docs/explanation/when-group-replication-breaks.md) tells the rest: minorities, frozen
 # and silent members, and why a killed member that returns makes the others slow once more.
-
-# %% [markdown]
+#
 # ## What you have learned
 #
 # - A crash stops all writers of a Galera cluster for about six seconds. A closed connection does not shorten that.
