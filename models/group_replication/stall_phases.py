@@ -102,6 +102,11 @@ class _Account:
         if expel is None:
             return self._configured()
         who, whom = self._names[expel.node], self._named(expel.of)
+        lost = self._next(
+            "non-primary", lambda line: line.node == expel.node and line.at_s < expel.at_s
+        )
+        if lost is not None:
+            self._no_majority(lost)
         suspect = self._before(
             "suspect", expel.at_s,
             lambda line: line.node == expel.node and bool(set(line.of) & set(expel.of)),
@@ -109,6 +114,12 @@ class _Account:
         if suspect is not None:
             self._silence(suspect, whom)
         timeout = self._options.member_expel_timeout
+        suspected_s = expel.at_s - PERIOD_S * ceil(timeout / PERIOD_S)
+        if suspected_s > self._at_s + TICK_S:  # more than a thread that looks so often can take
+            self._until(
+                suspected_s, "until the suspicion",
+                f"who is silent is a message in the order, too; {who} waits for it",
+            )  # fmt: skip
         self._until(
             expel.at_s, "period of the suspicion thread",
             f"{who} looks at a suspicion when it is new, and then every {PERIOD_S:g} s "
@@ -199,6 +210,10 @@ class _Account:
         lost = self._next("non-primary")
         if lost is None or self._last or self._at_s >= self._end_s:
             return
+        self._last = "view" if self._no_majority(lost) else ""
+
+    def _no_majority(self, lost: Noted) -> bool:
+        """Account for the time without one; whether it ends."""
         suspect = self._before("suspect", lost.at_s, lambda line: line.node == lost.node)
         if suspect is not None:
             self._silence(suspect, self._named(suspect.of))
@@ -208,7 +223,7 @@ class _Account:
             self._end_s if again is None else again.at_s, "no majority",
             f"{who} reaches {self._named(lost.of)}; writes wait, without an error",
         )  # fmt: skip
-        self._last = "" if again is None else "view"
+        return again is not None
 
     # -- slots of a silent member ----------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 
+from simrep.contract.model import Change, Model
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
 from simrep.kernel.clock import Clock
@@ -142,7 +143,7 @@ def simulate(
     for node in cluster.arbitrators:
         clients.node_changes(node)
     for change in setup.changes:
-        clock.at(change.at_s, model.change, change)
+        clock.at(change.at_s, partial(_change, model, setup.scenario), change)
         if change.what != "promote":
             clock.at(change.at_s, clients.node_changes, change.node)
         if cluster.fates is not None:
@@ -197,6 +198,22 @@ def simulate(
         waited=None if blocked is None else tuple(blocked.waited),
         story=story,
     )
+
+
+def _change(model: Model, scenario: Scenario, change: Change) -> None:
+    """Let a server come or go; what the model refuses then is told of that fault."""
+    try:
+        model.change(change)
+    except ScenarioError as error:
+        name = scenario.node_names[change.node]
+        place = scenario.host_names[change.node]
+        asks = (one for one in scenario.faults
+                if (one.at_s, one.what) == (change.at_s, change.what)
+                and (one.node == name or one.host == place))  # fmt: skip
+        fault = next(asks, None)
+        if fault is None or error.path != "fault":
+            raise
+        raise ScenarioError(f"{fault.path}.what", error.problem, error.hint) from None
 
 
 def _share(clock: Clock, clients: Clients, setup: Setup) -> float:

@@ -33,6 +33,7 @@ _SAID = {
     "livelock": "{node} and {of} exclude each other again and again",
     "evicted": "{node} is evicted",
     "aborted": "{node} gives up",
+    "alone": "{node} finds no group to join",
     "rejoin": "{node} tries to join again",
 }
 _REPEATED = {"wave", "no-answer"}

@@ -193,7 +193,9 @@ def test_a_switch_by_hand_with_a_timeout_ends_open_transactions():
 
 def test_who_cannot_become_primary_is_an_error():
     faults = fault("kill", "n3", 1.0), fault("restart", "n3", 5.0), fault("promote", "n3", 5.5)
-    with pytest.raises(simrep.ScenarioError, match=r"'n3' cannot become primary at 5\.5 s: it is"):
+    with pytest.raises(
+        simrep.ScenarioError, match=r"fault\.2\.what: 'n3' cannot become primary at 5\.5 s"
+    ):
         Run(scenario(*faults, duration_s=8.0))
     options = {"single_primary_mode": False}
     with pytest.raises(simrep.ScenarioError, match="all members take writes"):
@@ -216,3 +218,15 @@ def test_who_joins_while_the_primary_leaves_sees_the_same_election():
     run = Run(scenario(*faults, duration_s=25.0))
     assert [NAMES[one.node] for one in run.noted("writable")] == ["n2", "n3"]
     assert {one.of for one in run.noted("elected") if one.at_s > 11.0} == {(2,)}
+
+
+def test_a_server_that_finds_no_group_says_so_and_names_nobody():
+    died = [fault("kill", node, 1.0) for node in ("n1", "n2", "n3")]
+    again = Run(scenario(*died, fault("restart", "n2", 2.0), duration_s=6.0))
+    (alone,) = again.noted("alone")
+    assert (NAMES[alone.node], alone.of) == ("n2", ())
+    begun = fault("bootstrap", "n2", 2.0), fault("restart", "n1", 4.0), fault("restart", "n3", 4.1)
+    run = Run(scenario(*died, *begun, duration_s=10.0))
+    assert run.noted("synced", "n1")
+    assert run.noted("synced", "n3")
+    assert not run.noted("refused")

@@ -47,6 +47,17 @@ def test_without_a_majority_writes_wait():
     assert phases([], 10.0, 40.0) == []
 
 
+def test_the_suspicion_thread_is_not_blamed_for_the_time_without_a_majority():
+    lines = [
+        *((15.5, "n1", "suspect", LEFT), (15.5, "n1", "non-primary", ("n1",))),
+        *((50.0, "n1", "primary", NAMES), (67.0, "n1", "expel", ("n1",))),
+    ]
+    assert figures(phases(lines, 10.0, 70.0)) == [
+        *(("silence", 5.0), ("to the next tick", 0.5), ("no majority", 34.5)),
+        *(("until the suspicion", 2.0), ("period of the suspicion thread", 15.0), ("wave", 3.0)),
+    ]
+
+
 def killed(node):
     return {
         "cluster": {"model": "group_replication", "version": "mysql-9", "nodes": 3},

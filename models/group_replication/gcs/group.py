@@ -109,6 +109,7 @@ class Group:
         self._members: tuple[int, ...] = ()  # of the configuration that was installed last
         self._expelled: set[int] = set()  # those whose removal was asked for
         self._refused = False  # which it has noted
+        self._alone = False  # it has noted that nobody has answered
         self._failed: Callable[[], object] | None = None
         self._left: Callable[[], object] | None = None
         self._deliver_to: Deliver = _ignore
@@ -282,6 +283,9 @@ class Group:
         seeds = [position for position in range(self._transport.size) if position != self.me]
         rounds, seed = divmod(asked, len(seeds)) if seeds else (_CONNECTION_ATTEMPTS, 0)
         if rounds >= (1 if self._failed is None else _CONNECTION_ATTEMPTS):
+            if not (self._refused or self._alone):
+                self._alone = True
+                self._note("alone", ())
             self._fail_to_join()
             return
 
@@ -290,7 +294,7 @@ class Group:
                 return
             if accepted:
                 self._added = True
-                self._refused = False
+                self._refused = self._alone = False
                 self._clock.at(self._clock.now + _WAIT_S, self._without_snapshot, attempt)
                 return
             if accepted is False and not self._refused:
@@ -317,9 +321,12 @@ class Group:
         if attempt == self._attempt:
             self.join()
 
-    def _allow(self, position: int, life: Any) -> bool:
-        """Have a process added, unless a former one of it is still there (``allow_add_node``)."""
-        return self._running and self._order.add(position, life)
+    def _allow(self, position: int, life: Any) -> bool | None:
+        """Have a process added, unless a former one of it is still there (``allow_add_node``).
+
+        Who is in no group yet has no answer: None.
+        """
+        return self._order.add(position, life) if self._running else None
 
     def _on_alive(self, message: Alive) -> None:
         """A sign of life; who waits for a snapshot asks for one (``handle_alive``)."""

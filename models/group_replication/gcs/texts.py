@@ -24,6 +24,7 @@ SAID = {
     "elected": "{node} sees {of} elected",
     "writable": "{node} is the primary and takes writes",
     "refused": "{of} does not let {node} in: the process that it was before is still a member",
+    "alone": "{node} finds no group to join, and asks again",
     "rejoin": "{node} tries to come back by itself",
     "donor": "{node} is the donor of {of}",
     "joiner": "{node} is RECOVERING, with {of} as donor",
