@@ -11,7 +11,7 @@ __all__ = ["CatchUp", "Pace"]
 
 _LOOK_S = 100e-6  # for each message in the queue
 _MOST_MESSAGES = 5000
-_SPIN_S = 0.010  # where the product looks again and again without a pause
+_LEAST_S = 0.010  # the product looks more often
 
 
 class Pace(Protocol):
@@ -100,7 +100,7 @@ class CatchUp:
             self._runs = False
             self._when_applied(lambda: self._over(number))
             return
-        pause_s = _LOOK_S * min(pace.queued, _MOST_MESSAGES) or _SPIN_S
+        pause_s = max(_LOOK_S * min(pace.queued, _MOST_MESSAGES), _LEAST_S)
         self._clock.at(self._clock.now + pause_s, self._look, number)
 
     def _over(self, number: int) -> None:

@@ -141,6 +141,13 @@ class Changes:
         """A server that is away begins a group; one that is there, with those that it reaches."""
         node = change.node
         if node in self._remains:
+            if self._remains[node].without_data:
+                raise ScenarioError(
+                    "fault",
+                    f"{self._names[node]!r} has no data at {self._clock.now:g} s with which it "
+                    "could begin a group: a copy of all data (clone) had begun, and has not ended",
+                    'let another server begin the group, and this one join it by what = "restart"',
+                )
             self._check_alone(node)
             self._begin(change, boots=True)
             return

@@ -75,6 +75,7 @@ class RecoveringMember(Member):
         self._seat = seat
         self._group = seat.group
         self._timeline = cluster.timeline
+        self._fates = cluster.fates
         self._single_primary = options.single_primary_mode
         self.state = MemberState.OFFLINE
         self._suspended = False  # the applier module
@@ -194,9 +195,16 @@ class RecoveringMember(Member):
         """See ``Joiner.executed_snapshot``."""
         return self.executed.snapshot()
 
+    def drop_data(self) -> None:
+        """See ``Joiner.drop_data``."""
+        self.without_data = True
+        if self._fates is not None:
+            self._fates.emptied(self.index)
+
     def take_copy(self, donor: int) -> None:
         """See ``Joiner.take_copy``."""
         self.note("joined")
+        self.without_data = False
         executed = self._seat.peer(donor).executed.snapshot()
         self._copy = Remains(executed, self._seat.history.branch)
         self._seat.restarts(self.index, donor)

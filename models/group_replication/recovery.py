@@ -58,6 +58,9 @@ class Joiner(Protocol):
     def resume(self, metadata: Metadata) -> None:
         """It has all that was ordered before the view in which it joined."""
 
+    def drop_data(self) -> None:
+        """A copy of all data begins: what it has is of no use any more."""
+
     def take_copy(self, donor: int) -> None:
         """It has a copy of all data of a donor, with which it starts anew."""
 
@@ -334,7 +337,7 @@ class Recovery:
         self._choose(donors.pop(), "clone")
         donor = self._giver
         assert donor is not None
-        self._joiner.without_data = True
+        self._joiner.drop_data()
         self._clone = Clone(
             self._clock,
             BulkStream(self._clock, self._network, self._donor, self._joiner.index),
@@ -353,5 +356,4 @@ class Recovery:
 
     def _copied(self) -> None:
         self._clone = None
-        self._joiner.without_data = False
         self._joiner.take_copy(self._donor)

@@ -180,6 +180,11 @@ class Fates:
                 fate.nodes |= 1 << node
                 fate.settle()
 
+    def emptied(self, node: int) -> None:
+        """The server of a node has dropped all that it had."""
+        for fate in self._kept:
+            fate.nodes &= ~(1 << node)
+
     def node_changes(self, change: tuple[int, bool]) -> None:
         """The server of a node ends, or starts: what it has on its disk is kept."""
         node, up = change

@@ -188,6 +188,18 @@ def test_a_copy_of_which_the_donor_goes_begins_anew_at_another_one():
     assert run.noted("joined")[0].at_s == pytest.approx(after.at_s + 3.8, abs=0.1)
 
 
+def test_a_server_that_ends_in_the_middle_of_a_copy_has_no_data():
+    (first, *_) = copied(2_000_000_000).noted("joiner")
+    gone = [fault("kill", name, first.at_s + 2.0) for name in NAMES]
+    with pytest.raises(simrep.ScenarioError, match="'n3' has no data"):
+        copied(2_000_000_000, faults=[*gone, fault("bootstrap", "n3", first.at_s + 3.0)])
+    again = [fault("bootstrap", "n1", first.at_s + 3.0), fault("restart", "n3", first.at_s + 5.0)]
+    run = copied(2_000_000_000, faults=[*gone, *again], duration_s=40.0)
+    assert run.noted("joiner")[-2].how == "clone"
+    assert run.noted("synced", "n3")
+    assert run.done.fates.lost == 0
+
+
 def test_releases_without_clones_do_not_take_a_threshold():
     content = scenario(AWAY, options={"clone_threshold": 10})
     content["cluster"]["options"]["release"] = "5.7"
