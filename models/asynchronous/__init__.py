@@ -14,10 +14,11 @@ Conservative
     when it begins to. A replica begins to apply a transaction when it has received all of it.
 Optimistic
     MariaDB's optimistic mode never has to roll back; the coordinator assigns whole transactions,
-    however large; a dump thread pays per transaction, not per byte; replicas never lose the
-    connection; otherwise as in ``simrep.models.standalone``.
+    however large; a dump thread pays per transaction, not per byte; otherwise as in
+    ``simrep.models.standalone``.
 Left out
-    Replicas of replicas; compression; statement format (the sizes of the events are those of the
+    Failover managers: a source that is gone stays gone, or comes back as the source. Replicas of
+    replicas; compression; statement format (the sizes of the events are those of the
     workload); ``WRITESET_SESSION``; MariaDB's ``domain_id``; what it costs to record the position
     in the relay log in a file, as before MySQL 8.0.
 Validated
@@ -34,17 +35,20 @@ sql/binlog.cc, sql/rpl_binlog_sender.cc, sql/rpl_trx_tracking.cc, sql/rpl_mta_su
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from functools import partial
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from simpy.events import Event
 
 from simrep.modelling import (
+    Change,
     Cluster,
     Deployment,
     Leader,
     MessageText,
     Model,
+    Parts,
     Recognition,
     Setup,
     Station,
@@ -52,9 +56,15 @@ from simrep.modelling import (
     parts_of,
 )
 from simrep.modelling.closed_form import ClosedForm
+from simrep.models.mysql.ending_server import CONNECTION_REFUSED, EndingServer
 from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 
+from .binary_log import BinaryLog
+from .changes import Changes
+from .changing_replica import ChangingReplica
+from .changing_source import ChangingSource
+from .connection import Packet, Port
 from .options import AsynchronousCosts, AsynchronousOptions
 from .recognition import SourceRecognition
 from .replica import Replica
@@ -62,7 +72,7 @@ from .source import SOURCE, BinlogSource
 
 __all__ = ["Asynchronous"]
 
-_NET_TIMEOUT_S = 60.0  # replica_net_timeout (slave_net_timeout) of MySQL since 5.7.7 and MariaDB
+S = TypeVar("S", bound=MysqlServer)
 
 
 class Asynchronous(Model):
@@ -79,29 +89,93 @@ class Asynchronous(Model):
     name: ClassVar[str] = "asynchronous"
     Options: ClassVar[type[AsynchronousOptions]] = AsynchronousOptions
     Costs: ClassVar[type[AsynchronousCosts]] = AsynchronousCosts
-    faults: ClassVar = frozenset({"slow", "pause", "disk-stall", "loss", "jitter"})
+    faults: ClassVar = frozenset(
+        {
+            "slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "cut", "loss",
+            "jitter",
+        }
+    )  # fmt: skip
     node_costs: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = SourceRecognition()
     made_of: ClassVar[tuple[Any, ...]] = (WatchedParts, BinlogSource, Replica)
+    changing_made_of: ClassVar[tuple[Any, ...]] = (ChangingSource, ChangingReplica)
+    source: BinlogSource
+    servers: Sequence[MysqlServer]
+    replicas: Sequence[Replica]
 
     def __init__(
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts
     ) -> None:
         watched, source, replica = self.made_of
-        first, *rest = parts_of(cluster, watched)
-        own = [cluster.costs_of(node, costs) for node in range(cluster.size)]
-        self.source = source(first, options, own[SOURCE])
-        logs = options.log_replica_updates
+        self._parts = parts_of(cluster, watched)
+        self._cluster = cluster
+        self._options = options
+        self._costs = [cluster.costs_of(node, costs) for node in range(cluster.size)]
+        self._changes: Changes | None = None
+        if cluster.changes:
+            self._begin_changing()
+            return
+        self.source = source(self._parts[SOURCE], options, self._costs[SOURCE])
         self.servers = [
-            first.make(MysqlServer, first, options, own[SOURCE], log_bin=True, hooks=self.source),
-            *(of.make(MysqlServer, of, options, own[of.index], log_bin=logs) for of in rest),
+            self._server(MysqlServer, parts, self.source if parts.index == SOURCE else None)
+            for parts in self._parts
         ]
         self.replicas = [
-            replica(cluster, server, options, own[server.index])
+            replica(cluster, server, options, self._costs[server.index])
             for server in self.servers
             if server.index
         ]
+
+    def _server(self, kind: type[S], parts: Parts, hooks: BinlogSource | None) -> S:
+        """A server; the source has hooks."""
+        options = self._options
+        logs = hooks is not None or options.log_replica_updates
+        costs = self._costs[parts.index]
+        return parts.make(kind, parts, options, costs, log_bin=logs, hooks=hooks)
+
+    def _begin_changing(self) -> None:
+        """Servers that may come and go, and all that outlasts their processes."""
+        cluster = self._cluster
+        log = BinaryLog()
+        servers: list[EndingServer] = []
+        processes: list[Any] = []
+        ports = [
+            Port(cluster.clock, cluster.network, node, partial(processes.__getitem__, node), SOURCE)
+            for node in range(cluster.size)
+        ]
+
+        def start(node: int) -> None:
+            server, process = self._start(self._parts[node].anew(), log)
+            process.port = ports[node]
+            if node == SOURCE and processes:
+                process.succeed(processes[SOURCE])
+            servers[node : node + 1] = [server]
+            processes[node : node + 1] = [process]
+            if node == SOURCE:
+                self.source = process
+            self.replicas = processes[1:]
+
+        def start_s(node: int) -> float:
+            return self._costs[node].start_ms * 1e-3
+
+        for node in range(cluster.size):
+            start(node)
+        for process in processes:
+            process.begin()
+        self.servers = servers
+        self._changes = Changes(cluster, self._options, log, servers, processes, start, start_s)
+
+    def _start(self, parts: Parts, log: BinaryLog) -> tuple[EndingServer, Any]:
+        """A new process of a server: of the source or of a replica."""
+        source_kind, replica_kind = self.changing_made_of
+        costs = self._costs[parts.index]
+        if parts.index == SOURCE:
+            source = source_kind(parts, self._options, costs, log)
+            source.server = self._server(EndingServer, parts, source)
+            return source.server, source
+        server = self._server(EndingServer, parts, None)
+        return server, replica_kind(self._cluster, server, self._options, costs, log)
 
     @staticmethod
     def pause_limit_s(options: AsynchronousOptions) -> float:
@@ -116,8 +190,7 @@ class Asynchronous(Model):
         The last event, a heartbeat, may be half ``replica_net_timeout`` old when the silence
         begins.
         """
-        del options
-        return _NET_TIMEOUT_S / 2.0
+        return options.heartbeat_s
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:
@@ -136,17 +209,37 @@ class Asynchronous(Model):
         """The source alone."""
         return Leader("source", "replica")
 
-    def connect(self, node: int) -> Generator[Event, Any, None]:
+    def connect(self, node: int) -> Generator[Event, Any, str | None]:
         """Open a connection to one server."""
-        return self.servers[node].sessions.connect()
+        server = self.servers[node]
+        if isinstance(server, EndingServer):
+            assert self._changes is not None
+            if self._changes.is_leaving(node):
+                return server.sessions.refused(CONNECTION_REFUSED)
+            return server.connect()
+        return server.sessions.connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; it fails by a deadlock, a timeout, or when it is too large."""
-        return self.servers[transaction.node].sessions.transact(transaction)
+        node = transaction.node
+        server = self.servers[node]
+        if isinstance(server, EndingServer):
+            assert self._changes is not None
+            if self._changes.is_leaving(node):
+                return server.lose(transaction)
+            return server.transact(transaction)
+        return server.sessions.transact(transaction)
+
+    def change(self, change: Change) -> None:
+        """Let a server crash, leave or come back now."""
+        assert self._changes is not None
+        self._changes.change(change)
 
     @staticmethod
     def describe(message: Any) -> MessageText:
         """What a message is: events of the binary log, or the reply of a replica."""
+        if isinstance(message, Packet):
+            return message.describe()
         first = message[0] if isinstance(message, tuple) else message
         if isinstance(first, BinlogTransaction):
             return MessageText(f"events {first.seqno}", (first.transaction,), first.seqno)

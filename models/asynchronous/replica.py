@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from simrep.modelling import Cluster, Station
 from simrep.models.mysql.channel import Channel, RelayedTransaction
@@ -19,6 +19,8 @@ _US = 1e-6
 class Replica:
     """Receives the binary log of the source and applies it."""
 
+    channel_kind: ClassVar[type[Channel]] = Channel
+
     def __init__(
         self,
         cluster: Cluster,
@@ -29,12 +31,15 @@ class Replica:
         mariadb = options.commit_pipeline == "mariadb"
         optimistic = mariadb and options.slave_parallel_mode == "optimistic"
         self.server = server
-        self.channel = Channel(server, options, costs, workers_wait=optimistic)
+        self.channel = self.channel_kind(server, options, costs, workers_wait=optimistic)
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
         doing = "being written to the relay log"
         self._io_thread = server.parts.stage(self._write, "io thread", doing=doing, largest=1)
-        cluster.network.on_receive(server.index, self.receive)
+        self._listen(cluster)
+
+    def _listen(self, cluster: Cluster) -> None:
+        cluster.network.on_receive(self.server.index, self.receive)
 
     def receive(self, change: Any) -> None:
         """The events of a transaction have arrived."""

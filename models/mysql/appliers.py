@@ -98,6 +98,12 @@ class Appliers:
     def _commit_order(self) -> OrderedGate:
         return OrderedGate()
 
+    def start_after(self, position: int) -> None:
+        """Begin where all changes up to a position are committed."""
+        self.low_water = position
+        if self._gate is not None:
+            self._gate.next = position + 1
+
     def submit(self, change: RelayEntry) -> None:
         """The relay log has one more change."""
         self._relay.append((self._clock.now, change))

@@ -111,11 +111,25 @@ class Channel:
             self.server.disk.sync(size, self._sync, work)
             return
         change, written = work
+        self.reread(change)
+        written(change)
+
+    def reread(self, change: RelayedTransaction) -> None:
+        """A change is in the relay log: the appliers may read it."""
         self.received += 1
         self.relay_log_bytes += change.size_bytes
         self._pending.append(change)
         self._appliers.submit(change)
-        written(change)
+
+    def start_after(self, position: int) -> None:
+        """Begin where all changes up to a position are committed, and nothing is in the log."""
+        self.received = self.applied = position
+        self._appliers.start_after(position)
+
+    @property
+    def low_water(self) -> int:
+        """Everything up to here is committed, and durable."""
+        return self._appliers.low_water
 
     @property
     def backlog(self) -> int:

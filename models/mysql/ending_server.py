@@ -176,6 +176,12 @@ class EndingServer(MysqlServer):
             else:
                 call()
 
+    def disconnect_uncommitted(self) -> None:
+        """The connections end on which no commit is under way."""
+        for owner in list(self._open.values()):
+            if owner not in self._commits:
+                self.fail(owner, CONNECTION_LOST)
+
     def die(self, *, silent: bool = False) -> None:
         """The process ends; if it is ``silent``, its machine as well: no client learns of it."""
         self.alive = False

@@ -28,10 +28,9 @@ Optimistic
     As there; threads do not contend for the mutex of the acknowledgements or, before 5.7, for
     that of the binary log.
 Left out
-    Replicas that come and go: one that is cut off counts as connected
-    (``replica_net_timeout``), so ``wait_no_replica`` matters only if there are too few from the
-    start. Asynchronous replicas beside semi-synchronous ones; MariaDB's one wake-up of all who
-    wait, before 11.3.
+    As there. Asynchronous replicas beside semi-synchronous ones; MariaDB's one wake-up of all who
+    wait, before 11.3, and its rollback of what was not acknowledged when a source comes back as a
+    replica (10.6).
 Validated
     Against own measurements of MySQL 9.7 and MariaDB 11.8 at 0.05 and 50 ms (dataset
     ``semisync-rig``) and against published ones over a WAN (dataset ``semisync-wan``).
@@ -48,16 +47,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from simrep.modelling import Cluster, Degradation, Deployment, Recognition, Setup
+from simrep.modelling import (
+    Cluster,
+    Degradation,
+    Deployment,
+    Noted,
+    Recognition,
+    Setup,
+    StallPhase,
+)
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.asynchronous import Asynchronous
 from simrep.models.asynchronous.source import SOURCE
 
+from .changing_replica import ChangingSemisyncReplica
+from .changing_source import ChangingSemisyncSource
 from .loss import Loss, loss_at
 from .options import SemisyncCosts, SemisyncOptions
 from .recognition import SemisyncRecognition
 from .replica import SemisyncReplica
 from .source import SemisyncSource
+from .stall_phases import stall_phases
 from .watch import WatchedParts
 
 __all__ = ["Loss", "Semisync", "loss_at"]
@@ -79,10 +89,13 @@ class Semisync(Asynchronous):
     Costs: ClassVar[type[SemisyncCosts]] = SemisyncCosts
     recognition: ClassVar[Recognition] = SemisyncRecognition()
     made_of: ClassVar = (WatchedParts, SemisyncSource, SemisyncReplica)
+    changing_made_of: ClassVar = (ChangingSemisyncSource, ChangingSemisyncReplica)
+    source: SemisyncSource
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:
         super().__init__(cluster, options, costs)
-        cluster.network.on_receive(SOURCE, self.source.receive)
+        if not cluster.changes:
+            cluster.network.on_receive(SOURCE, self.source.receive)
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:
@@ -95,6 +108,17 @@ class Semisync(Asynchronous):
         from .analytic import SemisyncForm
 
         return SemisyncForm(setup)
+
+    @staticmethod
+    def stall_phases(
+        noted: Sequence[Noted],
+        names: Sequence[str],
+        options: SemisyncOptions,
+        from_s: float,
+        until_s: float,
+    ) -> Sequence[StallPhase]:
+        """See ``Model.stall_phases``: the timeout of a wait for acknowledgements."""
+        return stall_phases(noted, names, options, from_s, until_s)
 
     def degradation(self) -> Sequence[Degradation]:
         """Commits answered although too few replicas had acknowledged them."""

@@ -10,12 +10,12 @@ from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
 from .options import SemisyncCosts, SemisyncOptions
 
-__all__ = ["SemisyncReplica"]
+__all__ = ["REPLY_BYTES", "SemisyncReplica"]
 
 _US = 1e-6
 
 # Magic number, position, name of the file (as in "binlog.000001") and packet header.
-_REPLY_BYTES = 26
+REPLY_BYTES = 26
 
 
 class SemisyncReplica(Replica):
@@ -48,7 +48,9 @@ class SemisyncReplica(Replica):
             super()._written(change)
 
     def _acknowledge(self, change: RelayedTransaction) -> None:
-        cluster = self._cluster
-        reply = (self.server.index, change.seqno)
-        cluster.network.send(self.server.index, SOURCE, _REPLY_BYTES, reply, cluster.clock.now)
+        self._send_reply((self.server.index, change.seqno))
         super()._written(change)
+
+    def _send_reply(self, reply: tuple[int, int]) -> None:
+        cluster = self._cluster
+        cluster.network.send(self.server.index, SOURCE, REPLY_BYTES, reply, cluster.clock.now)

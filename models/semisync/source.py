@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from simrep.modelling import Lap, Parts, Thread
 from simrep.models.asynchronous.source import BinlogSource, Dump, StopAndWaitDump
@@ -35,6 +35,8 @@ class SemisyncSource(BinlogSource):
     ========================  ==============================================================
     """
 
+    acknowledgements_kind: ClassVar[type[Acknowledgements]] = Acknowledgements
+
     def __init__(self, parts: Parts, options: SemisyncOptions, costs: SemisyncCosts) -> None:
         cluster, index = parts.cluster, parts.index
         mariadb = options.commit_pipeline == "mariadb"
@@ -58,16 +60,21 @@ class SemisyncSource(BinlogSource):
             for number, replica in enumerate(one for one in range(cluster.size) if one != index)
         }
         self.acknowledgements = parts.make(
-            Acknowledgements,
+            self.acknowledgements_kind,
             parts.clock,
             replicas=len(self._numbers),
             enabled=options.enabled,
             count=options.wait_for_replica_count,
             timeout_s=options.timeout * _MS,
             wait_no_replica=options.wait_no_replica,
-            changed=None if cluster.trace is None else self._note,
+            changed=self._note if self._notes else None,
         )
         self.unacknowledged = 0  # answered although too few replicas had acknowledged them
+
+    @property
+    def _notes(self) -> bool:
+        """Whether somebody wants to know what is acknowledged."""
+        return self._cluster.trace is not None
 
     def _note(self, what: str, position: int) -> None:
         assert self._cluster.trace is not None
@@ -154,9 +161,14 @@ class SemisyncSource(BinlogSource):
             self._waiting_dumps[replica].answered()
 
     @property
+    def timed_out(self) -> bool:
+        """Whether it went on because a wait took too long."""
+        return self.acknowledgements.timeouts > 0
+
+    @property
     def why_alone(self) -> str:
         """Why commits are on the source alone."""
-        if not self.acknowledgements.off_times:
+        if not self.timed_out:
             return "there are too few replicas, so the source replicates asynchronously"
         return (
             f"acknowledgements took longer than {self._timeout_ms:g} ms, so the source went on "

@@ -9,6 +9,7 @@ from simrep.modelling.watching import Twin, who
 from simrep.models.mysql import watch
 
 from .acknowledgements import Acknowledgements, Call
+from .changing_source import ConnectedAcknowledgements
 
 __all__ = ["WatchedParts"]
 
@@ -53,7 +54,15 @@ class _WatchedAcknowledgements(Twin, Acknowledgements):
         call(argument)
 
 
+class _WatchedConnectedAcknowledgements(_WatchedAcknowledgements, ConnectedAcknowledgements):
+    """The same where replicas come and go."""
+
+
 class WatchedParts(watch.WatchedParts):
     """See ``watching.WatchedParts``."""
 
-    twins: ClassVar = {**watch.WatchedParts.twins, Acknowledgements: _WatchedAcknowledgements}
+    twins: ClassVar = {
+        **watch.WatchedParts.twins,
+        Acknowledgements: _WatchedAcknowledgements,
+        ConnectedAcknowledgements: _WatchedConnectedAcknowledgements,
+    }

@@ -1,0 +1,341 @@
+"""A replica up to the end of its process: its relay log, and the connection of its IO thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+from simrep.modelling import Cluster
+from simrep.models.mysql.channel import Channel, RelayedTransaction
+from simrep.models.mysql.ending_server import EndingChannel, EndingServer
+from simrep.models.mysql.server import BinlogTransaction
+
+from .binary_log import BinaryLog
+from .connection import Kind, Packet, Port
+from .options import AsynchronousCosts, AsynchronousOptions
+from .replica import Replica
+from .source import SOURCE
+
+__all__ = ["QUERIES", "ChangingReplica", "RelayRemains"]
+
+_ROUNDING_S = 1e-9
+_SYN_AGAIN_S = 1.0  # Linux repeats a SYN after 1, 3, 7, ... s (RFC 6298)
+# Round trips between that of TCP and the request of the binary log: greeting, authentication, what
+# it asks the source for (time, server_id, heartbeat, checksum twice, gtid_mode, server_uuid), what
+# it sets (its own uuid), and its registration.
+QUERIES = 11
+
+_Events = tuple[BinlogTransaction, bool]
+
+
+class _State(Enum):
+    """What its IO thread does."""
+
+    OPEN = 0
+    CLOSING = 1  # it writes what had arrived before the end of the connection
+    CONNECTING = 2
+    PAUSING = 3  # until it tries to connect again
+    STOPPED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RelayRemains:
+    """What the next process of a replica finds on its disk.
+
+    Attributes
+    ----------
+    executed : int
+        Everything up to this position is committed.
+    received : int
+        And up to this one it is in the relay log.
+    """
+
+    executed: int
+    received: int
+
+
+class _RelayChannel(EndingChannel):
+    """A channel that knows what of its relay log is on the disk.
+
+    Attributes
+    ----------
+    synced : int
+        Position of the last transaction that an fsync has covered.
+    """
+
+    def __init__(self, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
+        self.synced = 0
+        self._syncing: RelayedTransaction | None = None
+
+    def _sync(self, work: tuple[RelayedTransaction, Callable[[Any], object]]) -> None:
+        if not self.server.alive:
+            return
+        change = work[0]
+        if self._syncing is change:
+            self._syncing = None
+            self.synced = change.seqno
+        syncs = self.relay_syncs
+        super()._sync(work)
+        if self.relay_syncs > syncs:
+            self._syncing = change
+
+
+class ChangingReplica(Replica):
+    """See the module.
+
+    It gives up its connection when its source has been silent for ``replica_net_timeout``, or when
+    the kernel of the source closes it. Then it connects again: at once, and from then on every
+    ``source_connect_retry``. It asks for what comes behind what it has received.
+
+    Notes
+    -----
+    Simplified: a relay log that was torn by a loss of power is readable up to its last fsync; what
+    was committed out of order (``replica_preserve_commit_order = OFF``) is applied again after a
+    restart.
+
+    References
+    ----------
+    sql/rpl_replica.cc of MySQL 9, handle_slave_io, try_to_reconnect, connect_to_master,
+    get_master_version_and_clock.
+    """
+
+    channel_kind: ClassVar[type[Channel]] = _RelayChannel
+    server: EndingServer
+    channel: _RelayChannel
+    port: Port
+    _queries: ClassVar[int] = QUERIES
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        server: EndingServer,
+        options: AsynchronousOptions,
+        costs: AsynchronousCosts,
+        log: BinaryLog,
+    ) -> None:
+        super().__init__(cluster, server, options, costs)
+        self._network = cluster.network
+        self._kernel_clock = cluster.clock
+        self._clock = server.clock
+        self._timeline = cluster.timeline
+        self._log = log
+        self._net_timeout_s = float(options.replica_net_timeout)
+        self._retry_s = float(options.source_connect_retry)
+        self._retry_count = options.source_retry_count
+        self._relay_log_recovery = options.relay_log_recovery
+        self._state = _State.STOPPED
+        self._number = 0  # of the connection, or of the attempt
+        self._step = 0  # of the handshake
+        self._failures = 0  # attempts in a row
+        self._read_something = True  # since it has connected
+        self._heard_s = 0.0
+        self._position = 0  # of the last transaction that has arrived
+        self._missing: int | None = None  # up to here it lacked something when it connected
+
+    def _listen(self, cluster: Cluster) -> None:
+        """Its port receives for it."""
+
+    @property
+    def alive(self) -> bool:
+        """See ``Process.alive``."""
+        return self.server.alive
+
+    @property
+    def silent(self) -> bool:
+        """See ``Process.silent``."""
+        return self.server.silent
+
+    def _note(self, what: str, of: tuple[int, ...] = (SOURCE,), how: str = "") -> None:
+        if self._timeline is not None:
+            self._timeline.note(self.server.index, what, of, how)
+
+    # -- its life --------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Have been connected for long."""
+        self._state = _State.OPEN
+        self._heard_s = self._clock.now
+        self._watch(self._number)
+
+    def start(self, remains: RelayRemains, number: int) -> None:
+        """Begin with what is on the disk: apply it, and connect."""
+        self._number = number
+        self.channel.start_after(remains.executed)
+        self.server.commits = remains.executed
+        received = remains.executed if self._relay_log_recovery else remains.received
+        for change in self._log.between(remains.executed, received):
+            self.channel.reread(change)
+        self.channel.synced = self._position = received
+        self._connect()
+
+    def die(self, what: str) -> RelayRemains:
+        """The process has ended in this way; returns what it leaves."""
+        if self._state is not _State.STOPPED and not self.silent:
+            self.port.send(self._packet(Kind.FIN))
+        channel = self.channel
+        executed = channel.low_water
+        received = channel.synced if what == "power-loss" else channel.received
+        return RelayRemains(executed, max(executed, received))
+
+    @property
+    def connected(self) -> bool:
+        """Whether it has a connection to its source, as far as it knows."""
+        return self._state is _State.OPEN
+
+    @property
+    def number(self) -> int:
+        """Of its last connection or attempt."""
+        return self._number
+
+    # -- its connection --------------------------------------------------------------------------
+
+    def _packet(self, kind: Kind, content: Any = None) -> Packet:
+        return Packet(self.server.index, self._number, kind, content)
+
+    def _watch(self, number: int) -> None:
+        """Look whether the source is silent, when it has been for long enough."""
+        self._clock.at(self._heard_s + self._net_timeout_s, self._silence_may_be, number)
+
+    def _silence_may_be(self, number: int) -> None:
+        """The timer has ended; what arrived while the process stood still is read before."""
+        self._kernel_clock.at(self._kernel_clock.now, self._look, number)
+
+    def _look(self, number: int) -> None:
+        if number != self._number or not self.alive:
+            return
+        now = self._clock.now
+        if now + _ROUNDING_S < self._heard_s + self._net_timeout_s:
+            self._watch(number)
+        elif self._state is _State.OPEN:
+            self._lose("replica_net_timeout")
+        elif self._state is _State.CONNECTING:
+            self._fail()
+
+    def _connect(self) -> None:
+        """Begin an attempt."""
+        self._number += 1
+        self._step = 0
+        self._state = _State.CONNECTING
+        self._heard_s = self._clock.now
+        self._ask_again((self._number, _SYN_AGAIN_S))
+        self._watch(self._number)
+
+    def _ask_again(self, syn: tuple[int, float]) -> None:
+        number, pause_s = syn
+        waits = self._state is _State.CONNECTING and not self._step
+        if number != self._number or not waits or not self.alive:
+            return
+        self.port.send(self._packet(Kind.SYN))
+        again_s = self._kernel_clock.now + pause_s
+        self._kernel_clock.at(again_s, self._ask_again, (number, 2.0 * pause_s))
+
+    def hear(self, packet: Packet) -> None:
+        """See ``Process.hear``."""
+        kind = packet.kind
+        connected = self._state in {_State.OPEN, _State.CONNECTING}
+        if packet.number != self._number or not connected:
+            if kind in {Kind.EVENTS, Kind.HEARTBEAT}:
+                self.port.send(Packet(packet.replica, packet.number, Kind.RST))
+            return
+        self._heard_s = self._clock.now
+        if self._state is _State.OPEN:
+            self._read(packet)
+        elif kind in {Kind.FIN, Kind.RST}:
+            self._fail()
+        elif kind is Kind.ANSWER or not self._step:
+            self._go_on(kind)
+
+    def _go_on(self, kind: Kind) -> None:
+        """The source has answered: take the next step of the handshake."""
+        if kind is Kind.SYN_ACK:
+            self._network.renew(self.server.index, SOURCE)
+            self._network.renew(SOURCE, self.server.index)
+        self._step += 1
+        if self._step <= self._queries:
+            self.port.send(self._packet(Kind.QUERY))
+            return
+        self._state = _State.OPEN
+        self._failures = 0
+        self._read_something = False
+        self.port.send(self._packet(Kind.DUMP, self._position))
+        self._note("link-open")
+        self._missing = self._log.readable
+        self._catch_up()
+
+    def _read(self, packet: Packet) -> None:
+        kind = packet.kind
+        if kind is Kind.EVENTS:
+            self._read_something = True
+            written, _ = packet.content
+            self._position = written.seqno
+            self._arrived(packet.content)
+        elif kind is Kind.HEARTBEAT:
+            self._read_something = True
+        elif kind in {Kind.FIN, Kind.RST}:
+            self._lose("")
+
+    def _arrived(self, events: _Events) -> None:
+        """Events of a transaction: they go to the relay log."""
+        self.receive(events[0])
+
+    def _lose(self, how: str) -> None:
+        """The connection is lost: it ends when all that has arrived is in the relay log."""
+        self._state = _State.CLOSING
+        self._note("link-closed", how=how)
+        if how:
+            self.port.send(self._packet(Kind.FIN))
+        self._close()
+
+    def _close(self) -> None:
+        if self.channel.received < self._position:
+            return
+        if self._read_something:
+            self._connect()
+        else:  # it has connected in vain
+            self._pause()
+
+    def _fail(self) -> None:
+        """An attempt has failed."""
+        self._failures += 1
+        if self._failures == self._retry_count:
+            self._state = _State.STOPPED
+            self._note("link-closed", how="the IO thread stops: source_retry_count")
+        else:
+            self._pause()
+
+    def _pause(self) -> None:
+        self._state = _State.PAUSING
+        self._clock.at(self._clock.now + self._retry_s, self._try_again, self._number)
+
+    def _try_again(self, number: int) -> None:
+        if number == self._number and self._state is _State.PAUSING and self.alive:
+            self._connect()
+
+    # -- its relay log ---------------------------------------------------------------------------
+
+    def _received(self, change: BinlogTransaction) -> None:
+        if self.alive:
+            super()._received(change)
+
+    def _written(self, change: RelayedTransaction) -> None:
+        if not self.alive:
+            return
+        super()._written(change)
+        if self._state is _State.CLOSING:
+            self._close()
+        elif self._missing is not None:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Note when it has received what it lacked, and when that is committed."""
+        if self._missing is not None and self.channel.received >= self._missing:
+            self._missing = None
+            self._note("joined", ())
+            self.channel.when_caught_up(self._caught_up)
+
+    def _caught_up(self, _: None) -> None:
+        if self.alive:
+            self._note("synced", ())

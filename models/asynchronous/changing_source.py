@@ -1,0 +1,186 @@
+"""A source up to the end of its process, with a dump thread for every connection it has."""
+
+from __future__ import annotations
+
+from simrep.modelling import Parts
+from simrep.models.mysql.commit import Group
+from simrep.models.mysql.ending_server import EndingServer
+from simrep.models.mysql.server import BinlogTransaction
+
+from .binary_log import BinaryLog
+from .connection import Kind, Packet, Port
+from .dump import DumpConnection
+from .options import AsynchronousCosts, AsynchronousOptions
+from .source import BinlogSource
+
+__all__ = ["ChangingSource"]
+
+
+class ChangingSource(BinlogSource):
+    """See the module.
+
+    A replica that connects again gets what it lacks: it tells what it has (GTID), so nothing is
+    sent twice. Its old dump thread, if that is still there, ends then.
+
+    Attributes
+    ----------
+    server : EndingServer
+        Set from outside, as ``port``, the kernel of its machine.
+
+    References
+    ----------
+    sql/rpl_binlog_sender.cc, sql/rpl_source.cc (kill_zombie_dump_threads) of MySQL 9.
+    """
+
+    server: EndingServer
+    port: Port
+
+    def __init__(
+        self,
+        parts: Parts,
+        options: AsynchronousOptions,
+        costs: AsynchronousCosts,
+        log: BinaryLog,
+    ) -> None:
+        super().__init__(parts, options, costs)
+        self._clock = parts.clock
+        self._dumps = []  # those of replicas that are always there
+        self._heartbeat_s = options.heartbeat_s
+        self._connections: dict[int, DumpConnection] = {}
+        self.log = log
+        self._first = self.commits = log.end
+
+    @property
+    def alive(self) -> bool:
+        """See ``Process.alive``."""
+        return self.server.alive
+
+    @property
+    def silent(self) -> bool:
+        """See ``Process.silent``."""
+        return self.server.silent
+
+    def succeed(self, before: ChangingSource) -> None:
+        """Be the next process of the same server: go on with what is counted for a whole run."""
+
+    def begin(self) -> None:
+        """Have the connections of all replicas, for long."""
+        for replica in range(self._cluster.size):
+            if replica != self._index:
+                self._connect(Packet(replica, 0, Kind.DUMP, self.log.end))
+
+    def die(self) -> None:
+        """The process ends; the kernel closes its connections, if there is one."""
+        for dump in self._connections.values():
+            dump.ended = True
+            if not self.silent:
+                self.port.send(Packet(dump.replica, dump.number, Kind.FIN))
+        self._connections.clear()
+
+    def _note_link(self, what: str, replica: int) -> None:
+        if self._cluster.timeline is not None:
+            self._cluster.timeline.note(self._index, what, (replica,))
+
+    # -- the points of a commit ------------------------------------------------------------------
+
+    def after_flush(self, group: Group) -> None:
+        """See ``CommitHooks.after_flush``."""
+        if not self.alive:
+            return
+        super().after_flush(group)
+        for entry in group:
+            written: BinlogTransaction = entry.argument
+            # Replicas apply all of the file of an old process before they begin with the next.
+            written.parent = max(written.parent, self._first)
+            self.log.append(written)
+
+    def readable(self, group: Group) -> None:
+        """See ``CommitHooks.readable``."""
+        if not self.alive:
+            return
+        super().readable(group)
+        self.log.readable = max(self.log.readable, group[-1].argument.seqno)
+        for dump in list(self._connections.values()):
+            dump.wake()
+
+    def in_engine(self, entry: BinlogTransaction) -> None:
+        """See ``BinlogHooks.in_engine``."""
+        super().in_engine(entry)
+        self.log.uncommitted.pop(entry.seqno, None)
+
+    # -- its connections -------------------------------------------------------------------------
+
+    def hear(self, packet: Packet) -> None:
+        """See ``Process.hear``."""
+        kind = packet.kind
+        if kind is Kind.SYN:
+            self.port.send(Packet(packet.replica, packet.number, Kind.SYN_ACK))
+        elif kind is Kind.QUERY:
+            self.port.send(Packet(packet.replica, packet.number, Kind.ANSWER))
+        elif kind is Kind.DUMP:
+            self._connect(packet)
+            self._note_link("link-open", packet.replica)
+        else:
+            dump = self._connections.get(packet.replica)
+            if dump is None or dump.number != packet.number:
+                return
+            if kind is Kind.REPLY:
+                self._replied(packet)
+            else:
+                dump.reset = dump.reset or kind is Kind.RST
+                dump.closed()
+
+    def _connect(self, packet: Packet) -> None:
+        old = self._connections.get(packet.replica)
+        if old is not None:
+            self.end_dump(old)
+        dump = self._connections[packet.replica] = DumpConnection(
+            self,
+            self.log,
+            self._clock,
+            self._host,
+            self._host.routine(self._send_s),
+            replica=packet.replica,
+            number=packet.number,
+            position=packet.content,
+            heartbeat_s=self._heartbeat_s,
+            waits=self._waits_for_replies,
+        )
+        self._dump_begins(packet.replica)
+        dump.wake()
+
+    def end_dump(self, dump: DumpConnection) -> None:
+        """See ``DumpSource.end_dump``."""
+        dump.ended = True
+        del self._connections[dump.replica]
+        self._note_link("link-closed", dump.replica)
+        self._dump_ends(dump.replica)
+
+    def transmit(self, dump: DumpConnection, written: BinlogTransaction) -> bool:
+        """See ``DumpSource.transmit``."""
+        wanted = self._wanted(written)
+        packet = Packet(dump.replica, dump.number, Kind.EVENTS, (written, wanted))
+        self.port.send(packet, written.size_bytes)
+        return wanted
+
+    def beat(self, dump: DumpConnection) -> None:
+        """See ``DumpSource.beat``."""
+        self.port.send(Packet(dump.replica, dump.number, Kind.HEARTBEAT))
+
+    # -- what semi-synchronous replication does here ---------------------------------------------
+
+    _waits_for_replies = False
+
+    def _wanted(self, written: BinlogTransaction) -> bool:
+        """Whether the receipt of a transaction is to be acknowledged."""
+        del written
+        return False
+
+    def _dump_begins(self, replica: int) -> None:
+        """A replica is connected."""
+
+    def _dump_ends(self, replica: int) -> None:
+        """It is not any more."""
+
+    def _replied(self, packet: Packet) -> None:
+        """A replica has acknowledged."""

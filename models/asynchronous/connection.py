@@ -1,0 +1,126 @@
+"""The TCP connection between an IO thread and its dump thread, and the kernels at its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from simrep.modelling import Clock, MessageText, Network
+
+__all__ = ["Kind", "Packet", "Port", "Process"]
+
+
+class Kind(Enum):
+    """What a packet is."""
+
+    SYN = "SYN"
+    SYN_ACK = "SYN-ACK"
+    QUERY = "query of an IO thread"
+    ANSWER = "answer to an IO thread"
+    DUMP = "request of the binary log"
+    EVENTS = "events"
+    HEARTBEAT = "heartbeat"
+    REPLY = "reply"
+    FIN = "FIN"
+    RST = "RST"
+
+
+_SIZES = {
+    Kind.SYN: 60, Kind.SYN_ACK: 60, Kind.FIN: 60, Kind.RST: 60,
+    Kind.QUERY: 120, Kind.ANSWER: 160, Kind.DUMP: 160, Kind.HEARTBEAT: 90,
+}  # fmt: skip
+_UNREPEATED = {Kind.SYN, Kind.SYN_ACK, Kind.RST}
+_LAST = {Kind.FIN, Kind.RST}
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """What goes over one connection.
+
+    Attributes
+    ----------
+    replica : int
+        Position of the node at the end of the connection that is not the source.
+    number : int
+        By which both ends know the connection.
+    kind : Kind
+    content : object
+        ``EVENTS``: the transaction, and whether its receipt is to be acknowledged; ``DUMP``: the
+        position behind which it begins; ``REPLY``: node of the replica and position.
+    """
+
+    replica: int
+    number: int
+    kind: Kind
+    content: Any = None
+
+    def describe(self) -> MessageText:
+        """What it is, and which transactions it carries."""
+        if self.kind is Kind.EVENTS:
+            written, _ = self.content
+            return MessageText(f"events {written.seqno}", (written.transaction,), written.seqno)
+        if self.kind is Kind.REPLY:
+            _, position = self.content
+            return MessageText(f"reply {position}", (), position)
+        return MessageText(self.kind.value)
+
+
+class Process(Protocol):
+    """The program at one end: a source or a replica."""
+
+    @property
+    def alive(self) -> bool:
+        """Its server is there."""
+
+    @property
+    def silent(self) -> bool:
+        """Its machine is gone, too."""
+
+    def hear(self, packet: Packet) -> None:
+        """Something arrives for it."""
+
+
+class Port:
+    """The kernel of a machine: it answers for a server that is not there.
+
+    Parameters
+    ----------
+    clock : Clock
+    network : Network
+    node : int
+    process : callable
+        ``process()``: the program there now, which may be at its end.
+    source : int
+        Position of the source.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        network: Network,
+        node: int,
+        process: Callable[[], Process],
+        source: int,
+    ) -> None:
+        self._clock = clock
+        self._network = network
+        self._node = node
+        self._process = process
+        self._source = source
+        network.on_receive(node, self._receive)
+
+    def send(self, packet: Packet, size_bytes: int = 0) -> None:
+        """Send to the other end."""
+        network, node = self._network, self._node
+        other = packet.replica if node == self._source else self._source
+        send = network.send_once if packet.kind in _UNREPEATED else network.send
+        send(node, other, size_bytes or _SIZES[packet.kind], packet, self._clock.now)
+
+    def _receive(self, packet: Packet) -> None:
+        process = self._process()
+        if process.alive:
+            process.hear(packet)
+        elif not process.silent and packet.kind not in _LAST:
+            self.send(Packet(packet.replica, packet.number, Kind.RST))
