@@ -18,6 +18,7 @@ from simrep.workload.clients import Clients
 __all__ = ["MS", "US", "Quiet", "one_server", "scenario", "until_quiet"]
 
 US, MS = 1e-6, 1e-3
+_SETTLED_S = 20.0  # longer than the cuts of tests, and than a wait for an acknowledgement
 
 _SERVER = (
     "connect_us", "statement_us", "row_us", "row_read_us", "client_us", "commit_us", "rollback_us",
@@ -89,7 +90,11 @@ def until_quiet(content: Mapping[str, Any], seed: int = 1) -> Quiet:
     model = setup.model(cluster, setup.options, setup.costs)
     clients = Clients(clock, streams, setup.workload, model, Meter(clock, 0.0, 1.0, False))
     clients.start()
-    clock.run()
+    if cluster.changes:  # connections have timers for ever
+        while clients.in_flight or any(model.backlog().values()) or clock.now < _SETTLED_S:
+            clock.run(clock.now + _SETTLED_S)
+    else:
+        clock.run()
     assert clients.in_flight == 0
     return Quiet(
         model.counters(), trace.events, clients.submitted, clients.committed, clients.aborted

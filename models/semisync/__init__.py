@@ -88,6 +88,10 @@ class Semisync(Asynchronous):
     Options: ClassVar[type[SemisyncOptions]] = SemisyncOptions
     Costs: ClassVar[type[SemisyncCosts]] = SemisyncCosts
     recognition: ClassVar[Recognition] = SemisyncRecognition()
+    said: ClassVar[Mapping[str, str]] = {
+        "async": "{node} waits for no acknowledgement any more",
+        "semisync": "{node} waits for acknowledgements again",
+    }
     made_of: ClassVar = (WatchedParts, SemisyncSource, SemisyncReplica)
     changing_made_of: ClassVar = (ChangingSemisyncSource, ChangingSemisyncReplica)
     source: SemisyncSource

@@ -26,8 +26,6 @@ _SAID = {
     "writable": "{node} takes writes",
     "donor": "{node} gives its state to {of}",
     "joiner": "{node} gets the state from {of}",
-    "async": "{node} waits for no acknowledgement any more",
-    "semisync": "{node} waits for acknowledgements again",
     "joined": "{node} is joined",
     "synced": "{node} is synced",
     "delayed": "{node} finds {of} delayed",
