@@ -117,7 +117,15 @@ def _origin(near: Sequence[Event], blockage: Blockage) -> Event | None:
     ]
     there = [one for one in others if any(_names(blockage, node) for node in one.nodes)]
     if there:
-        return max(there, key=lambda one: _overlap(one, blockage.began_s, blockage.ended_s))
+        # What happens while others wait already has not made them wait.
+        spans = {one: _overlap(one, blockage.began_s, blockage.ended_s) for one in there}
+        least_s = _MOST * (blockage.ended_s - blockage.began_s)
+        first = [
+            one
+            for one, span_s in spans.items()
+            if one.at_s < blockage.began_s + _SOON_S and span_s >= least_s
+        ]
+        return max(first or there, key=spans.__getitem__)
     return _covering(others, blockage.began_s, blockage.ended_s)
 
 
