@@ -115,6 +115,9 @@ class Incident:
         Another node took writes, where only a single node does.
     elected : tuple of str
         Which one that was.
+    end_view_s, end_primary_s : Spread
+        After the end of the fault: another node had a view with those that it happened to, and
+        was in a primary component with them.
     absences : mapping of str to Absence
         By name of the node.
     stalls, end_stalls : mapping of str to StallSpread
@@ -139,6 +142,8 @@ class Incident:
     primary_s: Spread = NEVER
     writable_s: Spread = NEVER
     elected: tuple[str, ...] = ()
+    end_view_s: Spread = NEVER
+    end_primary_s: Spread = NEVER
     absences: Mapping[str, Absence] = field(default_factory=dict)
     stalls: Mapping[str, StallSpread] = field(default_factory=dict)
     end_stalls: Mapping[str, StallSpread] = field(default_factory=dict)
@@ -243,6 +248,7 @@ class _Inquiry:
             began_s if cause is None else cause.at_s, returns=suspicion is not None or not eviction
         )
         writes = self._writes(began_s)
+        end_view, end_primary = self._end_view()
         return Incident(
             path=event.path,
             name=self._fault.name,
@@ -262,6 +268,8 @@ class _Inquiry:
             primary_s=_after(primary, began_s),
             writable_s=_after(writes, began_s),
             elected=() if writes is None else (writes.node,),
+            end_view_s=_after(end_view, event.until_s),
+            end_primary_s=_after(end_primary, event.until_s),
             absences=dict(self._absences()),
         )
 
@@ -353,6 +361,22 @@ class _Inquiry:
         stable = self._first("stable", from_s, until_s, outside)
         began_s = from_s if stable is None else stable.at_s
         return stable, self._first("primary", began_s, until_s, outside)
+
+    def _end_view(self) -> tuple[_Line | None, _Line | None]:
+        """The first view with those that have failed after the end of that, and the component."""
+        fault, from_s = self._fault, self._fault.event.until_s
+        if not (fault.harms and fault.event.lasts and fault.nodes):
+            return None, None
+        edges = (one.event.at_s for one in self._others if one.word not in _UNNOTICED)
+        until_s = min((edge_s for edge_s in edges if edge_s > from_s), default=inf)
+
+        def with_them(line: _Line) -> bool:
+            return line.node not in fault.nodes and fault.nodes <= set(line.of)
+
+        stable = self._first("stable", from_s, until_s, with_them)
+        if stable is None:
+            return None, None
+        return stable, self._first("primary", stable.at_s, until_s, with_them)
 
     def _absences(self) -> Iterator[tuple[str, Absence]]:
         """Nodes that were in no primary component, or gave up, or came back."""

@@ -188,8 +188,13 @@ def _reaction(faults: Iterable[Incident], from_s: float, to_s: float) -> tuple[f
             comes = not one.suspected_s.known
             began_s = from_s + (one.view_s.median if comes else 0.0)
             ended_s = from_s + one.primary_s.median
-            if ended_s - began_s >= _LEAST_REACTION_S and ended_s < to_s:
-                found = began_s, ended_s
+        elif one.until_s == from_s and one.end_primary_s.known:
+            began_s = from_s + one.end_view_s.median
+            ended_s = from_s + one.end_primary_s.median
+        else:
+            continue
+        if ended_s - began_s >= _LEAST_REACTION_S and ended_s < to_s:
+            found = began_s, ended_s
     return found
 
 

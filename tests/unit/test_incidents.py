@@ -52,6 +52,19 @@ def test_a_crash_is_noticed_by_the_first_who_suspects_it():
     assert not found.absences
 
 
+def test_who_returns_when_a_cut_ends_is_let_in_after_it():
+    noted = lines(
+        *A_CRASH,
+        (41.9, "n3", "primary", ALL, "it reaches them again"),  # as it believes
+        (43.0, "n1", "stable", ALL),
+        (45.5, "n1", "primary", ALL),
+    )  # fmt: skip
+    cut = {"name": "cut", "at_s": 10.0, "until_s": 40.0, "node": "n3", "what": "cut"}
+    found = incidents(scenario(cut), noted, NAMES)
+    assert found["cut"].end_view_s.median == pytest.approx(3.0)
+    assert found["cut"].end_primary_s.median == pytest.approx(5.5)
+
+
 def test_who_comes_back_is_told_of_the_restart_not_of_the_crash():
     noted = lines(
         *A_CRASH,
