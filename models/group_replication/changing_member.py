@@ -462,5 +462,5 @@ class ChangingMember(RecoveringMember):
             self.offline = True
             self.server.disconnect_all()
         elif self._options.exit_state_action == "ABORT_SERVER":
-            self.note("aborted", how="group_replication_exit_state_action")
+            self.note("aborted", how="its server ends (exit_state_action = ABORT_SERVER)")
             self._seat.aborts(self.index)
