@@ -129,11 +129,21 @@ def test_a_configuration_is_forced_by_those_who_are_left() -> None:
     assert not group.members[2].force((0, 1))
 
 
+def test_a_view_message_tells_who_is_alive_when_it_gets_its_slot() -> None:
+    group = group_of(3)
+    told: list[frozenset[int]] = []
+    group.members[0].on_present(lambda _, alive: told.append(alive))
+    group.at(1.0, lambda: group.kill(2))
+    group.at(8.0, lambda: group.members[0].present(frozenset({0, 1, 2})))
+    group.clock.run(11.0)
+    assert told == [{0, 1}]
+
+
 def test_a_dead_leader_is_followed_by_the_first_that_is_alive() -> None:
     group = group_of(3, XcomOptions(leader=0))
     group.at(1.0, lambda: group.kill(0))
     group.send_at(2.0, 1, "waits")
-    group.at(6.0, lambda: group.members[1].present(frozenset({1, 2})))
+    group.at(6.2, lambda: group.members[1].present(frozenset({1, 2})))
     group.send_at(10.0, 2, "after")
     group.clock.run(20.0)
     # A leader that is silent for 4 s may be dead: the first that is alive takes one of its slots.

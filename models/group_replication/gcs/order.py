@@ -19,7 +19,11 @@ class Order(Protocol):
 
     @property
     def latest(self) -> Any:
-        """The configuration that was installed last: that of what is proposed now."""
+        """The configuration that was installed last."""
+
+    @property
+    def proposing(self) -> Any:
+        """The configuration of what it proposes next."""
 
     @property
     def known(self) -> int:

@@ -4,6 +4,9 @@ Every member notes who seems dead. A thread looks at the notes when one is added
 every 15 seconds after that; a note that is old enough by then has the first member that is alive
 (the killer) ask for the removal. So what ``group_replication_member_expel_timeout`` counts is the
 next multiple of 15 s: 1 to 15 are all alike, and 0 removes at once. It is that of the killer.
+
+The thread looks at what was told last. Where ordered messages take longer than 15 s, that may be
+old: a member that all hear by then is removed all the same, as in the source.
 """
 
 from __future__ import annotations

@@ -245,6 +245,12 @@ class ChangingXcom(Execution):
         return self._site
 
     @property
+    def proposing(self) -> Site:
+        """The configuration of what it proposes next (that of ``current_message``)."""
+        slot = self._next_own
+        return self._site_of(slot) if self.executed <= slot < NEVER else self._site
+
+    @property
     def latest(self) -> Site:
         """The configuration that was installed last."""
         return self._sites.latest
@@ -352,6 +358,7 @@ class ChangingXcom(Execution):
 
     def _reserve(self, slot: int, batch: Batch) -> None:
         """Use the slot now, or when the horizon has reached it."""
+        self._look_again(slot, batch)
         waiting = self._too_far
         if waiting or self.is_too_far(slot):
             waiting.append((slot, batch))
@@ -359,6 +366,13 @@ class ChangingXcom(Execution):
                 self._too_far = deque(sorted(waiting, key=itemgetter(0)))
         else:
             self._use(slot, batch)
+
+    def _look_again(self, slot: int, batch: Batch) -> None:
+        """A view message tells who is alive when it gets a slot (``reserve_synode_number``)."""
+        if isinstance(batch.order, Present):
+            members = self._site_of(slot).members
+            alive = frozenset(filter(self.liveness.alive, members))
+            batch.order = Present(alive, len(members))
 
     def _use_horizon(self) -> None:
         """See ``Execution``."""
@@ -403,8 +417,6 @@ class ChangingXcom(Execution):
 
     def _begin(self, slot: int, batch: Batch) -> None:
         self._own.began(slot, batch)
-        if isinstance(batch.order, Present):  # of the configuration in which it is proposed
-            batch.order = Present(batch.order.positions, self._site_of(slot).size)
         if not batch.sent:
             batch.sent = True
             if self._tell_sent is not None and batch.payloads:
@@ -459,6 +471,7 @@ class ChangingXcom(Execution):
             self._clock.at(self._clock._now + _ASK_AGAIN_S, self._ask, (self._life, batch))
             return
         self._without_slot.remove(batch)
+        self._look_again(slot, batch)
         state = self._slots.setdefault(slot, Slot())
         state.round = Round(batch, -1, self._site_of(slot).majority)
         self._begin(slot, batch)

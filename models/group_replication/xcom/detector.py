@@ -51,8 +51,8 @@ class Presence(Protocol):
         """The configuration of what is executed, with its ``members``."""
 
     @property
-    def latest(self) -> Any:
-        """The configuration that was installed last: that of what is proposed now."""
+    def proposing(self) -> Any:
+        """The configuration of what it proposes next."""
 
     @property
     def known(self) -> int:
@@ -192,7 +192,7 @@ class Detector:
         """Tell all that this member is alive; ask whoever was still for some time."""
         if turn != self._turn:
             return
-        members = self._order.latest.members
+        members = self._order.proposing.members
         if self._me not in members:
             return
         others = [position for position in members if position != self._me]
