@@ -279,12 +279,23 @@ class _Account:
                 "its clients wait for it, as it does not know yet that it is expelled",
             )  # fmt: skip
 
+    def _old_slots(self) -> None:
+        """Who waits for slots of somebody that is there again looks for them at its own time."""
+        wave = self._before("wave", self._end_s)
+        if wave is not None and wave.at_s > self._at_s:
+            who, whom = self._names[wave.node], self._named(wave.of)
+            self._until(
+                wave.at_s, "wave",
+                f"{who} looks at older slots of {whom} at growing intervals, whoever is there",
+            )  # fmt: skip
+
     def rest(self) -> None:
         """Account for the time to the end of the stall, if it is clear what it is."""
         if self._last == "election":
             self._hung_clients()
             self._until(self._end_s, "first commit", "clients that were refused try again")
         elif self._last == "view":
+            self._old_slots()
             self._until(self._end_s, "first commit", "what waited goes on, or is tried again")
 
 

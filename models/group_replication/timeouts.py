@@ -42,18 +42,36 @@ _SETTINGS = {0: "at once", 5: "defaults", 30: "", 45: "", 60: ""}
 _STEPS = {0: "0", 5: "5 (1 to 15)", 30: "30 (16 to 30)", 45: "45 (31 to 45)", 60: "60 (46 to 60)"}
 
 
-def expel_timeouts(scenario: Scenario, **options: Any) -> Timeouts:
+def expel_timeouts(scenario: Scenario, *, outage_s: float = 4.0, **options: Any) -> Timeouts:
     """Removals after a crash and by mistake, over ``group_replication_member_expel_timeout``.
 
     Parameters
     ----------
     scenario : Scenario
         See ``weighed_timeouts``.
+    outage_s : float
+        How long the node is cut off, in seconds.
     **options
         Of the question.
     """
     settings = [_setting(timeout_s, name) for timeout_s, name in _SETTINGS.items()]
-    return weighed_timeouts(scenario, settings, option=_OPTION, cost=_cost, notes=_NOTES, **options)
+    if not options.get("loss") and not options.get("jitter_s"):
+        settings = _worth_trying(settings, outage_s)
+    return weighed_timeouts(
+        scenario,
+        settings,
+        option=_OPTION,
+        cost=_cost,
+        notes=_NOTES,
+        outage_s=outage_s,
+        **options,
+    )
+
+
+def _worth_trying(settings: list[TimeoutSetting], outage_s: float) -> list[TimeoutSetting]:
+    """Those that are too short for an outage, and two that are not: longer ones only cost more."""
+    enough = [one for one in settings if one.longest_s - _MESSAGES_S > outage_s]
+    return [one for one in settings if one not in enough[2:]]
 
 
 def _setting(timeout_s: int, name: str) -> TimeoutSetting:

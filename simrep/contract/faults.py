@@ -14,7 +14,9 @@ from simrep.kernel.pace import merged
 from simrep.measure.units import number
 from simrep.network.network import Path
 from simrep.scenario.cluster import MachineTable
+from simrep.scenario.fault_checks import order_problems
 from simrep.scenario.faults import CHANGES, LINKS, FaultTable, FaultWord
+from simrep.scenario.problems import combined
 from simrep.scenario.schema import Scenario
 
 __all__ = ["check_faults", "noticed"]
@@ -41,6 +43,9 @@ def check_faults(
                 f"model {model.name!r} does not play {word!r}",
                 f"models that do: {models_that(partial(_plays, word))}",
             )
+    wrong = list(order_problems(faults, scenario.node_names, scenario.host_names))
+    if wrong:
+        raise combined(wrong, "fault")
     hosts = dict(zip(scenario.node_names, scenario.host_names, strict=True))
     for fault in faults:
         path = fault.path

@@ -8,11 +8,12 @@ time: what a function does inside of another one is seen as a part of that.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from inspect import Parameter, signature
+from math import inf
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, ParamSpec, TextIO, TypeVar
@@ -31,6 +32,7 @@ LONG_S = 10.0
 PATIENCE_S = 2.0
 """A bar, or an estimate, comes after this time."""
 _LOOK_S = 0.5
+_LATE, _WRONG_S = 1.2, 5.0  # an estimate is wrong if so many times it is over, and so much is left
 _ROUND = (1, 2, 3, 5, 10, 15, 20, 30, 45)  # seconds, minutes or hours of an estimate
 
 
@@ -41,7 +43,8 @@ class Work:
         self._began_s = monotonic()
         self._pieces, self._ended = 1, 0
         self._share: Callable[[], float] | None = None
-        self._before = 0  # what had been done when it began
+        self._before = 0.0  # what had been done when it began
+        self._costs: Sequence[float] = ()
         self.done = 0
         self.total: int | None = None
 
@@ -52,12 +55,13 @@ class Work:
         if total:
             self.total = total
 
-    def expect(self, total: int, pieces: int, done: int) -> None:
+    def expect(self, total: int, pieces: int, done: int, costs: Sequence[float] = ()) -> None:
         """There will be so much, each part of so many runs; so much was done at another time."""
         if self.total is None:
             self._began_s, self.total, self._pieces = monotonic(), total, pieces
-            self.done = self._before = done
+            self.done, self._costs = done, costs
             self._ended, self._share = 0, None
+            self._before = self._cost(done)
 
     def piece(self, share: Callable[[], float] | None) -> None:
         """A run has begun that tells which share of it is over; None: it has ended."""
@@ -73,11 +77,18 @@ class Work:
 
     def left_s(self) -> float | None:
         """The time that is left; None if nothing tells it yet."""
-        part = self.part
-        if self.total is None or not part > self._before:
+        done = self._cost(self.part)
+        if self.total is None or not done > self._before:
             return None
         spent_s = monotonic() - self._began_s
-        return max(0.0, spent_s * (self.total - part) / (part - self._before))
+        return max(0.0, spent_s * (self._cost(self.total) - done) / (done - self._before))
+
+    def _cost(self, part: float) -> float:
+        """What so many of the parts cost together."""
+        if not self._costs:
+            return part
+        whole = int(part)
+        return sum(self._costs[:whole]) + (part - whole) * sum(self._costs[whole : whole + 1])
 
 
 _WORK: ContextVar[Work | None] = ContextVar("work", default=None)
@@ -145,7 +156,7 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
     return within
 
 
-def work_expected(total: int, pieces: int = 1, done: int = 0) -> None:
+def work_expected(total: int, pieces: int = 1, done: int = 0, costs: Sequence[float] = ()) -> None:
     """Tell who watches how much there is to do, before the first of it is done.
 
     Parameters
@@ -156,10 +167,12 @@ def work_expected(total: int, pieces: int = 1, done: int = 0) -> None:
         Runs of which each part of it consists.
     done : int
         What is known from before, and takes no time.
+    costs : sequence of float
+        How much work each part is, in any unit; default: all are alike.
     """
     work = _WORK.get()
     if work is not None and total > 0:
-        work.expect(total, pieces, done)
+        work.expect(total, pieces, done, costs)
 
 
 def piece_of(share: Callable[[], float]) -> None:
@@ -179,12 +192,15 @@ def piece_ended() -> None:
 def _watch(work: Work, over: Event, stream: TextIO, bar: _Bar | None) -> None:
     if over.wait(PATIENCE_S):
         return
-    said, began_s = False, monotonic() - PATIENCE_S
+    # An estimate that has turned out to be wrong is said anew.
+    said_until_s, began_s = -inf, monotonic() - PATIENCE_S
     try:
         while True:
             left_s = work.left_s()
-            if not said and left_s is not None and monotonic() - began_s + left_s > LONG_S:
-                said = True
+            now_s = monotonic()
+            spent_s = now_s - began_s if said_until_s == -inf else LONG_S - _WRONG_S
+            if left_s is not None and now_s > said_until_s and spent_s + left_s > LONG_S:
+                said_until_s = now_s + _LATE * left_s
                 count = f"{work.done} of {work.total} done" if work.total != 1 else ""
                 text = f"About {in_words(left_s)} to go{', ' if count else ''}{count}."
                 (stream if bar is None else bar).write(f"{text}\n")

@@ -9,7 +9,7 @@ from math import inf
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.faults import CHANGES, LINKS, FaultTable
 
-__all__ = ["fault_problems", "power_losses", "server_changes"]
+__all__ = ["fault_problems", "order_problems", "power_losses", "server_changes"]
 
 _Struck = tuple[int, ...]  # positions of nodes
 
@@ -67,12 +67,9 @@ def fault_problems(
         When the run ends in simulated seconds; infinite if that is not known.
     """
     places: list[_Struck] = []
-    strangers = False
     for position, fault in enumerate(faults):
         struck = fault.struck(names, hosts)
-        for problem in _strangers(fault, names, hosts):
-            strangers = True
-            yield problem
+        yield from _strangers(fault, names, hosts)
         if fault.own:
             yield from _outside(fault, run_end_s)
         for earlier, other in enumerate(faults[:position]):
@@ -89,8 +86,6 @@ def fault_problems(
                     f"fault.{position}.name", f"fault {fault.name!r} is there twice"
                 )
         places.append(struck)
-    if not strangers:
-        yield from _wrong_order(faults, names, hosts)
 
 
 def _strangers(
@@ -156,10 +151,13 @@ def _clash(one: FaultTable, other: FaultTable) -> bool:
     )
 
 
-def _wrong_order(
+def order_problems(
     faults: Sequence[FaultTable], names: Sequence[str], hosts: Sequence[str]
 ) -> Iterator[ScenarioError]:
-    """Who goes must be there, and who starts must be away and not stand still."""
+    """Who goes must be there, and who starts must be away and not stand still.
+
+    It is asked of a model that plays these faults: with another one, no order is right.
+    """
     changes = server_changes(faults, names, hosts)
     for fault, movers in changes:
         struck = fault.struck(names, hosts)

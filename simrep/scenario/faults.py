@@ -8,7 +8,7 @@ from functools import partial
 from math import inf
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from simrep.errors import ScenarioError
 from simrep.scenario.jitter import JitterTable
@@ -63,6 +63,19 @@ _RULES: Mapping[str, _Rule] = {
     "jitter": _of_links(needs=("jitter",)),
 }
 assert tuple(_RULES) == get_args(FaultWord)
+_MEANT: Mapping[str, str] = {
+    "crash": "kill",
+    "shutdown": "leave",
+    "stop": "leave pause",
+    "freeze": "pause",
+    "join": "restart",
+    "start": "restart",
+    "isolate": "cut",
+    "partition": "cut",
+    "failover": "promote",
+    "switchover": "promote",
+}
+"""Words that others use, and those here that are nearest by their meaning."""
 _PLACES = ("node", "host", "nodes")
 _OWN_KEYS = tuple(
     dict.fromkeys(key for rule in _RULES.values() for key in (*rule.keys, *rule.needs))
@@ -142,6 +155,19 @@ class FaultTable(Table):
     )
 
     _path: str = PrivateAttr(default="fault")
+
+    @field_validator("what", mode="before")
+    @classmethod
+    def _known(cls, given: object) -> object:
+        if isinstance(given, str) and given in _MEANT:
+            *most, last = map(repr, _RULES)
+            meant = " or ".join(map(repr, _MEANT[given].split()))
+            raise ScenarioError(
+                "",
+                f"must be {', '.join(most)} or {last}, given {given!r}",
+                f"did you mean {meant}?",
+            )
+        return given
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:

@@ -125,7 +125,8 @@ def _origin(near: Sequence[Event], blockage: Blockage) -> Event | None:
             for one, span_s in spans.items()
             if one.at_s < blockage.began_s + _SOON_S and span_s >= least_s
         ]
-        return max(first or there, key=spans.__getitem__)
+        # Of several that cover all of it the last: who was away, and comes, is waited for anew.
+        return max(first or there, key=lambda one: (spans[one], one.at_s))
     return _covering(others, blockage.began_s, blockage.ended_s)
 
 

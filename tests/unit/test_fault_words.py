@@ -58,7 +58,13 @@ SHARED = {"cluster": {"model": "galera", "nodes": 3, "shared_host": True}}
         (CUT | {"what": "loss"}, ("fault.0.loss", "changes nothing", "give loss")),
         (CUT | {"what": "loss", "loss": 0.7}, ("fault.0.loss", "at most 0.5", "cut")),
         (CUT | {"what": "jitter"}, ("fault.0.jitter", "changes nothing")),
-        (CUT | {"what": "crash"}, ("fault.0.what", "'crash'")),
+        (
+            CUT | {"what": "crash"},
+            ("fault.0.what", "'jitter', given 'crash' (did you mean 'kill'?)"),
+        ),
+        (CUT | {"what": "stop"}, ("did you mean 'leave' or 'pause'?",)),
+        (CUT | {"what": "partition"}, ("did you mean 'cut'?",)),
+        (CUT | {"what": "los"}, ("did you mean 'loss'?",)),
         (PAUSE | {"direction": "in"}, ("fault.0.direction", "not for 'pause'", "'cut'")),
     ],
 )
@@ -89,7 +95,12 @@ def test_all_nodes_on_one_side_leave_no_link():
     ],
 )
 def test_the_order_of_faults_is_checked(faults, words):
-    refused(scenario(*faults), *words)
+    refused(scenario(*faults, model="group_replication"), *words, ask=simrep.run)
+
+
+def test_a_word_that_a_model_does_not_play_is_refused_before_its_order():
+    words = ("fault.0.what", "'standalone' does not play 'restart'", "models that do: ")
+    refused(scenario(RESTART, model="standalone"), *words, ask=simrep.run)
 
 
 def test_a_network_may_be_cut_when_a_server_comes_back_to_it():

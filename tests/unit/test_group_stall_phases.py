@@ -58,6 +58,16 @@ def test_the_suspicion_thread_is_not_blamed_for_the_time_without_a_majority():
     ]
 
 
+def test_who_is_heard_again_is_waited_for_at_growing_intervals():
+    lines = [
+        *((15.4, "n3", "suspect", ("n1", "n2")), (15.4, "n3", "non-primary", ("n3",))),
+        *((40.0, "n3", "primary", NAMES), (45.0, "n1", "wave", ("n2",), "after 3 waits of 31 s")),
+    ]
+    found = phases(lines, 10.0, 45.01)
+    assert figures(found)[2:] == [("no majority", 24.6), ("wave", 5.0), ("first commit", 0.01)]
+    assert found[3].why.startswith("n1 looks at older slots of n2")
+
+
 def killed(node):
     return {
         "cluster": {"model": "group_replication", "version": "mysql-9", "nodes": 3},

@@ -48,6 +48,8 @@ def test_short_timeouts_cost_little_and_remove_who_was_away_for_a_moment():
 def test_expel_timeouts_cost_steps_of_fifteen_seconds_of_slow_commits(monkeypatch):
     monkeypatch.setattr(expel, "_SETTINGS", {0: "at once", 5: "defaults"})
     group = {**CLUSTER, "cluster": {"model": "group_replication", "nodes": 3}}
+    clients = {"on_error": "next"}  # which needs a fault, as only n1 takes writes until then
+    group["workload"] = {**CLUSTER["workload"], "nodes": ["n1"], "clients": clients}
     found = simrep.plan(group, "timeouts", outage_s=8.0, replications=1)
     at_once, usual = found.tried
     assert 6.0 <= at_once.removed_s[0] <= 7.4
@@ -59,6 +61,20 @@ def test_expel_timeouts_cost_steps_of_fifteen_seconds_of_slow_commits(monkeypatc
     assert (found.value, found.low) == (5.0, 0.0)
     assert "group_replication_member_expel_timeout = 5 removes nobody" in found.sentence
     assert not problems(found.plot())
+
+
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ({}, [0, 5]),
+        ({"outage_s": 10.0}, [0, 5, 30]),
+        ({"loss": 0.01}, [0, 5, 30, 45, 60]),
+        ({"outage_s": 80.0}, [0, 5, 30, 45, 60]),
+    ],
+)
+def test_timeouts_that_only_cost_more_are_not_tried(options, values, monkeypatch):
+    monkeypatch.setattr(expel, "weighed_timeouts", lambda _, tried, **__: tried)
+    assert [one.timeout_s for one in expel.expel_timeouts(None, **options)] == values
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,35 @@ def test_runs_under_way_count_by_their_clock(clock):
     assert work.part == pytest.approx(0.99)  # until the pair is handed on
 
 
+def test_parts_that_are_more_work_take_longer(clock):
+    work = Work()
+    work.expect(2, 2, 0, (1.0, 9.0))
+    clock[0] = 1.0
+    work.piece(lambda: 1.0)
+    assert work.left_s() == pytest.approx(19.0)  # half of a tenth
+    work.update(1, 2)
+    clock[0] = 2.0
+    assert work.left_s() == pytest.approx(18.0)
+
+
+def test_an_estimate_that_was_wrong_is_said_anew(clock):
+    work, said = Work(), io.StringIO()
+    work.expect(100, 1, 0)
+
+    class Over:
+        def wait(self, seconds):
+            clock[0] += seconds
+            work.update(min(int(clock[0]), 6) if clock[0] < 30.0 else 30, 100)  # it gets slow
+            return clock[0] > 500.0
+
+    work.update(5, 100)
+    progress._watch(work, Over(), said, None)
+    first, *later = said.getvalue().splitlines()
+    assert first == "About 2 min to go, 2 of 100 done."
+    assert 1 <= len(later) <= 3
+    assert all(ESTIMATE.match(line) for line in later)
+
+
 def test_what_was_known_before_takes_no_time(clock):
     work = Work()
     work.expect(10, 1, 8)

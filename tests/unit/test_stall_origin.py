@@ -172,3 +172,20 @@ def test_a_picture_of_nothing_is_an_error_of_simrep():
     found = simrep.explain_stall({"cluster": {"model": "standalone"}, "run": {"duration_s": 0.1}})
     with pytest.raises(simrep.SimrepError, match="nothing was blocked for 100 ms or longer"):
         found.plot()
+
+
+def test_a_stall_while_a_server_is_let_in_again_is_that_of_its_restart():
+    faults = [
+        {"what": "leave", "node": "n3", "at_s": 1},
+        {"what": "restart", "node": "n3", "at_s": 2},
+    ]
+    found = simrep.explain_stall(
+        {
+            "cluster": {"model": "group_replication", "nodes": 3},
+            "workload": {"threads": 1, "nodes": ["n1"], "think_time_ms": 20},
+            "fault": faults,
+            "run": {"duration_s": 7},
+        }
+    )
+    assert found.stall.began_s > 2.0
+    assert found.origins[0].event.what == "n3 restarts"

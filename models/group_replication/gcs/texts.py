@@ -22,7 +22,6 @@ SAID = {
     "primary": "{node} is in a view with a majority: {of}",
     "non-primary": "{node} has lost the majority and reaches {of}",
     "elected": "{node} sees {of} elected",
-    "writable": "{node} is the primary and takes writes",
     "refused": "{of} does not let {node} in: the process that it was before is still a member",
     "alone": "{node} finds no group to join, and asks again",
     "rejoin": "{node} tries to come back by itself",

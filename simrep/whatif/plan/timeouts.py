@@ -15,10 +15,11 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
-from simrep.contract.setup import setup_of
+from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError
 from simrep.measure.units import duration
 from simrep.runs.executor import collected, in_groups
+from simrep.runs.progress import work_expected
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import Scenario, with_values
 from simrep.whatif.plan.answer import Answer
@@ -27,8 +28,10 @@ __all__ = ["TimeoutSetting", "Timeouts", "TriedTimeout", "weighed_timeouts"]
 
 _SETTLED_S = 2.0  # of load before anything happens
 _AFTER_S = 4.0  # of the run, after the last timer has run out
+_DECIDED_S = 6.0  # after an outage: a removal that was decided before is agreed on
 _ANSWERS_S = 0.3  # after a crash: commits that had all they needed
 _MOST_S = 3600.0
+_KINDS = "kill", "cut"
 _DEFAULTS = "defaults"
 _BESIDE = 'cluster.options."{}"'
 
@@ -177,7 +180,7 @@ def weighed_timeouts(
     network = _background(scenario, loss, jitter_s)
     tasks = [
         [(scenario, network, setting, kind, outage_s, seed, number)
-         for kind in ("kill", "cut") for number in range(replications)]
+         for kind in _KINDS for number in range(replications)]
         for setting in settings
     ]  # fmt: skip
 
@@ -195,6 +198,13 @@ def weighed_timeouts(
                 removed=sum(isfinite(run.removed_s) for run in outages),
             )
 
+    # Clients of a cluster in which nothing happens may not do all that they may do in this one.
+    versions = _hit(scenario, network, settings[0], _KINDS[0], outage_s, _SETTLED_S).versions
+    work_expected(
+        len(tasks),
+        2 * replications,
+        costs=[sum(_length_s(setting, kind, outage_s) for kind in _KINDS) for setting in settings],
+    )
     tried, complete = collected(finished(), least=1, progress=progress, total=len(tasks))
     safe = [one for one in tried if not one.removed]
     best = min(safe, key=lambda one: one.setting.timeout_s, default=None)
@@ -212,7 +222,7 @@ def weighed_timeouts(
         seed=seed,
         complete=complete,
         scenario=scenario.to_dict(),
-        versions=setup_of(scenario).versions,
+        versions=versions,
         option=option,
         length_s=outage_s,
         tried=tuple(tried),
@@ -280,24 +290,43 @@ def _one_run(
 
     When it happens differs from run to run, as timers of servers know nothing of it.
     """
-    victim = scenario.node_names[-1]
     at_s = _SETTLED_S + (replication * 0.618034) % 1.0
-    fault: dict[str, Any] = {"what": kind, "node": victim, "at_s": at_s}
-    longest_s = setting.longest_s
+    changed = _hit(scenario, background, setting, kind, outage_s, at_s)
+    return _outcome(simulate(changed, seed, replication), len(scenario.node_names) - 1, at_s)
+
+
+def _hit(
+    scenario: Scenario,
+    background: Sequence[Mapping[str, Any]],
+    setting: TimeoutSetting,
+    kind: str,
+    outage_s: float,
+    at_s: float,
+) -> Setup:
+    """The run in which the last node is hit at a time."""
+    fault: dict[str, Any] = {"what": kind, "node": scenario.node_names[-1], "at_s": at_s}
     if kind == "cut":
         fault["until_s"] = at_s + outage_s
-        longest_s = max(longest_s, outage_s) + _AFTER_S
     changed = with_values(
         scenario,
         {
             **{_BESIDE.format(name): value for name, value in setting.options.items()},
             "fault": [*background, fault],
             "run.warmup_s": 0.0,
-            "run.duration_s": at_s + longest_s + _AFTER_S,
+            "run.duration_s": at_s + _length_s(setting, kind, outage_s),
         },
     )
-    run = simulate(changed, seed, replication)
-    return _outcome(run, len(scenario.node_names) - 1, at_s)
+    return setup_of(changed)
+
+
+def _length_s(setting: TimeoutSetting, kind: str, outage_s: float) -> float:
+    """How long a run goes on after the fault.
+
+    Timers that are longer than an outage do not run out: everybody is heard again.
+    """
+    if kind == "kill":
+        return setting.longest_s + _AFTER_S
+    return max(outage_s, min(setting.longest_s, outage_s + _DECIDED_S)) + 2.0 * _AFTER_S
 
 
 def _outcome(run: Replication, last: int, at_s: float) -> _Run:
