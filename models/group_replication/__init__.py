@@ -70,7 +70,7 @@ from simrep.modelling import (
     timeouts_question,
 )
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.group_replication.gcs.texts import SAID, describe_message
+from simrep.models.group_replication.gcs.texts import SAID, TERMS, describe_message
 from simrep.models.mysql.server import ERRORS
 
 from .changes import Changes
@@ -118,6 +118,7 @@ class GroupReplication(Model):
     )  # fmt: skip
     node_options: ClassVar[frozenset[str]] = frozenset({"group_replication_member_weight"})
     said: ClassVar[Mapping[str, str]] = SAID
+    terms: ClassVar[Mapping[str, str]] = TERMS
     node_costs: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT)
     recognition: ClassVar[Recognition] = GroupRecognition()

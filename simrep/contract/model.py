@@ -205,6 +205,9 @@ class Model(ABC):
     said: ClassVar[Mapping[str, str]] = {}
     """How it says what its servers note, by the words of a time line: ``"suspect": "{node} finds
     {of} unreachable"``. Words that are not here are told as for all models."""
+    terms: ClassVar[Mapping[str, str]] = {}
+    """How it calls in short what its servers note, in heads of tables and in legends, by the same
+    words: ``"stable": "configuration"``."""
     node_options: ClassVar[frozenset[str]] = frozenset()
     """Options that each of its servers may have of its own, in the product's spelling: those that
     ``Cluster.options_of`` gives it."""

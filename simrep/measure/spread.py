@@ -89,7 +89,7 @@ def _joined(values: Sequence[Any]) -> Any:
     if isinstance(first, Mapping):
         keys = dict.fromkeys(key for value in values for key in value)
         return {
-            key: over_replications([_or_empty(value.get(key), key, values) for value in values])
+            key: _joined([_or_empty(value.get(key), key, values) for value in values])
             for key in keys
         }
     return over_replications(values) if is_dataclass(first) else first

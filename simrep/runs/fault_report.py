@@ -61,11 +61,14 @@ class Faults(Report, Mapping[str, Incident]):
         The times between faults, by what began them.
     fates : FateSpread or None
         What became of the transactions that write; None if the model does not tell.
+    terms : mapping of str to str
+        How the model calls what servers note: ``Model.terms``.
     """
 
     incidents: Mapping[str, Incident] = field(default_factory=dict)
     phases: Mapping[str, Phase] = field(default_factory=dict)
     fates: FateSpread | None = None
+    terms: Mapping[str, str] = field(default_factory=dict)
 
     def seen(
         self, attempts: Attempts, from_s: float, until_s: float, fates: FateCount | None = None
@@ -83,6 +86,7 @@ class Faults(Report, Mapping[str, Incident]):
             },
             phases(self.values(), attempts, from_s, until_s),
             None if fates is None else FateSpread.of(fates),
+            self.terms,
         )
 
     def __getitem__(self, name: str) -> Incident:

@@ -172,7 +172,8 @@ def simulate(
     faults = Faults()
     if cluster.timeline is not None:
         noted = tuple(cluster.timeline.noted)
-        faults = Faults(incidents(setup.scenario, noted, cluster.names))
+        own = incidents(setup.scenario, noted, cluster.names)
+        faults = Faults(own, terms=setup.model.terms)
         if attempts is not None and measurement.makespan_s > 0.0:
             faults = faults.seen(attempts, measurement.began_s, measurement.ended_s, fates)
     elif fates is not None:

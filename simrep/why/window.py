@@ -52,6 +52,8 @@ class WindowExplanation(Report):
     others : int
         Other messages meanwhile: of transactions, and what is sent regularly.
     model : str
+    terms : mapping of str to str
+        How it calls what servers note: ``Model.terms``.
     seed, replication : int
     scenario : mapping
         The scenario that was run, with its defaults filled in.
@@ -69,6 +71,7 @@ class WindowExplanation(Report):
     messages: tuple[Transmission, ...]
     others: int
     model: str
+    terms: Mapping[str, str]
     seed: int
     replication: int
     scenario: Mapping[str, Any]
@@ -203,6 +206,7 @@ def explain_window(
         messages=tuple(replace(one, number=place) for place, one in enumerate(messages)),
         others=sum(not text.membership for text in texts),
         model=setup.model.name,
+        terms=setup.model.terms,
         seed=replay.seed,
         replication=replication,
         scenario=setup.scenario.to_dict(),

@@ -1,5 +1,7 @@
 """What a stall of Group Replication consists of, in words: timers, waves and messages."""
 
+import re
+
 import simrep
 from simrep.kernel.timeline import Noted
 from simrep.models.group_replication.options import GroupReplicationOptions
@@ -100,7 +102,10 @@ def test_the_stall_after_the_death_of_a_primary_is_told_by_its_timers():
     assert (crash.evicted, crash.elected) == (("n1",), ("n2",))
     assert crash.evicted_s.median < crash.view_s.median < crash.writable_s.median
     assert crash.writable_s.median < told.stall.seconds
-    window = str(result.explain_fault("crash"))
+    explained = result.explain_fault("crash")
+    legend = {text.get_text() for text in explained.plot().legends[0].get_texts()}
+    assert {"configuration", "view"} <= legend
+    window = str(explained)
     for what in ("accept: empty", "accept: remove a member", "accept: state exchange"):
         assert what in window  # among hundreds of messages of waves
 
@@ -115,6 +120,11 @@ def test_a_run_tells_how_slow_writers_are_until_a_dead_secondary_is_removed():
     assert [row["phase"] for row in result.faults._rows()][-2:] == [
         *("crash: until the view", "crash: from there on")
     ]
+    told = str(result.faults)
+    legend = {text.get_text() for text in result.plot().legends[0].get_texts()}
+    assert re.search(r"configuration +view +takes writes|configuration +view\n", told)
+    assert "new view" not in told
+    assert "configuration" in legend
     lines = [line for line in result.timeline().lines if line.what == "wave"]
     assert len(lines) > 30  # 4 waves a second at most, of which some serve nobody
     assert str(result.timeline()).count("the slots of n3 stay empty") < 10

@@ -12,7 +12,7 @@ from simrep.models.group_replication.xcom.paxos import describe_xcom
 from simrep.models.group_replication.xcom.site import STRIDE
 from simrep.models.group_replication.xcom.slots import Batch, Configuration, Kind, Message
 
-__all__ = ["SAID", "describe_message"]
+__all__ = ["SAID", "TERMS", "describe_message"]
 
 SAID = {
     "no-answer": "{node} gets no answer from {of} for 1 s, and does nothing else meanwhile",
@@ -33,6 +33,8 @@ SAID = {
     "aborted": "{node} leaves the group",
 }
 """How members say what they note; see ``Model.said``."""
+TERMS = {"stable": "configuration", "primary": "view"}
+"""What XCom and the plugin agree on, one after the other; see ``Model.terms``."""
 _MISSING = {Kind.PREPARE, Kind.PROMISE, Kind.READ, Kind.VALUE}
 _ORDERS = {
     "add": "add a member",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 from typing import Any
@@ -71,7 +71,7 @@ def plot_faults(
     draw_events(above, happened, said, width_in=_PANEL, top=_TOP)
     handles = list(above.get_legend_handles_labels()[0])
     if shown:
-        handles += _draw_nodes(panels[1, 0], run, names)
+        handles += _draw_nodes(panels[1, 0], run, names, result.faults.terms)
     panels[-1, 0].set_xlabel("simulated time (s)")
     across = 6 if len(handles) < _MOST_WIDE else 5
     figure.legend(handles=handles, loc="outside lower center", ncols=min(across, len(handles)))
@@ -181,7 +181,9 @@ _LOOKS = (_SLOW, _CUT_OFF, _AWAY, _BEHIND, _OUT)
 """A later one covers an earlier one."""
 
 
-def _draw_nodes(axes: Axes, run: RunRecord, names: Sequence[str]) -> list[Any]:
+def _draw_nodes(
+    axes: Axes, run: RunRecord, names: Sequence[str], terms: Mapping[str, str]
+) -> list[Any]:
     """A row per node with its states; returns what the legend explains."""
     low, high = axes.get_xlim()
     used: dict[_Look, None] = {}
@@ -220,8 +222,9 @@ def _draw_nodes(axes: Axes, run: RunRecord, names: Sequence[str]) -> list[Any]:
             places = [at_s for at_s, _ in points], [node for _, node in points]
             axes.plot(*places, marker, color=shade, markersize=_SIZES.get(marker, 8.0),
                       markeredgewidth=width, zorder=3 - 0.1 * (marker == "."))  # fmt: skip
-            handles.append(Line2D([], [], label=label, color=shade, marker=marker, markersize=8.0,
-                                  markeredgewidth=width, linestyle="none"))  # fmt: skip
+            handles.append(Line2D([], [], label=terms.get(what, label), color=shade,
+                                  marker=marker, markersize=8.0, markeredgewidth=width,
+                                  linestyle="none"))  # fmt: skip
     row_axis(axes, names)
     return handles
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 
@@ -46,7 +46,7 @@ def fault_parts(faults: Faults) -> dict[str, Table]:
     parts = {}
     noticed = [one for one in faults.values() if one.noticed]
     if noticed:
-        parts["What servers noticed, in seconds after each fault"] = _noticed(noticed)
+        parts["What servers noticed, in seconds after each fault"] = _noticed(noticed, faults.terms)
     stalled = _stalls(faults)
     if stalled.row_count:
         parts["Stalls that clients saw"] = stalled
@@ -78,13 +78,13 @@ def _seconds(spread: Spread) -> str:
     return spread_text(spread, lambda seconds: f"{seconds:z.2f}")
 
 
-def _noticed(found: Sequence[Incident]) -> Table:
+def _noticed(found: Sequence[Incident], terms: Mapping[str, str]) -> Table:
     evicts = any(one.evicted for one in found)
     elects = any(one.elected for one in found)
     heads = (
         *("fault", "at (s)", "link lost", "suspected", "by"),
         *(("voted out",) if evicts else ()),
-        *("new view", "quorum"),
+        *(terms.get("stable", "new view"), terms.get("primary", "quorum")),
         *(("takes writes", "node") if elects else ()),
     )
     rows = (

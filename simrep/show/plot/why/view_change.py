@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, log10
 from pathlib import Path
@@ -218,7 +218,7 @@ class ViewChangeScene:
         words = {line.what for line in self._window.lines}
         notes = [
             Line2D([], [], marker=marker, markersize=7.0, linestyle="none", color=shade,
-                   markeredgewidth=1.4, label=label)
+                   markeredgewidth=1.4, label=self._window.terms.get(what, label))
             for what, (marker, shade, label) in NOTED.items() if what in words
         ]  # fmt: skip
         figure.legend(handles=discs, loc="upper right", bbox_to_anchor=(0.985, 0.90), fontsize=8.5,
@@ -254,7 +254,7 @@ class ViewChangeScene:
             if line.at_s > time_s:
                 break
             if line.node == name:
-                said = _text(line) if line.at_s >= self._window.from_s else said
+                said = _text(line, self._window.terms) if line.at_s >= self._window.from_s else said
                 if not (state == "back" and line.what == "primary"):  # it is until it is synced
                     state = _STATE_OF.get(line.what, state)
             elif not line.node and name in line.of and not line.how.endswith(": it ends"):
@@ -286,9 +286,10 @@ class ViewChangeScene:
         return (way if shown else None), (self._lost if lost else self._own)
 
 
-def _text(line: Line) -> str:
+def _text(line: Line, terms: Mapping[str, str]) -> str:
     """A line of a node without its name: the word, and below it the nodes that it is about."""
     label = NOTED[line.what][2] if line.what in NOTED else _OTHER_WORDS.get(line.what, line.what)
+    label = terms.get(line.what, label)
     return "\n".join(filter(None, (label, ", ".join(line.of), line.how)))
 
 

@@ -173,5 +173,6 @@ def _draw_notes(
             points = [since(line.at_s) for line in noted], [places[line.node] for line in noted]
             axes.plot(*points, marker, color=shade, markersize=9.0, markeredgewidth=1.6, zorder=6)
             handles.append(Line2D([], [], color=shade, marker=marker, markersize=9.0,
-                                  markeredgewidth=1.6, linestyle="none", label=label))  # fmt: skip
+                                  markeredgewidth=1.6, linestyle="none",
+                                  label=window.terms.get(what, label)))  # fmt: skip
     return handles
