@@ -17,6 +17,7 @@ from .seat import Seat
 
 __all__ = ["Changes"]
 
+_ANEW = 'let all servers go, and one of them begin by what = "bootstrap"'
 _RELEASE_S = 1.0  # so often is looked what nobody can lack any more; results are the same
 
 
@@ -150,14 +151,43 @@ class Changes:
                 )
             self._check_alone(node)
             self._begin(change, boots=True)
+        elif self._seats[node].group.view is not None:
+            self._force(node)
+
+    def _force(self, node: int) -> None:
+        """Make those that a node reaches the group (``group_replication_force_members``).
+
+        Nothing happens where the group has a majority: the server refuses it. Simplified: members
+        that are not reached must be down, as the manual asks for; two groups are not played.
+        """
+        seat = self._seats[node]
+        group = seat.group
+        problem = ""
+        if node not in seat.xcom.latest.members:
+            problem, hint = "the group has removed it", "let another member do it"
+        elif group.has_majority:
             return
-        group = self._seats[node].group
-        if group.view is not None and not group.has_majority:
+        elif self._options.paxos_single_leader:
+            problem = "with group_replication_paxos_single_leader that is not played yet"
+            hint = _ANEW
+        elif seat.xcom.crowded:
+            problem = "more messages wait before it than the event horizon lets by"
+            hint = _ANEW
+        else:
+            for other, member in enumerate(self._members):
+                there = member.server.alive and self._seats[other].group.view is not None
+                if there and other not in group.reachable:
+                    name = repr(self._names[other])
+                    problem = f"{name} is not reached, and still in the old one"
+                    hint = f'end it first by what = "kill" at {name}'
+        if not problem and not group.force(group.reachable):
+            problem = "a member that it reaches was not heard for 4 s"
+            hint = "let it happen later, when that one is heard or known to be unreachable"
+        if problem:
             raise ScenarioError(
                 "fault",
-                f"{self._names[node]!r} is there at {self._clock.now:g} s: that it forces a group "
-                "of those that it reaches (group_replication_force_members) is not played yet",
-                'let all servers go, and one of them begin by what = "bootstrap"',
+                f"{self._names[node]!r} cannot force a group at {self._clock.now:g} s: {problem}",
+                hint,
             )
 
     def _check_alone(self, node: int) -> None:

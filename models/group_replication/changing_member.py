@@ -355,6 +355,8 @@ class ChangingMember(RecoveringMember):
 
     def _change(self, view: View, online: frozenset[int]) -> None:
         """A view, in the turn of the applier module."""
+        if view.forced:
+            self._seat.history.force(view.number, view.members, self._order)
         self.consistency.leave(view.gone)
         self.consistency.online = online
         self._stable.clear()

@@ -19,6 +19,7 @@ class History:
         self._messages: dict[int, TransactionMessage] = {}
         self._released = 0  # all members have those up to here
         self._cuts: list[int] = []
+        self._forced: tuple[int, tuple[int, ...], int] | None = None
 
     def add(self, order: int, message: TransactionMessage) -> None:
         """A member has certified a transaction, which may not be the first to do so."""
@@ -51,6 +52,12 @@ class History:
         self._cuts.append(order)
         for number in [number for number in self._messages if number > order]:
             del self._messages[number]
+
+    def force(self, number: int, members: tuple[int, ...], order: int) -> None:
+        """A view that was forced by hand has the transactions up to here; each member tells it."""
+        if self._forced != (number, members, order):
+            self._forced = number, members, order
+            self.cut(order)
 
     def knows(self, branch: int, executed: Snapshot) -> bool:
         """Whether the group has all that a member of a branch has executed."""

@@ -99,6 +99,33 @@ def test_a_member_that_knows_more_than_the_group_does_not_join():
     assert run.done.fates.lost == 0  # they are on its disk
 
 
+@pytest.mark.parametrize(("size", "dead"), [(3, ("n1", "n2")), (5, ("n1", "n2", "n4"))])
+def test_those_who_are_left_are_made_the_group(size, dead):
+    faults = [fault("kill", name, 3.0) for name in dead] + [fault("bootstrap", "n3", 12.0)]
+    faults += [fault("restart", name, 80.0) for name in dead]
+    content = scenario(*faults, duration_s=120.0)
+    names = [f"n{number}" for number in range(1, size + 1)]
+    content["cluster"]["nodes"] = names
+    content["workload"]["nodes"] = names
+    run = Run(content)
+    (writable,) = run.noted("writable")
+    assert names[writable.node] == "n3"
+    commits = run.commits_s()
+    assert not ((commits > 5.0) & (commits < writable.at_s)).any()
+    assert writable.at_s < 80.0
+    assert (commits > 119.0).any()
+    assert {names[one.node] for one in run.noted("synced")} == set(dead)
+    assert run.done.fates.lost == 0
+
+
+def test_a_group_is_forced_only_by_a_minority_of_which_the_others_are_down():
+    cut = fault("cut", "n1", 2.0, 12.0), fault("kill", "n3", 2.0), fault("bootstrap", "n2", 10.0)
+    with pytest.raises(simrep.ScenarioError, match="'n1' is not reached, and still in the old"):
+        Run(scenario(*cut, duration_s=12.0))
+    run = Run(scenario(fault("kill", "n3", 2.0), fault("bootstrap", "n1", 10.0), duration_s=12.0))
+    assert not run.noted("stable")
+
+
 def test_commits_at_level_after_wait_until_the_silent_member_is_removed():
     run = Run(scenario(fault("kill", "n3", 5.0), duration_s=30.0, options={"consistency": "AFTER"}))
     gap_s, began_s = run.gap()

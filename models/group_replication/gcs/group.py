@@ -394,7 +394,8 @@ class Group:
         if any(position not in alive for position in site.members):
             return  # it waits until whoever is dead is removed
         if site.formed != self._views.exchanged and self.me in site.members:
-            self._views.start(site.formed, site.members, self._state())
+            state = self._state()
+            self._views.start(site.formed, site.members, state, forced=site.forced)
 
     def _install(self, view: View) -> None:
         self._reach(frozenset(filter(self.detector.alive, view.members)))

@@ -28,6 +28,8 @@ class View:
         Who was not in the view before, and who is no longer in it.
     states : Mapping of int to Any
         By position, what each member has told.
+    forced : bool
+        Somebody has made these the only members by hand.
     """
 
     number: int
@@ -35,6 +37,7 @@ class View:
     joined: frozenset[int] = frozenset()
     left: frozenset[int] = frozenset()
     states: Mapping[int, Any] = field(default_factory=dict)
+    forced: bool = False
 
     @property
     def gone(self) -> frozenset[int]:
@@ -86,15 +89,19 @@ class Views:
         self.current: View | None = None
         self.exchanged: int | None = None
         self._exchange: int | None = None
+        self._forced = False
         self._awaited: tuple[int, ...] = ()
         self._told: dict[int, StateMessage] = {}
         self._held: list[tuple[int, Any]] = []
 
-    def start(self, exchange: int, members: tuple[int, ...], state: Any) -> None:
+    def start(
+        self, exchange: int, members: tuple[int, ...], state: Any, *, forced: bool = False
+    ) -> None:
         """Begin an exchange; one that was under way is given up."""
         if self._exchange is not None:
             self._release()
         self._exchange = exchange
+        self._forced = forced
         self._awaited = members
         self._told.clear()
         number = 0 if self.current is None else self.current.number
@@ -122,7 +129,8 @@ class Views:
         number = 1 + max(told.number for told in self._told.values())
         states = {position: told.state for position, told in sorted(self._told.items())}
         joined = joined if any(told.number for told in self._told.values()) else members
-        self.current = View(number, self._awaited, joined, before - members, states)
+        left = before - members
+        self.current = View(number, self._awaited, joined, left, states, self._forced)
         self.exchanged = self._exchange
         return self.current
 

@@ -275,7 +275,19 @@ class ChangingXcom(Execution):
         number = self.executed // STRIDE + self._horizon + 1
         self._force(len(positions), number)
         self._enforcing = self._missing.forcing = True
-        return self._order(Configuration("force", tuple(positions)))
+        members = tuple(member for member in self.latest.members if member in positions)
+        return self._order(Configuration("force", members))
+
+    @property
+    def crowded(self) -> bool:
+        """Whether a forced configuration would wait behind more than the event horizon lets by."""
+        batches, messages = 0, False
+        for payload, _ in self._input:
+            order = isinstance(payload, Configuration | Present)
+            batches += order or not messages
+            messages = not order
+        forced = max(self.executed // STRIDE + self._horizon + 1, self.known // STRIDE + 1)
+        return self._next_own // STRIDE + batches >= forced + self._horizon
 
     def lead(self, position: int) -> bool:
         """Propose a member as the single leader."""
@@ -400,7 +412,7 @@ class ChangingXcom(Execution):
         if state is None:
             state = self._slots[slot] = Slot()
         ballot = site.members.index(self._me)
-        if slot // STRIDE < self._forced_until:
+        if batch.forces or slot // STRIDE < self._forced_until:
             state.round = Round(batch, -1, 0)
             self._begin(slot, batch)
             self._prepare(slot, state, state.round)

@@ -317,6 +317,8 @@ class Consensus(ABC):
         """A majority has accepted: tell everybody."""
         batch = attempt.batch
         site = self._site_of(slot)
+        if batch is not None and slot // STRIDE < self._forced_until:
+            batch.void = not batch.forces
         if batch is None:
             self._broadcast(_VALUE, slot, site)
         else:
@@ -335,7 +337,8 @@ class Consensus(ABC):
             return False
         count = max(attempt.ballot // STRIDE, state.promise // STRIDE) + 1
         attempt.majority = site.majority
-        if slot // STRIDE < self._forced_until:
+        forces = attempt.batch is not None and attempt.batch.forces  # wherever its slot is
+        if forces or slot // STRIDE < self._forced_until:
             attempt.majority = self._forced
             if self._enforcing and count < _ENFORCED:
                 count += _ENFORCED

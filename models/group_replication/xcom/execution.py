@@ -98,7 +98,9 @@ class Execution(Consensus):
         latest = self._sites.latest
         order = batch.order
         assert isinstance(order, Configuration)
-        if slot <= latest.boot or slot // STRIDE < self._forced_until:
+        members = latest.members
+        idle = order.what == "remove" and not set(order.positions) & set(members)
+        if slot <= latest.boot or batch.void or idle:
             return
         start = slot // STRIDE + self._horizon + 1
         site = self._next_site(latest, order, start, slot)
@@ -120,7 +122,8 @@ class Execution(Consensus):
         return gone
 
     def _force(self, members: int, number: int) -> None:
-        """All before a message number is decided by so many members."""
+        """All before a message number, and all that is known, is decided by so many members."""
+        number = max(number, self.known // STRIDE + 1)
         self._forced, self._forced_until = members, number
         self._need(number * STRIDE)
 
@@ -134,6 +137,8 @@ class Execution(Consensus):
         site = self._next_site(latest, order, start, slot)
         self._part(latest, site, (start + self._horizon) * STRIDE)
         self._force(site.size, start)
+        if self._me in site.members:
+            self._exit_at = self._limit = NEVER
         self._install(site)
 
     def _next_site(self, latest: Site, order: Configuration, start: int, slot: int) -> Site:
@@ -143,8 +148,7 @@ class Execution(Consensus):
             return latest.without(order.positions, start, slot)
         if order.what == "lead":
             return latest.led_by(order.positions[0], start, slot)
-        gone = set(latest.members) - set(order.positions)
-        return latest.without(gone, start, slot)
+        return latest.forced_to(order.positions, start, slot)
 
     def _install(self, site: Site) -> None:
         self._sites.add(site)

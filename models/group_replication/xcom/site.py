@@ -51,6 +51,8 @@ class Site:
     single: bool = False
     preferred: int | None = None
     present: frozenset[int] = frozenset()
+    forced: bool = False
+    """It was forced by hand (``force_members``)."""
 
     lives: frozenset[tuple[int, int]] = frozenset()
     """Position and number of the process, for members that have been added (their UUID there)."""
@@ -119,10 +121,16 @@ class Site:
         members = tuple(m for m in self.members if m not in gone)
         return self._formed(start, boot, members, self.present - gone)
 
+    def forced_to(self, members: tuple[int, ...], start: int, boot: int) -> Site:
+        """The next configuration, of these members alone."""
+        present = self.present & frozenset(members)
+        return replace(self._formed(start, boot, members, present), forced=True)
+
     def _formed(
         self, start: int, boot: int, members: tuple[int, ...], present: frozenset[int]
     ) -> Site:
-        return replace(self, start=start, boot=boot, formed=boot, members=members, present=present)
+        site = replace(self, start=start, members=members, present=present, forced=False)
+        return replace(site, boot=boot, formed=boot)
 
     def led_by(self, position: int, start: int, boot: int) -> Site:
         """The next configuration, in which a member is preferred as the single leader."""

@@ -58,7 +58,7 @@ class Present:
 class Batch:
     """What is proposed in one slot: messages of one member, or one order for the group itself."""
 
-    __slots__ = ("order", "payloads", "sender", "sent", "size_bytes", "taken_s")
+    __slots__ = ("order", "payloads", "sender", "sent", "size_bytes", "taken_s", "void")
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class Batch:
         self.taken_s = taken_s  # when a proposer took it
         self.order = order
         self.sent = False
+        self.void = False  # an order that was decided by those who force another configuration
 
     @property
     def forces(self) -> bool:
