@@ -54,6 +54,7 @@ from simrep.modelling import (
     Change,
     Cluster,
     Deployment,
+    Host,
     Leader,
     MessageText,
     Model,
@@ -157,6 +158,7 @@ class GroupReplication(Model):
         history = History()
         members: list[ChangingMember] = []
         self.members = members
+        kernels: dict[Host, float] = {}
         seats = [
             Seat.of(
                 parts,
@@ -166,6 +168,7 @@ class GroupReplication(Model):
                 members.__getitem__,
                 self._abort,
                 self._restart,
+                kernels,
             )
             for parts in self._parts
         ]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simrep.modelling import Parts, Stream, WaitingThread
+from simrep.modelling import Host, Parts, Stream, WaitingThread
 from simrep.models.group_replication.gcs.group import Group
 from simrep.models.group_replication.xcom.changing import ChangingXcom
 from simrep.models.group_replication.xcom.detector import Detector
@@ -63,8 +63,12 @@ class Seat:
         peer: Callable[[int], ChangingMember],
         aborts: Callable[[int], object],
         restarts: Callable[[int, int], object],
+        kernels: dict[Host, float],
     ) -> Seat:
-        """The place of a node, with its group communication."""
+        """The place of a node, with its group communication.
+
+        ``kernels`` are the phases of the timers of machines: nodes on one of them share its kernel.
+        """
         cluster, index, clock = parts.cluster, parts.index, parts.clock
         host = cluster.hosts[index]
 
@@ -81,7 +85,9 @@ class Seat:
             costs.message_work(host),
             uniform("connections"),
             cluster.timeline,
+            kernels.get(host),
         )
+        kernels[host] = transport.timer_phase
         detector = Detector(clock, transport, uniform("detector"))
         single = options.paxos_single_leader and options.single_primary_mode
         xcom = ChangingXcom(

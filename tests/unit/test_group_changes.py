@@ -257,3 +257,17 @@ def test_a_server_that_finds_no_group_says_so_and_names_nobody():
     assert run.noted("synced", "n1")
     assert run.noted("synced", "n3")
     assert not run.noted("refused")
+
+
+@pytest.mark.parametrize(("shared", "kernels"), [(True, 1), (False, 3)])
+def test_members_on_one_machine_have_the_timers_of_its_kernel(monkeypatch, shared, kernels):
+    phases = []
+    monkeypatch.setattr(
+        "simrep.network.trouble.TroubledLink.coarsen_timers",
+        lambda link, phase: phases.append(phase),
+    )
+    content = scenario(fault("cut", "n1", 0.5, 0.6), duration_s=1.0)
+    content["cluster"]["shared_host"] = shared
+    Run(content)
+    assert len(phases) == 4  # n1 to both others, and back
+    assert len(set(phases)) == kernels

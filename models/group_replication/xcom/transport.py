@@ -85,14 +85,18 @@ class Transport(Mesh):
         The only thread of XCom.
     work : MessageWork
     chance : Stream
-        Uniform numbers, for the phases of the checks and of the timers of the kernel.
+        Uniform numbers, for the phases of the timers of the kernel and of the checks.
     timeline : Timeline or None
         Where ``link-open`` and ``link-closed`` are noted.
+    timer_phase : float, optional
+        That of the kernel, if another member is on the same machine; else it is drawn.
 
     Attributes
     ----------
     alive : bool
         Whether the process lives.
+    timer_phase : float
+        Where the timers of its kernel are, 0 to 1.
     requests : Requests
         What clients of XCom ask, on connections of their own.
 
@@ -116,6 +120,7 @@ class Transport(Mesh):
         work: MessageWork,
         chance: Stream,
         timeline: Timeline | None = None,
+        timer_phase: float | None = None,
     ) -> None:
         self._made = False
         self._timeline = timeline
@@ -129,10 +134,11 @@ class Transport(Mesh):
         self._heard: Callable[[int], object] = int
         self._handlers: dict[type[Any], Callable[[Any], object]] = {}
         super().__init__(clock, network, me, [0] * size, thread, work)
-        phase = chance()
+        drawn = chance()
+        self.timer_phase = drawn if timer_phase is None else timer_phase
         for peer in range(size):
             if peer != me:
-                network.link(me, peer).coarsen_timers(phase)
+                network.link(me, peer).coarsen_timers(self.timer_phase)
                 self._senders[peer] = Sender(peer, self._number(me, peer, 0), 0.0, connected=True)
                 self._accept(peer, self._number(peer, me, 0))
         self._made = True
