@@ -70,6 +70,16 @@ def test_who_is_heard_again_is_waited_for_at_growing_intervals():
     assert found[3].why.startswith("n1 looks at older slots of n2")
 
 
+def test_with_several_primaries_nobody_is_the_primary():
+    scenario = killed("n3")
+    scenario["cluster"]["options"] = {"group_replication_single_primary_mode": False}
+    back = {"what": "restart", "node": "n3", "at_s": 3}
+    leave = {"what": "leave", "node": "n3", "at_s": 1}
+    scenario |= {"fault": [leave, back], "run": {"duration_s": 9}}
+    lines = map(str, simrep.run(scenario).timeline().lines)
+    assert "n3 takes writes" in lines
+
+
 def killed(node):
     return {
         "cluster": {"model": "group_replication", "version": "mysql-9", "nodes": 3},

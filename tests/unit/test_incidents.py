@@ -146,6 +146,11 @@ def test_replications_give_a_median_and_a_range_and_words_once():
     assert "view_s" not in content["ranges"]  # it happened in none
 
 
+def test_replications_have_the_terms_of_their_model():
+    found = Faults(incidents(scenario(kill(10.0)), [], NAMES), terms={"stable": "configuration"})
+    assert over_replications([found, found]).terms == {"stable": "configuration"}
+
+
 # -- what clients saw ------------------------------------------------------------------------------
 
 
