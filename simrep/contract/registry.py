@@ -69,8 +69,8 @@ def usable_models() -> list[type[Model]]:
 def models_that(test: Callable[[type[Model]], object]) -> str:
     """The names of the installed models that pass a test, as a list in words; for hints.
 
-    >>> models_that(lambda model: "kill" not in model.faults and not model.alone)
-    'asynchronous, group_replication and semisync'
+    >>> models_that(lambda model: "bootstrap" in model.faults)
+    'galera and group_replication'
     """
     *most, last = [model.name for model in usable_models() if test(model)] or [_NONE]
     return f"{', '.join(most)} and {last}" if most else last

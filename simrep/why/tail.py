@@ -312,7 +312,7 @@ def _floor(replay: Replay, node: int, kind: str) -> dict[str, float]:
     quiet = {"duration_s": None, "settle_s": None, "warmup": None, "warmup_s": 0.0, "log": False}
     scenario = setup.scenario.without_faults()
     alone = with_run_settings(
-        replace(setup, scenario=scenario, workload=workload, paths=paths), quiet
+        replace(setup, scenario=scenario, workload=workload, paths=paths, noticed=False), quiet
     )
     story = Replay(alone, replay.seed).story(Follow())
     messages = Messages(story)

@@ -40,6 +40,7 @@ WRITERS = {
     ("compare", "--plot"): ("cluster.toml", "--set-b", "network.rtt_ms=2", "--of", "makespan_s"),
     ("explain", "--plot"): ("cluster.toml",),
     ("explain", "--trace"): ("cluster.toml",),
+    ("explain", "--film"): ("cluster.toml",),
     ("sensitivity", "--plot"): (
         *("cluster.toml", "--over", "network.rtt_ms=1..2", "--of", "makespan_s"),
         *("--points", "2", "--repeats", "3"),
@@ -53,7 +54,8 @@ WRITERS = {
 }
 """Options that write a file, with the rest of a command line that does."""
 
-ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--log": ".csv", "--trace": ".json"}
+ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--log": ".csv", "--trace": ".json",
+           "--film": ".html"}  # fmt: skip
 READ = {"--mycnf", "--status", "--variables", "--sysbench", "--beside", "--rtts"}
 NOT_FILES = {("sweep", "--cache"), ("rig measure", "--out")}
 """Folders. A cache that cannot be written costs a warning."""
