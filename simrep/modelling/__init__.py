@@ -64,6 +64,7 @@ from simrep.network.bulk import BulkStream
 from simrep.network.link import Link
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network
+from simrep.network.packets import Fin, LinkMessage, Rst, Syn, SynAck
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
@@ -95,11 +96,13 @@ __all__ = [
     "Evidence",
     "Factor",
     "FileEntry",
+    "Fin",
     "Holder",
     "Host",
     "Lap",
     "Leader",
     "Link",
+    "LinkMessage",
     "LockTable",
     "LongTransaction",
     "Mesh",
@@ -126,6 +129,7 @@ __all__ = [
     "Recognition",
     "RedoLog",
     "Routine",
+    "Rst",
     "ScenarioError",
     "ServerBranch",
     "ServerReading",
@@ -143,6 +147,8 @@ __all__ = [
     "Statement",
     "Station",
     "Stream",
+    "Syn",
+    "SynAck",
     "Thread",
     "Timeline",
     "TotalOrder",

@@ -11,21 +11,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from simrep.modelling import LinkMessage
+
 __all__ = [
     "Ack",
     "Alive",
     "Connection",
     "Evicted",
-    "Fin",
     "Handshake",
     "Keepalive",
-    "LinkMessage",
     "Ok",
     "Response",
-    "Rst",
     "State",
-    "Syn",
-    "SynAck",
     "Topology",
 ]
 
@@ -76,43 +73,10 @@ class Connection:
         self.heard_s = self.sent_s = now_s
 
 
-class LinkMessage:
-    """What links send of their own."""
-
-    __slots__ = ()
-    text: ClassVar[str]
-    membership: ClassVar[bool] = True  # whether a link begins or ends by it
-    size_bytes: ClassVar[int] = 60  # on the wire: headers of IP and TCP
-
-
-class Syn(LinkMessage):
-    """Asks for a connection."""
-
-    text = "SYN"
-
-
-class SynAck(LinkMessage):
-    """The kernel of the other machine answers; a program has yet to accept."""
-
-    text = "SYN-ACK"
-
-
 class Ack(LinkMessage):
     """Ends the handshake of TCP."""
 
     text = "ACK"
-
-
-class Fin(LinkMessage):
-    """The other end has closed: comes behind everything that it had sent."""
-
-    text = "FIN"
-
-
-class Rst(LinkMessage):
-    """There is no such connection here, or nobody who would accept one."""
-
-    text = "RST"
 
 
 @dataclass(frozen=True, slots=True)

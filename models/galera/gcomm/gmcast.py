@@ -16,22 +16,30 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from simrep.modelling import Clock, Mesh, MessageWork, Network, Stream, Thread, Timeline
+from simrep.modelling import (
+    Clock,
+    Fin,
+    LinkMessage,
+    Mesh,
+    MessageWork,
+    Network,
+    Rst,
+    Stream,
+    Syn,
+    SynAck,
+    Thread,
+    Timeline,
+)
 from simrep.models.galera.gcomm.connection import (
     Ack,
     Alive,
     Connection,
     Evicted,
-    Fin,
     Handshake,
     Keepalive,
-    LinkMessage,
     Ok,
     Response,
-    Rst,
     State,
-    Syn,
-    SynAck,
     Topology,
 )
 from simrep.models.galera.gcomm.routes import DIRECT, Routes

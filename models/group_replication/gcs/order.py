@@ -6,39 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from simrep.modelling import Deliver
+from simrep.models.group_replication.xcom.detector import Presence
 
 __all__ = ["Order"]
 
 
-class Order(Protocol):
+class Order(Presence, Protocol):
     """What the group needs of the total order of a member: ``ChangingXcom``."""
-
-    @property
-    def site(self) -> Any:
-        """The configuration of what is executed."""
 
     @property
     def latest(self) -> Any:
         """The configuration that was installed last."""
-
-    @property
-    def proposing(self) -> Any:
-        """The configuration of what it proposes next."""
-
-    @property
-    def known(self) -> int:
-        """The highest slot known to be learned."""
-
-    @property
-    def group(self) -> int:
-        """Which group it is."""
-
-    @property
-    def delivered(self) -> int:
-        """The slot that it is to deliver next."""
-
-    def heard_of(self, source: int, group: int, known: int, delivered: int) -> None:
-        """Another member tells how far it knows slots, and has delivered them."""
 
     def send(self, payload: Any, size_bytes: int) -> bool:
         """See ``TotalOrder.send``."""
@@ -58,9 +36,6 @@ class Order(Protocol):
 
     def on_exit(self, call: Callable[[str], object]) -> None:
         """Tell ``call(why)`` when XCom ends by itself."""
-
-    def present(self, positions: frozenset[int]) -> object:
-        """Have the group agree on who is there."""
 
     def add(self, position: int, life: int) -> bool:
         """Have the group take in a process of a member."""

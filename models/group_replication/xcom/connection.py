@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from simrep.modelling import Link
+from simrep.modelling import Link, LinkMessage
 
 __all__ = [
     "FIRST_WAIT_S",
     "Accepted",
-    "Fin",
-    "LinkMessage",
     "Offer",
     "Offered",
     "Request",
     "Response",
-    "Rst",
     "Sender",
-    "Syn",
-    "SynAck",
     "longer",
 ]
 
@@ -31,38 +26,6 @@ _LONGEST_WAIT_S = 10.0  # MAX_CONNECT_WAIT
 def longer(wait_s: float) -> float:
     """The wait after this one, between two attempts to connect or two looks for a connection."""
     return min(wait_s + _WAIT_MORE_S, _LONGEST_WAIT_S)
-
-
-class LinkMessage:
-    """What connections send of their own."""
-
-    __slots__ = ()
-    text: ClassVar[str]
-    size_bytes: ClassVar[int] = 60  # on the wire: headers of IP and TCP
-
-
-class Syn(LinkMessage):
-    """Asks for a connection."""
-
-    text = "SYN"
-
-
-class SynAck(LinkMessage):
-    """The other machine has accepted the connection."""
-
-    text = "SYN-ACK"
-
-
-class Rst(LinkMessage):
-    """There is no such connection here, or nobody who would accept one."""
-
-    text = "RST"
-
-
-class Fin(LinkMessage):
-    """The other end has closed: comes behind everything that it had sent."""
-
-    text = "FIN"
 
 
 class Offer(LinkMessage):

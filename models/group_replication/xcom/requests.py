@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from simrep.modelling import Clock, WaitingThread
-from simrep.models.group_replication.xcom.connection import LinkMessage, Request, Response, Rst
+from simrep.modelling import Clock, LinkMessage, Rst, WaitingThread
+from simrep.models.group_replication.xcom.connection import Request, Response
 
 __all__ = ["Requests"]
 

@@ -25,26 +25,26 @@ from typing import Any
 
 from simrep.modelling import (
     Clock,
+    Fin,
+    LinkMessage,
     Mesh,
     MessageWork,
     Network,
+    Rst,
     Stream,
+    Syn,
+    SynAck,
     Timeline,
     WaitingThread,
 )
 from simrep.models.group_replication.xcom.connection import (
     FIRST_WAIT_S,
     Accepted,
-    Fin,
-    LinkMessage,
     Offer,
     Offered,
     Request,
     Response,
-    Rst,
     Sender,
-    Syn,
-    SynAck,
     longer,
 )
 from simrep.models.group_replication.xcom.requests import Requests
