@@ -58,6 +58,7 @@ from simrep.modelling import (
     Question,
     Recognition,
     ScenarioError,
+    ServerStatus,
     Setup,
     StallPhase,
     Station,
@@ -196,6 +197,10 @@ class Galera(Model):
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; autocommit statements are retried as the server does."""
         return self._servers[transaction.node].transact(transaction)
+
+    def status(self, node: int) -> ServerStatus:
+        """See ``Model.status``: by ``wsrep_local_state`` and its like."""
+        return self._servers[node].status()
 
     def change(self, change: Change) -> None:
         """Let a server crash, leave or join now."""

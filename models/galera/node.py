@@ -11,6 +11,7 @@ from simrep.modelling import Lap, Moments, OrderedGate, Parts, Stage, Thread
 from .certifier import Certifier
 from .flow_control import FlowControl
 from .group import GroupMember, Sender
+from .member_states import MemberState
 from .monitors import ApplyMonitor, LooseCommitMonitor, commit_monitor
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
@@ -131,6 +132,16 @@ class GaleraNode:
         """Count a writeset that is too large; the error that its client gets."""
         self.too_large += 1
         return TOO_LARGE
+
+    @property
+    def member_state(self) -> MemberState:
+        """How far it is as a member of the group: in one in which nothing happens, all the way."""
+        return MemberState.SYNCED
+
+    @property
+    def recv_queue(self) -> int:
+        """Writesets that wait to be applied (``wsrep_local_recv_queue``)."""
+        return len(self._recv_q)
 
     def replicate(self, writeset: Writeset) -> None:
         """Send a writeset to the group; its local transaction is ``done`` when it has ended."""

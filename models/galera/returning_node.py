@@ -121,6 +121,11 @@ class ReturningNode(GaleraNode):
         if self._cluster.timeline is not None and self.alive:
             self._cluster.timeline.note(self.index, what, of, how)
 
+    @property
+    def member_state(self) -> MemberState:
+        """See ``GaleraNode.member_state``."""
+        return self.states.own
+
     def _report(self) -> Report:
         return self.states.report(self.gcache.lowest)
 

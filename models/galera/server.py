@@ -13,6 +13,7 @@ from simrep.modelling import (
     Lap,
     LongTransaction,
     Parts,
+    ServerStatus,
     Sessions,
     Statement,
     Transaction,
@@ -20,6 +21,7 @@ from simrep.modelling import (
 from simrep.models.galera.gcomm.view import View
 
 from .group import GroupMember
+from .member_states import MemberState
 from .node import TOO_LARGE, GaleraNode
 from .options import GaleraCosts, GaleraOptions
 from .returning_node import ReturningNode
@@ -37,6 +39,14 @@ _TOO_MANY_ROWS = "1180 wsrep_max_ws_rows exceeded"
 ERRORS = (NOT_PREPARED, TOO_LARGE, NOT_CONNECTED, CONNECTION_LOST, *Sessions.errors_told)
 """Why transactions fail."""
 
+_COMMENTS = {
+    MemberState.NON_PRIMARY: "Initialized",
+    MemberState.PRIMARY: "Initialized",
+    MemberState.JOINER: "Joining: receiving State Transfer",
+    MemberState.DONOR: "Donor/Desynced",
+    MemberState.JOINED: "Joined",
+    MemberState.SYNCED: "Synced",
+}
 _LOAD_DATA_ROWS = 10_000  # of a transaction, where ``LOAD DATA`` commits on the way
 
 
@@ -56,6 +66,7 @@ class GaleraServer:
         node = self.node
         self.refused = 0  # attempts while no part of the cluster it is in may commit
         self.synced = True  # it has the state of the cluster
+        self._members: tuple[int, ...] = tuple(range(parts.cluster.size))  # of its component
         self.silent = False  # its machine is gone, too: nobody answers for it
         self._primary = True
         self._clock = parts.clock
@@ -180,6 +191,29 @@ class GaleraServer:
             **self._sessions.rollback_counters("1047", "1180", "1205", "1213", "2013"),
         }
 
+    def status(self) -> ServerStatus:
+        """See ``Model.status``.
+
+        The state is that of ``wsrep_local_state_comment``, the rank ``wsrep_local_index``, the
+        queue ``wsrep_local_recv_queue``. Simplified: members are numbered by their positions, where
+        a server numbers them by random identifiers.
+
+        References
+        ----------
+        codership/galera ``galera/src/replicator_smm_stats.cpp``, ``state2stats_str``.
+        """
+        node = self.node
+        member = node.member_state if self._primary else MemberState.NON_PRIMARY
+        ready = self.synced and self._primary
+        return ServerStatus(
+            state=_COMMENTS[member],
+            serves=ready,
+            writes=ready,
+            queue=node.recv_queue,
+            donor=member == MemberState.DONOR,
+            rank=self._members.index(node.index) if node.index in self._members else 0,
+        )
+
     # -- where servers come and go -------------------------------------------------------------
 
     def _begin(self, clock: Clock) -> LocalTransaction:
@@ -221,6 +255,7 @@ class GaleraServer:
     def see(self, view: View) -> None:
         """A view: outside the primary component nothing can commit."""
         self._primary = view.primary
+        self._members = view.members
         if self._timeline is not None and self.node.alive:
             what = "primary" if view.primary else "non-primary"
             self._timeline.note(self.node.index, what, view.members)

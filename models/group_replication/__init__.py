@@ -63,6 +63,7 @@ from simrep.modelling import (
     Question,
     Recognition,
     ScenarioError,
+    ServerStatus,
     Setup,
     StallPhase,
     Station,
@@ -251,6 +252,10 @@ class GroupReplication(Model):
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; it fails by a deadlock, in certification, or when it is too large."""
         return self.members[transaction.node].transact(transaction)
+
+    def status(self, node: int) -> ServerStatus:
+        """See ``Model.status``: by ``performance_schema.replication_group_members``."""
+        return self.members[node].status()
 
     def change(self, change: Change) -> None:
         """Let a server crash, leave, join or get another role now."""

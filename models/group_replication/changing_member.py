@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from simpy.events import Event
 
-from simrep.modelling import OpenTransaction, Parts, Transaction
+from simrep.modelling import OpenTransaction, Parts, ServerStatus, Transaction
 from simrep.models.group_replication.gcs.views import View
 from simrep.models.mysql.server import BinlogTransaction
 
@@ -423,6 +423,15 @@ class ChangingMember(RecoveringMember):
     def online_members(self) -> list[int]:
         """See ``Joiner.online_members``."""
         return sorted(self.roster.online - {self.index})
+
+    def status(self) -> ServerStatus:
+        """See ``Model.status``: it serves while it is ONLINE and reaches most of its group.
+
+        That is what check scripts look at (``sys.gr_member_in_primary_partition``): members that it
+        holds for UNREACHABLE count as lost.
+        """
+        serves = self.state == MemberState.ONLINE and self._group.has_majority and not self.offline
+        return self._status(self.state, serves=serves, writes=serves and not self.read_only)
 
     # -- errors ----------------------------------------------------------------------------------
 

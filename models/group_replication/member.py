@@ -12,6 +12,7 @@ from simrep.modelling import (
     Mesh,
     Moments,
     Parts,
+    ServerStatus,
     Station,
     Thread,
     Trace,
@@ -23,6 +24,7 @@ from simrep.models.mysql.server import BinlogHooks, BinlogTransaction, MysqlServ
 
 from .certifier import Certifier, Executed
 from .consistency import Consistency
+from .election import MemberState
 from .flow_control import FlowControl
 from .messages import GtidExecuted, Kind, Ordered, Statistics, TransactionMessage
 from .options import GroupReplicationCosts, GroupReplicationOptions
@@ -362,6 +364,20 @@ class Member:
         self._last = now
         return Statistics(
             self.index, self.waiting_certification, self.channel.backlog, certified, applied, local
+        )
+
+    def status(self) -> ServerStatus:
+        """See ``Model.status``: of a member of a group in which nothing happens."""
+        writes = not self._options.single_primary_mode or self.index == PRIMARY
+        return self._status(MemberState.ONLINE, serves=True, writes=writes)
+
+    def _status(self, state: MemberState, *, serves: bool, writes: bool) -> ServerStatus:
+        return ServerStatus(
+            state=state.value,
+            serves=serves,
+            writes=writes,
+            queue=self.waiting_certification + self.channel.backlog,
+            rank=self.index,
         )
 
     # -- figures -------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from simrep.modelling import (
     Model,
     Recognition,
     ServerReading,
+    ServerStatus,
     Setup,
     Station,
     Transaction,
@@ -135,6 +136,10 @@ class Standalone(Model):
         if transaction.journal is not None:
             transaction.journal.alone()
         return self.servers[transaction.node].sessions.transact(transaction)
+
+    def status(self, node: int) -> ServerStatus:
+        """See ``Model.status``: nobody keeps it from anything."""
+        return ServerStatus(state="running", serves=True, writes=True, rank=node)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every server (``SHOW GLOBAL STATUS``)."""

@@ -14,6 +14,7 @@ from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
+from simrep.contract.status import ServerStatus
 from simrep.errors import ScenarioError
 from simrep.kernel.timeline import Noted
 from simrep.kernel.trace import MessageText
@@ -248,6 +249,14 @@ class Model(ABC):
         raise ScenarioError(
             "fault", f"model {self.name!r} has no method change(), for {change.what!r}"
         )
+
+    def status(self, node: int) -> ServerStatus | None:
+        """What the server of a node says of itself now, to a proxy that has connected to it.
+
+        None, the default: the model does not tell; then no proxy can route clients to it.
+        """
+        del node
+        return None
 
     # -- what it counts ------------------------------------------------------------------------
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from simrep.kernel.clock import Clock
 
-__all__ = ["Noted", "Timeline"]
+__all__ = ["NOBODY", "Noted", "Timeline"]
+
+NOBODY = -1
+"""The position of who is no node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +24,15 @@ class Noted:
     at_s : float
         When, in simulated seconds.
     node : int
-        Position of the node that notes it.
+        Position of the node that notes it; ``NOBODY`` if an actor does that is no node.
     what : str
         In a word of the field: ``suspect``, ``primary``, ``synced``.
     of : tuple of int
         Positions of the nodes that it is about; empty if there are none.
     how : str
         Further words: ``IST``; empty if there are none.
+    actor : str
+        The name of an actor that is no node, as ``proxy``; empty if a node notes it.
     """
 
     at_s: float
@@ -34,15 +40,23 @@ class Noted:
     what: str
     of: tuple[int, ...] = ()
     how: str = ""
+    actor: str = ""
+
+    def who(self, names: Sequence[str]) -> str:
+        """The name of who notes it; ``names`` are those of the nodes by position."""
+        return self.actor or names[self.node]
 
 
 class Timeline:
-    """Keeps what the servers of one replication note, in the order of time."""
+    """Keeps what servers, and those who look after them, note in one replication."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.noted: list[Noted] = []
 
-    def note(self, node: int, what: str, of: tuple[int, ...] = (), how: str = "") -> None:
-        """A node notes something now."""
-        self.noted.append(Noted(self._clock.now, node, what, of, how))
+    def note(self, node: int | str, what: str, of: tuple[int, ...] = (), how: str = "") -> None:
+        """A node notes something now, or an actor that is no node, by its name."""
+        if isinstance(node, str):
+            self.noted.append(Noted(self._clock.now, NOBODY, what, of, how, node))
+        else:
+            self.noted.append(Noted(self._clock.now, node, what, of, how))

@@ -3,7 +3,8 @@
 The contract
     ``Model`` is what a model inherits from. ``Cluster`` holds the machines and the network that it
     is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change``, ``SessionTable`` and
-    ``Deployment`` are what it tells of its product. ``roles`` mark options by what they do,
+    ``Deployment`` are what it tells of its product, ``ServerStatus`` what a server tells a proxy.
+    ``roles`` mark options by what they do,
     ``prior`` costs by what is usual. ``Microseconds``, ``Nanoseconds``, ``Milliseconds``, ``Speed``
     and ``Factor`` are the numbers that costs are; a ``Reason`` is told with the error of an option
     beyond its bounds.
@@ -50,6 +51,7 @@ from simrep.contract.question import Option, Question
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
+from simrep.contract.status import ServerStatus
 from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
 from simrep.kernel.clock import Clock
@@ -134,6 +136,7 @@ __all__ = [
     "ServerBranch",
     "ServerReading",
     "ServerRelease",
+    "ServerStatus",
     "SessionCosts",
     "SessionTable",
     "Sessions",

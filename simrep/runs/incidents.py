@@ -187,7 +187,7 @@ def incidents(
         for event in faults_of(scenario)
     ]
     lines = [_Line.of_noted(one, names) for one in noted]
-    return {fault.name: _Inquiry(fault, faults, lines).incident() for fault in faults}
+    return {fault.name: _Inquiry(fault, faults, lines, names).incident() for fault in faults}
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,18 +227,24 @@ class _Line:
 
     @classmethod
     def of_noted(cls, noted: Noted, names: Sequence[str]) -> _Line:
-        return cls(
-            noted.at_s, names[noted.node], noted.what, tuple(names[n] for n in noted.of), noted.how
-        )
+        of = tuple(names[n] for n in noted.of)
+        return cls(noted.at_s, noted.who(names), noted.what, of, noted.how)
 
 
 class _Inquiry:
     """Which lines of a time line follow from one of the faults."""
 
-    def __init__(self, fault: _Fault, faults: Sequence[_Fault], lines: Sequence[_Line]) -> None:
+    def __init__(
+        self,
+        fault: _Fault,
+        faults: Sequence[_Fault],
+        lines: Sequence[_Line],
+        names: Collection[str],
+    ) -> None:
         self._fault = fault
         self._others = [one for one in faults if one is not fault]
         self._lines = lines
+        self._names = names
 
     def incident(self) -> Incident:
         event, began_s = self._fault.event, self._fault.event.at_s
@@ -382,7 +388,8 @@ class _Inquiry:
         """Nodes that were in no primary component, or gave up, or came back."""
         if self._fault.word in _UNNOTICED:
             return
-        for node in dict.fromkeys([*self._fault.event.nodes, *(one.node for one in self._lines)]):
+        noting = (one.node for one in self._lines if one.node in self._names)
+        for node in dict.fromkeys([*self._fault.event.nodes, *noting]):
             absence = self._absence(node)
             if absence is not None:
                 yield node, absence

@@ -49,7 +49,8 @@ class Line:
     at_s : float
         In simulated seconds.
     node : str
-        Who noted it; empty for what the scenario lets happen.
+        Who noted it: a node, or another actor, as ``proxy``; empty for what the scenario lets
+        happen.
     what : str
         The word of the field, or the path in the scenario.
     of : tuple of str
@@ -139,7 +140,7 @@ class TimelineReport(Report):
             ),
             *(
                 Line(
-                    *(one.at_s, names[one.node], one.what),
+                    *(one.at_s, one.who(names), one.what),
                     *(tuple(names[n] for n in one.of), one.how, said.get(one.what, "")),
                 )
                 for one in noted

@@ -165,9 +165,10 @@ def _draw_notes(
 ) -> list[Line2D]:
     """A mark for each line, on the line of its node; returns what the legend explains."""
     places = {name: place for place, name in enumerate(window.nodes)}
-    handles = []
+    handles: list[Line2D] = []
+    told = [line for line in window.lines if line.node in places]
     for what, (marker, shade, label) in NOTED.items():
-        lines = [line for line in window.lines if line.what == what]
+        lines = [line for line in told if line.what == what]
         noted = [line for line in lines if from_s <= line.at_s <= until_s]
         if noted:
             points = [since(line.at_s) for line in noted], [places[line.node] for line in noted]
