@@ -117,7 +117,7 @@ def build_cluster(
         traits=node_traits(setup, clock, processes),
         data_bytes=scenario.cluster.data_bytes,
         timeline=Timeline(clock) if scenario.faults else None,
-        fates=Fates(len(names), arbitrators) if followed else None,
+        fates=Fates(clock, len(names), arbitrators) if followed else None,
     )
 
 

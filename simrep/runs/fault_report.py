@@ -24,6 +24,8 @@ class FateSpread:
     ----------
     answered, lost : Spread
         Their clients were told that they are committed; of these, on no node.
+    lost_span_s : Spread
+        From the answer of the first of the lost to that of the last, in seconds.
     failed, failed_present : Spread
         Attempts whose clients were told that they are not; of these, on a node all the same.
     unknown, unknown_present : Spread
@@ -36,6 +38,7 @@ class FateSpread:
 
     answered: Spread
     lost: Spread
+    lost_span_s: Spread
     failed: Spread
     failed_present: Spread
     unknown: Spread

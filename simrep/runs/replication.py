@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 
+from simrep.contract.cluster import Cluster
 from simrep.contract.model import Change, Model
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError
@@ -80,6 +81,7 @@ def simulate(
     trace: bool = False,
     watch_s: float | None = None,
     follow: Follow | None = None,
+    over: Callable[[Cluster], bool] | None = None,
 ) -> Replication:
     """Simulate one replication.
 
@@ -95,6 +97,8 @@ def simulate(
         Keep what was blocked for at least so long, in seconds; nothing if not given.
     follow : Follow, optional
         Keep what happened to transactions and messages; nothing if not given.
+    over : callable, optional
+        Of a run of given length: asked every simulated second whether it ends now.
 
     Raises
     ------
@@ -154,7 +158,10 @@ def simulate(
     if settings.duration_s is not None:
         clients.start()
         until_s = settings.warmup_s + settings.duration_s
-        clock.run(until_s)
+        if over is None:
+            clock.run(until_s)
+        else:
+            until_s = _run_until_over(cluster, until_s, over)
     elif settings.settle_s is not None:
         until_s = _run_until_settled(clock, clients, settings, setup.model.name)
     else:
@@ -301,6 +308,16 @@ def _run_to_completion(clock: Clock, clients: Clients, limit_s: float) -> None:
             f"{clients.committed} committed, {clients.aborted} aborted, "
             f"{clients.in_flight} in flight"
         )
+
+
+def _run_until_over(cluster: Cluster, limit_s: float, over: Callable[[Cluster], bool]) -> float:
+    """Until that is so, or to the limit; returns when that was."""
+    clock = cluster.clock
+    while clock.now < limit_s:
+        clock.run(min(limit_s, clock.now + 1.0))
+        if over(cluster):
+            break
+    return clock.now
 
 
 def _run_until_settled(clock: Clock, clients: Clients, settings: RunTable, model: str) -> float:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import inf, nan
 from typing import Any
 
+from simrep.kernel.clock import Clock
 from simrep.workload.transaction import TrackedTransaction, Witness
 
 __all__ = ["Fate", "FateCount", "Fates"]
+
+_LATE_S = 1.0
+"""A node that has not applied a transaction so long after its answer is behind the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +30,8 @@ class FateCount:
         Their clients were told that they are committed.
     lost : int
         Of these, on no node.
+    lost_span_s : float
+        From the answer of the first of them to that of the last, in seconds.
     failed : int
         Attempts whose clients were told that they are not committed.
     failed_present : int
@@ -41,6 +48,7 @@ class FateCount:
 
     answered: int
     lost: int
+    lost_span_s: float
     failed: int
     failed_present: int
     unknown: int
@@ -60,6 +68,8 @@ class Fate(Witness):
     ----------
     committing : bool
         Its statements are executed: what follows is its commit.
+    answered_s : float
+        When its client was told that it is committed, in simulated seconds; NaN until then.
     """
 
     counted = True
@@ -70,6 +80,7 @@ class Fate(Witness):
         self.wanted = fates.all_nodes
         self.committing = False
         self.ending = ""  # "answered", "failed", "unknown"; empty until then
+        self.answered_s = nan
         self.chain: list[Fate] | None = None  # attempts at the same transaction
         self._parts = 1
         self._left: dict[int, int] = {}
@@ -106,14 +117,20 @@ class Fate(Witness):
     def ended(self, ending: str) -> None:
         """Its client is told that it is committed or failed, or does not know."""
         self.ending = ending
+        if ending == "answered":
+            self.answered_s = self.fates.answered_s = self.fates.clock._now
         self.settle()
 
     def settle(self) -> None:
         """See whether there is nothing more to learn of it."""
         if self.ending == "answered" and not self.fates.told:
             self.fates.never_told()
-        everywhere = not self.wanted & ~self.nodes
-        if everywhere and self.ending == "answered" and self.chain is None:
+        if self.wanted & ~self.nodes or self.ending != "answered":
+            return
+        now_s = self.fates.clock._now
+        if now_s - self.answered_s > _LATE_S:
+            self.fates.late_s = now_s
+        if self.chain is None:
             self.fates.settled(self)
 
 
@@ -124,13 +141,24 @@ class Fates:
 
     Parameters
     ----------
+    clock : Clock
     nodes : int
         How many nodes there are.
     arbitrators : collection of int
         Those without data.
+
+    Attributes
+    ----------
+    answered_s : float
+        When a client was last told that a transaction is committed, in simulated seconds.
+    late_s : float
+        When a transaction last came to the last of the nodes more than a second after its answer;
+        minus infinity if none did.
     """
 
-    def __init__(self, nodes: int, arbitrators: Collection[int] = ()) -> None:
+    def __init__(self, clock: Clock, nodes: int, arbitrators: Collection[int] = ()) -> None:
+        self.clock = clock
+        self.answered_s = self.late_s = -inf
         self._up = (1 << nodes) - 1
         self.all_nodes = self._up & ~sum(1 << node for node in arbitrators)
         self.told = False  # the model tells which node has committed a transaction
@@ -197,18 +225,32 @@ class Fates:
         times = {"answered": self._settled, "failed": 0, "unknown": 0, "": 0}
         present = dict.fromkeys(times, 0)
         present["answered"] = self._settled
+        lost_s = []
         for fate in self._kept:
+            there = self._present(fate)
             times[fate.ending] += 1
-            present[fate.ending] += self._present(fate)
+            present[fate.ending] += there
+            if fate.ending == "answered" and not there:
+                lost_s.append(fate.answered_s)
         return FateCount(
             answered=times["answered"],
-            lost=times["answered"] - present["answered"],
+            lost=len(lost_s),
+            lost_span_s=max(lost_s) - min(lost_s) if lost_s else 0.0,
             failed=times["failed"],
             failed_present=present["failed"],
             unknown=times["unknown"],
             unknown_present=present["unknown"],
             duplicated=sum(sum(map(self._present, chain)) > 1 for chain in self._chains),
             waiting=times[""],
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether all nodes have all that was answered a second ago, but for what is lost."""
+        before_s = self.clock.now - _LATE_S
+        return not any(
+            fate.answered_s < before_s and fate.wanted & ~fate.nodes and self._present(fate)
+            for fate in self._kept
         )
 
     def _present(self, fate: Fate) -> bool:

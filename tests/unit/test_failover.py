@@ -79,7 +79,7 @@ class Played:
         **workload: Any,
     ) -> None:
         clock = Clock()
-        self.fates = Fates(3)
+        self.fates = Fates(clock, 3)
         self.server = Server(clock, self.fates, how, until_s)
         self.server.takes_s = takes_s
         filled = {"loops": (Loop((0,), policy=policy),), "classes": INSERT} | workload
@@ -177,8 +177,8 @@ def test_a_server_ends_what_its_client_has_given_up():
     assert done.clients.committed == 0
     assert done.clients.aborted == 5
     assert done.count == FateCount(
-        answered=0, lost=0, failed=0, failed_present=0, unknown=5, unknown_present=5,
-        duplicated=0, waiting=0,
+        answered=0, lost=0, lost_span_s=0.0, failed=0, failed_present=0, unknown=5,
+        unknown_present=5, duplicated=0, waiting=0,
     )  # fmt: skip
 
 
@@ -219,7 +219,7 @@ def test_arrivals_that_find_no_connection_fail():
 
 
 def test_what_only_a_dead_node_has_is_lost_until_it_is_back():
-    fates = Fates(2)
+    fates = Fates(Clock(), 2)
     make = Mix(INSERT, Streams(1), tracked=True).client("0", 0, 0)
     only_here, everywhere = make(0.0), make(0.0)
     for transaction, nodes in ((only_here, (0,)), (everywhere, (0, 1))):
