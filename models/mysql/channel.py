@@ -204,11 +204,11 @@ class Channel:
         self.applied += 1
         server.commits += 1
         self.lag.add(server.clock.now - change.written_s)
+        if change.transaction.journal is not None:  # before those who wait for it read
+            change.transaction.journal.committed(server.index)
         server.hooks.in_engine(entry)
         if server.trace is not None:
             server.trace.record(server.index, "commit", change.seqno, change.transaction.client)
-        if change.transaction.journal is not None:
-            change.transaction.journal.committed(server.index)
         if change.locks or change.scans:
             server.locks.release_all(change)
         if not server.log_bin:

@@ -194,9 +194,9 @@ class MysqlServer:
             entry.seqno = self.commits
         if entry.seqno > self.max_committed:
             self.max_committed = entry.seqno
-        self.hooks.in_engine(entry)
-        if entry.transaction.journal is not None:
+        if entry.transaction.journal is not None:  # before those who wait for it read
             entry.transaction.journal.committed(self.index)
+        self.hooks.in_engine(entry)
         if self.trace is not None:
             self.trace.record(self.index, "commit", entry.seqno, entry.transaction.client)
         self.locks.release_all(entry.owner)

@@ -65,6 +65,19 @@ PlotNodes = Annotated[
         help="Save a figure of the nodes: latencies, commits, aborts by error.",
     ),
 ]
+Stale = Annotated[
+    bool,
+    typer.Option("--stale", help="Tell which reads miss what clients had been told."),
+]
+PlotStale = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot-stale",
+        metavar="FILE",
+        parser=path_in,
+        help="Save a figure of the stale reads over time; with it --stale.",
+    ),
+]
 SecondOpinion = Annotated[
     bool,
     typer.Option(
@@ -92,6 +105,8 @@ def run(
     json: Json = False,
     plot: Plot = None,
     plot_nodes: PlotNodes = None,
+    stale: Stale = False,
+    plot_stale: PlotStale = None,
     log: Log = None,
     jobs: Jobs = 1,
     analytic: SecondOpinion = False,
@@ -106,6 +121,7 @@ def run(
       simrep run cluster.toml --set cluster.options.evs.send_window=10
       simrep run cluster.toml --replications 10 --jobs 2 --plot cluster.png
       simrep run cluster.toml --plot-nodes nodes.png
+      simrep run cluster.toml --stale
       simrep run cluster.toml --precision 2% --of latency_s.p95
       simrep run cluster.toml --json | jq .throughput_tps
       simrep run cluster.toml --analytic
@@ -113,6 +129,7 @@ def run(
     """
     check_writable("--plot", plot, plot=True)
     check_writable("--plot-nodes", plot_nodes, plot=True)
+    check_writable("--plot-stale", plot_stale, plot=True)
     check_writable("--log", log)
     wanted_share = None if precision is None else share("--precision", precision)
 
@@ -122,6 +139,8 @@ def run(
     changes = assignments(set_ or [])
     if log is not None:
         changes["run.log"] = True
+    if stale or plot_stale is not None:
+        changes["run.staleness"] = True
     chosen = with_values(load(scenario), changes)
     opinion = None
     if analytic:
@@ -168,6 +187,8 @@ def run(
         result.plot(plot)
     if plot_nodes is not None:
         result.nodes.plot(plot_nodes)
+    if plot_stale is not None and result.stale is not None:
+        result.stale.plot(plot_stale)
     if not whole:
         raise typer.Exit(INTERRUPTED)
 

@@ -19,10 +19,14 @@ from simrep.runs.prediction import uncertainty_of, with_drawn_costs
 from simrep.runs.record import ScheduledRecord
 from simrep.runs.replication import simulate
 from simrep.runs.result import Result
+from simrep.runs.staleness import Staleness
 
 __all__ = ["Task", "figures_of", "simulate_cells", "simulate_each", "simulate_groups"]
 
 T = TypeVar("T")
+
+_ASKED = {"stale": "set run.staleness = true"}
+"""What of a result is there only if the scenario asks for it, and how it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ def simulate_cells(
 
     Figures are paths in a result: ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
     ``nodes.n2.errors.1213``, ``classes.write.latency_s.p99``, ``scheduled.large.execution_s``,
-    ``faults.NAME.suspected_s``.
+    ``faults.NAME.suspected_s``, ``stale.share``, ``stale.nodes.n3.age_s.p95``.
     With ``drawn``, every replication has costs of its own, drawn from what the pack of its setup
     says of them: those of ``run`` with as many draws.
     """
@@ -122,7 +126,8 @@ def _figure(result: Result, path: str, absent: Collection[str]) -> float:
         if content.get(name) is None:
             if path in absent:
                 return nan
-            raise ScenarioError(path, f"a result has no {name!r} here", nearest(name, content))
+            help_ = _ASKED.get(name) or nearest(name, content)
+            raise ScenarioError(path, f"a result has no {name!r} here", help_)
         value = content[name]
     if not isinstance(value, (int, float)):
         raise ScenarioError(path, "is not a number of a result")
@@ -147,7 +152,7 @@ def _step(path: str, content: Iterable[str]) -> tuple[str, str | None]:
 
 def _content(value: Any) -> dict[str, Any]:
     """What a path may name next."""
-    if isinstance(value, Faults):
+    if isinstance(value, (Faults, Staleness)):
         return value.to_dict()
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}

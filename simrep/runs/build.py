@@ -13,6 +13,7 @@ from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.measure.attempts import AttemptLog
+from simrep.measure.staleness import ReadMeter
 from simrep.network.network import (
     EventfulNetwork,
     Network,
@@ -21,14 +22,16 @@ from simrep.network.network import (
     WatchedNetwork,
 )
 from simrep.runs.faults import build_processes, host_kind, node_traits
+from simrep.runs.incidents import faults_of
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.host import Host, Thread
 from simrep.workload.clients import Clients, Recorder, Server
 from simrep.workload.failover import FailoverClients, groups_of
 from simrep.workload.fate import Fates
+from simrep.workload.freshness import FollowedClients, FollowedFates
 
-__all__ = ["build_clients", "build_cluster", "build_host"]
+__all__ = ["build_clients", "build_cluster", "build_host", "build_reads"]
 
 _NEVER_CONTENDED = 1 << 16  # cores
 
@@ -78,8 +81,12 @@ def build_cluster(
     streams: Streams,
     trace: Trace | None = None,
     watch: Watch | None = None,
+    fates: Fates | None = None,
 ) -> Cluster:
-    """The machines and the network of one replication."""
+    """The machines and the network of one replication.
+
+    ``fates`` are those of ``build_reads``; without them they are made where a run needs them.
+    """
     scenario = setup.scenario
     workload = scenario.workload
     names = scenario.node_names
@@ -94,7 +101,6 @@ def build_cluster(
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
     eventful = bool(setup.changes) or any(path.troubles for path in setup.paths.values())
-    followed = bool(scenario.faults) or setup.workload.has_policy
     make_network: Callable[..., Network] = EventfulNetwork if eventful else Network
     if watch is not None and watch.details:
         watched = WatchedEventfulNetwork if eventful else WatchedNetwork
@@ -117,16 +123,44 @@ def build_cluster(
         traits=node_traits(setup, clock, processes),
         data_bytes=scenario.cluster.data_bytes,
         timeline=Timeline(clock) if scenario.faults else None,
-        fates=Fates(clock, len(names), arbitrators) if followed else None,
+        fates=(fates or Fates(clock, len(names), arbitrators)) if _meets_errors(setup) else None,
     )
 
 
-def build_clients(setup: Setup, cluster: Cluster, server: Server, recorder: Recorder) -> Clients:
+def _meets_errors(setup: Setup) -> bool:
+    """Whether anything happens that clients have to deal with, or it is said how they would."""
+    return bool(setup.scenario.faults) or setup.workload.has_policy
+
+
+def build_reads(
+    setup: Setup, clock: Clock, start_s: float
+) -> tuple[FollowedFates, ReadMeter] | None:
+    """Who follows what reads miss, and who counts it from ``start_s`` on; None if nobody asks."""
+    scenario = setup.scenario
+    if not scenario.run.staleness:
+        return None
+    names, groups = scenario.node_names, groups_of(setup.workload)
+    edges = {edge_s for one in faults_of(scenario) for edge_s in (one.at_s, one.until_s)}
+    meter = ReadMeter(start_s, scenario.run.interval_s, list(edges), groups, names)
+    arbitrators = [names.index(name) for name in scenario.arbitrators]
+    fates = FollowedFates(clock, len(names), arbitrators, meter, setup.model.name)
+    return fates, meter
+
+
+def build_clients(
+    setup: Setup,
+    cluster: Cluster,
+    server: Server,
+    recorder: Recorder,
+    fates: FollowedFates | None = None,
+) -> Clients:
     """The clients of one replication: those that meet errors, where there is anything to meet."""
     clock, streams, workload = cluster.clock, cluster.streams, setup.workload
+    how = (clock, streams, workload, server, recorder, cluster.size)
+    if cluster.fates is None and fates is not None:
+        groups = {name: number for number, name in enumerate(groups_of(workload))}
+        return FollowedClients(*how, fates=fates, groups=groups)
     if cluster.fates is None:
-        return Clients(clock, streams, workload, server, recorder, cluster.size)
+        return Clients(*how)
     log = AttemptLog(clock, groups_of(workload), cluster.names)
-    return FailoverClients(
-        clock, streams, workload, server, recorder, cluster.size, log=log, fates=cluster.fates
-    )
+    return FailoverClients(*how, log=log, fates=cluster.fates)

@@ -14,6 +14,7 @@ from simrep.kernel.timeline import Noted
 from simrep.measure.attempts import Attempts
 from simrep.measure.meter import Measurement
 from simrep.measure.series import Series
+from simrep.measure.staleness import StaleRecord
 from simrep.measure.stations import StationUse
 from simrep.runs.fault_report import Faults
 from simrep.runs.load import LoadRecord
@@ -176,6 +177,8 @@ class RunRecord:
         policy.
     fates : FateCount or None
         What became of transactions that write, likewise; None also if the model does not tell.
+    stale : StaleRecord or None
+        What reads missed; only of a run with ``run.staleness``.
     """
 
     seed: int
@@ -190,6 +193,7 @@ class RunRecord:
     faults: Faults = field(default_factory=Faults)
     attempts: Attempts | None = None
     fates: FateCount | None = None
+    stale: StaleRecord | None = None
 
 
 def _mean_rate(series: Series, from_s: float, to_s: float) -> float:

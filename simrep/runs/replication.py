@@ -20,7 +20,7 @@ from simrep.kernel.watch import Waited, Watch
 from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
-from simrep.runs.build import build_clients, build_cluster
+from simrep.runs.build import build_clients, build_cluster, build_reads
 from simrep.runs.degradation import DegradationWatch
 from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import incidents
@@ -130,7 +130,11 @@ def simulate(
     if follow is not None:
         story = Story(clock, setup.scenario.node_names, follow, meter)
         blocked = story.watch
-    cluster = build_cluster(setup, clock, streams, tracer, blocked)
+    watched = build_reads(setup, clock, meter.start_s)
+    followed = None if watched is None else watched[0]
+    if followed is not None:
+        clock.snapshots = followed.snapshot
+    cluster = build_cluster(setup, clock, streams, tracer, blocked, followed)
     model = setup.model(cluster, setup.options, setup.costs)
     hosts = dict.fromkeys(
         host.machine for host in cluster.hosts
@@ -142,7 +146,7 @@ def simulate(
         assert settings.duration_s is not None, "a load that varies is measured for a given time"
         end_s = meter.start_s + settings.duration_s
         periods = PeriodMeter(clock, meter, setup.workload, meter.start_s, end_s)
-    clients = build_clients(setup, cluster, model, periods or meter)
+    clients = build_clients(setup, cluster, model, periods or meter, followed)
     degradation = DegradationWatch(clock, model.degradation, meter.start_s)
     for node in cluster.arbitrators:
         clients.node_changes(node)
@@ -200,6 +204,7 @@ def simulate(
         faults=faults,
         attempts=attempts,
         fates=fates,
+        stale=None if watched is None else watched[1].record(),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         load=None if periods is None else periods.record(measurement.series),

@@ -30,6 +30,7 @@ from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
 from simrep.runs.prediction import Prediction
 from simrep.runs.record import Counters, RunRecord, ScheduledRecord
 from simrep.runs.report import Report
+from simrep.runs.staleness import Staleness
 from simrep.runs.timeline import TimelineReport
 from simrep.workload.laps import LAPS
 
@@ -107,6 +108,8 @@ class Result(Report):
         What was offered over time, and what came of it phase by phase; only of a load that varies.
     faults : Faults
         What came of each fault of the scenario, by its name; empty if there are none.
+    stale : Staleness or None
+        What reads missed; only of a run with ``run.staleness``.
     """
 
     width: ClassVar[int] = 88
@@ -137,6 +140,7 @@ class Result(Report):
     load: LoadRecord | None = None
     degradation: Mapping[str, float] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
+    stale: Staleness | None = None
 
     @classmethod
     def combine(
@@ -176,6 +180,8 @@ class Result(Report):
         loads = [run.load for run in runs if run.load is not None]
         histogram = LatencyHistogram.merged(m.latency for m in measured)
         texts = _joined_texts([m.error_texts for m in measured])
+        faults = over_replications([run.faults for run in runs])
+        reads = [run.stale for run in runs if run.stale is not None]
         worst = max((m.stall for m in measured), key=lambda stall: stall.seconds)
         return cls(
             throughput_tps=_mean([m.throughput_tps for m in measured]),
@@ -208,7 +214,8 @@ class Result(Report):
             degradation={
                 one.figure: one.times for one in degradations([run.degradation for run in runs])
             },
-            faults=over_replications([run.faults for run in runs]),
+            faults=faults,
+            stale=Staleness.of(reads, tuple(faults.phases), scenario) if reads else None,
         )
 
     def breakdown(self, kind: str | None = None) -> Breakdown:
@@ -317,7 +324,9 @@ class Result(Report):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
-        left_out = {"histogram", "runs", "classes", "nodes", "scheduled", "load", "faults"}
+        left_out = {
+            *("histogram", "runs", "classes", "nodes", "scheduled", "load", "faults", "stale")
+        }
         if self.prediction is None:
             left_out.add("prediction")
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
@@ -333,6 +342,8 @@ class Result(Report):
             content["load"] = self.load.to_dict()
         if self.faults or self.faults.fates is not None:
             content |= self.faults.content()
+        if self.stale is not None:
+            content["stale"] = self.stale.to_dict()
         if self.contention:
             content["contention"] = self.contention
         content["breakdown"] = self.breakdown().to_dict()

@@ -66,6 +66,9 @@ class RunTable(Table):
     replications: Replications = Field(1, description="independent repetitions")
     interval_s: Interval = Field(1.0, description="interval of the time series")
     log: bool = Field(False, strict=True, description="keep every transaction")
+    staleness: bool = Field(
+        False, strict=True, description="tell which reads miss what clients had been told"
+    )
     limit_s: Interval = Field(
         86400.0, description="simulated time after which an unfinished run is an error"
     )

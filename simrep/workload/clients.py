@@ -176,7 +176,7 @@ class Clients:
         """One client of a closed loop: connect, then one transaction after the other."""
         clock = self._clock
         think = self._think(client, loop)
-        make = self._mix.client(str(client), client, node, loop.classes)
+        make = self._make(loop, str(client), client, node)
         number = self._workload.per_client
         self._recorder.opened()
         yield from self._server.connect(node)
@@ -206,7 +206,7 @@ class Clients:
         """One client of a crew: it is there while it is wanted."""
         clock = self._clock
         think = self._think(client, loop)
-        make = self._mix.client(str(client), client, node, loop.classes)
+        make = self._make(loop, str(client), client, node)
         while True:
             self._recorder.opened()
             yield from self._server.connect(node)
@@ -231,7 +231,7 @@ class Clients:
     def _stream(self, arrivals: Arrivals, position: int) -> tuple[Make, Iterator[float]]:
         """What builds its transactions, and the times between them in seconds."""
         name = f"arrivals{position}"
-        make = self._mix.client(name, 0, arrivals.node, arrivals.classes)
+        make = self._make(arrivals, name, 0, arrivals.node)
         path, course = f"client/{name}/gap", arrivals.course
         if course is None:
             return make, iter(self._streams.exponential(path, 1.0 / arrivals.rate_tps), None)
@@ -284,8 +284,11 @@ class Clients:
         committed = yield from self._server.transact(transaction)
         journal.answered("" if committed else transaction.error or NOT_TOLD)
 
-    def _submit(self, transaction: Transaction) -> Generator[Event, Any, None]:
-        """One transaction to its end; latency counts from its first attempt."""
+    def _submit(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """One transaction to its end; latency counts from its first attempt.
+
+        Returns whether it committed.
+        """
         client, started_s, kind = transaction.client, transaction.started_s, transaction.kind
         node = transaction.node
         self._in_flight[client] = transaction
@@ -304,6 +307,11 @@ class Clients:
             if not self._workload.retry:
                 break
         del self._in_flight[client]
+        return done
+
+    def _make(self, source: Loop | Arrivals, name: str, client: int, node: int) -> Make:
+        """What builds the transactions of a client, or of a stream."""
+        return self._mix.client(name, client, node, source.classes)
 
     def _think(self, client: int, loop: Loop) -> Callable[[], float] | None:
         think = loop.think or self._workload.think

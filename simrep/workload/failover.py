@@ -14,6 +14,7 @@ from simpy.exceptions import Interrupt
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.workload.classes import Make
 from simrep.workload.clients import NOT_TOLD, Clients, Crew, Recorder, Server
 from simrep.workload.fate import Fate, Fates
 from simrep.workload.policy import CONNECTION_ERRORS, Policy
@@ -144,7 +145,7 @@ class FailoverClients(Clients):
         process = self._begun()
         caller = self._caller(loop, node)
         think = self._think(client, loop)
-        make = self._mix.client(str(client), client, node, loop.classes)
+        make = self._make(loop, str(client), client, node)
         number = self._workload.per_client
         self._recorder.opened()
         yield from self._connect(caller, process)
@@ -161,7 +162,7 @@ class FailoverClients(Clients):
         process = self._begun()
         caller = self._caller(loop, node)
         think = self._think(client, loop)
-        make = self._mix.client(str(client), client, node, loop.classes)
+        make = self._make(loop, str(client), client, node)
         while True:
             self._recorder.opened()
             yield from self._connect(caller, process)
@@ -221,6 +222,10 @@ class FailoverClients(Clients):
             transaction.queued_s = clock._now - transaction.started_s
             yield from self._run(transaction, caller, process)
 
+    def _make(self, source: Loop | Arrivals, name: str, client: int, node: int) -> Make:
+        make = super()._make(source, name, client, node)
+        return self._fates.marked(make, self._groups[source.group], lasting=source.lasting)
+
     def _begun(self) -> Process:
         """The process that begins now; later on, another one may have run inside of it."""
         process = self._clock.active_process
@@ -254,6 +259,7 @@ class FailoverClients(Clients):
             self._in_flight[client] = transaction
             self._open[client] = began_s, caller
             self.submitted += 1
+            self._fates.send(transaction)
             if writes:
                 fate = self._fates.begin(transaction, fate)
             done = yield from self._attempt(transaction, caller.policy.read_timeout_s)
@@ -266,6 +272,7 @@ class FailoverClients(Clients):
                 fate.ended("answered" if done else _ending(transaction, fate, error))
             self._waited(caller)
             if done:
+                self._fates.read(transaction)
                 caller.paused = False
                 self.committed += 1
                 self._recorder.committed(started_s, kind, client, node)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import inf, nan
 from typing import Any
 
 from simrep.kernel.clock import Clock
+from simrep.workload.classes import Make
 from simrep.workload.transaction import TrackedTransaction, Witness
 
 __all__ = ["Fate", "FateCount", "Fates"]
@@ -169,7 +170,12 @@ class Fates:
 
     def begin(self, transaction: TrackedTransaction, before: Fate | None = None) -> Fate:
         """A client submits a transaction; ``before`` is the attempt that it repeats."""
-        fate = Fate(self)
+        return self.follow(Fate(self), transaction, before)
+
+    def follow(
+        self, fate: Fate, transaction: TrackedTransaction, before: Fate | None = None
+    ) -> Fate:
+        """Follow a transaction by this fate; see ``begin``."""
         transaction.journal = fate
         if self._untold:
             return fate
@@ -181,6 +187,33 @@ class Fates:
             fate.chain = before.chain
             fate.chain.append(fate)
         return fate
+
+    def dismiss(self, fate: Fate) -> None:
+        """Nobody asks what becomes of a transaction."""
+        self._kept.pop(fate, None)
+
+    @property
+    def kept(self) -> Iterable[Fate]:
+        """Those of which there may be more to learn."""
+        return self._kept
+
+    # -- what others may want to know; nothing here ------------------------------------------------
+
+    def marked(self, make: Make, group: int, *, lasting: bool) -> Make:
+        """What builds the transactions of a client of a group: the same, and who sends them.
+
+        A ``lasting`` client sends more than one.
+        """
+        del group, lasting
+        return make
+
+    def send(self, transaction: TrackedTransaction) -> None:
+        """A client sends a transaction, or sends it again."""
+
+    def read(self, transaction: TrackedTransaction) -> None:
+        """A client has its answer, and with it whatever the transaction has read."""
+
+    # -- what becomes of them ----------------------------------------------------------------------
 
     def settled(self, fate: Fate) -> None:
         """A transaction is answered and on all nodes."""

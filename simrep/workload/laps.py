@@ -65,7 +65,11 @@ class LapClock(Clock):
     stopwatch : callable or None
         ``stopwatch(transaction)``: a list for its seconds per stage that knows what is added when;
         set before the model is made.
+    snapshots : callable or None
+        ``snapshots(transaction)`` is called when a server begins to execute the first statement of
+        a transaction, after all that a consistency level has it wait for; set likewise.
     """
 
     laps: LapRecorder | None = None
     stopwatch: Callable[[Any], list[float]] | None = None
+    snapshots: Callable[[Any], object] | None = None

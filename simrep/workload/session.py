@@ -55,9 +55,25 @@ class SessionCosts:
 
 
 T = TypeVar("T", bound=OpenTransaction)
+Wait = Callable[[Transaction], Generator[Event, Any, None]]
 
 # A long statement takes its locks, and may be aborted, in steps of so many rows.
 _STEP_ROWS = 1000
+
+
+def _telling(snapshots: Callable[[Transaction], object], wait: Wait | None) -> tuple[Wait, Wait]:
+    """What tells of snapshots: of an autocommit statement after its wait, and of others."""
+
+    def at_once(transaction: Transaction) -> Generator[Event, Any, None]:
+        snapshots(transaction)
+        yield from ()
+
+    def after_wait(transaction: Transaction) -> Generator[Event, Any, None]:
+        if wait is not None:
+            yield from wait(transaction)
+        snapshots(transaction)
+
+    return after_wait, at_once
 
 
 class Sessions(Generic[T]):
@@ -128,7 +144,7 @@ class Sessions(Generic[T]):
         begin: Callable[[Clock], T],
         commit: Callable[[Transaction, T], Generator[Event, Any, bool]],
         prepare: Callable[[Transaction], float] | None = None,
-        before_begin: Callable[[Transaction], Generator[Event, Any, None]] | None = None,
+        before_begin: Wait | None = None,
         streaming: Callable[[Transaction, T], Streaming | None] | None = None,
         streams_all: bool = True,
         refuse: Callable[[int], str] | None = None,
@@ -160,6 +176,10 @@ class Sessions(Generic[T]):
         self._one_core = client_host is host and not delay_s
         self._laps = clock.laps if isinstance(clock, LapClock) else None
         self._stopwatch = clock.stopwatch if isinstance(clock, LapClock) else None
+        # Before the first statement, on its server: of autocommit transactions, and of others.
+        self._before_only, self._before_first = before_begin, None
+        if isinstance(clock, LapClock) and clock.snapshots is not None:
+            self._before_only, self._before_first = _telling(clock.snapshots, before_begin)
         self.victims = 0
         self.rollbacks = 0
         self.wasted_rows = 0
@@ -310,6 +330,7 @@ class Sessions(Generic[T]):
             if self._delay_s:
                 yield clock.until(clock._now + self._delay_s)
         pause_s, first = transaction.pause_s, True
+        before = self._before_only if autocommit else self._before_first
         written = 0  # by short statements; long ones count as they go
         always_long = streaming is not None or self._refuse is not None
         for statement in transaction.statements:
@@ -323,8 +344,9 @@ class Sessions(Generic[T]):
                     client_s = self._client.cost()  # client and server take turns on one core
                 else:
                     yield from self._request(owner)
-            if autocommit and self._before_begin is not None:
-                yield from self._before_begin(transaction)
+            if before is not None:
+                yield from before(transaction)
+                before = None
                 owner.mark(Lap.CONSISTENCY)
             if transaction.abandoned and not autocommit:  # nobody sends a further statement
                 owner.error = _GIVEN_UP

@@ -289,9 +289,15 @@ class TrackedTransaction(Transaction):
         that it executes, and takes no further one.
     journal : Witness or None
         Who is told what happens to it.
+    sent : object
+        Who has sent it, and when: see ``freshness``; None if nobody asks.
+    seen : object
+        What its reads saw.
     """
 
     # No slots: what most transactions do not have is kept apart.
+    sent: Any = None
+    seen: Any = None
 
 
 class LongTransaction(TrackedTransaction):

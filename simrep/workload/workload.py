@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from simrep.workload.classes import TransactionClass
 from simrep.workload.course import Course
@@ -58,6 +58,11 @@ class Arrivals:
     group: str = "clients"
     policy: Policy | None = None
 
+    @property
+    def lasting(self) -> bool:
+        """Whether a client, which is a connection, submits more than one transaction."""
+        return self.connections is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -86,6 +91,8 @@ class Loop:
     group: str = "clients"
     policy: Policy | None = None
     think: Think | None = None
+    lasting: ClassVar[bool] = True
+    """Whether a client submits more than one transaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ FILE = "mycnf.txt"
 WRITERS = {
     ("run", "--plot"): ("cluster.toml",),
     ("run", "--plot-nodes"): ("cluster.toml",),
+    ("run", "--plot-stale"): ("cluster.toml", "--set", "workload.class.0.reads=1"),
     ("run", "--log"): ("cluster.toml",),
     ("sweep", "--plot"): ("cluster.toml", "--over", "network.rtt_ms=1,2", "--jobs", "1"),
     ("sweep", "--out"): ("cluster.toml", "--over", "network.rtt_ms=1,2", "--jobs", "1"),
@@ -54,8 +55,8 @@ WRITERS = {
 }
 """Options that write a file, with the rest of a command line that does."""
 
-ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--log": ".csv", "--trace": ".json",
-           "--film": ".html"}  # fmt: skip
+ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--plot-stale": ".svg", "--log": ".csv",
+           "--trace": ".json", "--film": ".html"}  # fmt: skip
 READ = {"--mycnf", "--status", "--variables", "--sysbench", "--beside", "--rtts"}
 NOT_FILES = {("sweep", "--cache"), ("rig measure", "--out")}
 """Folders. A cache that cannot be written costs a warning."""

@@ -18,6 +18,7 @@ from simrep.runs.result import Result
 from simrep.show.text.faults import fault_parts
 from simrep.show.text.layout import table, title, words
 from simrep.show.text.nodes import errors_table, nodes_table
+from simrep.show.text.staleness import stale_heading, stale_table
 from simrep.show.views import tables
 
 _SHOWN_STATIONS = 8
@@ -40,6 +41,8 @@ def run_tables(result: Result) -> Group:
     if result.load is not None:
         parts["The load over time"] = _load(result.load, several=result.replications > 1)
     parts |= fault_parts(result.faults)
+    if result.stale is not None:
+        parts[stale_heading(result.stale)] = stale_table(result.stale)
     if len(result.nodes.used) > 1:
         parts["Nodes"] = nodes_table(result.nodes)
     if result.nodes.errors:

@@ -1,0 +1,289 @@
+"""Whether what clients read misses what clients had been told: stale reads, seen from outside.
+
+A client sends a transaction that begins with a read. Its server takes the snapshot of all its reads
+when it begins to execute the first statement, after whatever a consistency level has it wait for. A
+transaction that was answered to its client before the read was sent, and that the server has not
+committed when it takes the snapshot, is missing in it. Then the read is stale; its age is the time
+since the oldest such transaction was answered. What is answered while the read is on its way, or
+waits, is concurrent with it: nobody can tell which of the two was first, and no product promises
+anything.
+
+Writes are followed by their fates: all that a node lacks is kept, and nothing of what all have.
+Nothing here makes an event or draws a random number.
+
+Simplified: a server whose processor is busy, or which stands still, takes the snapshot when the
+statement arrives. Scheduled transactions are not looked at. Of a stream with any number of
+connections every transaction has a client of its own, which has written nothing before.
+
+References
+----------
+M. Herlihy and J. Wing, Linearizability, ACM TOPLAS 12 (1990), doi 10.1145/78969.78972: what has
+returned before another operation is called comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping
+from math import nan
+from typing import Any, NamedTuple, Protocol
+
+from simpy.events import Event
+
+from simrep.errors import ScenarioError
+from simrep.kernel.clock import Clock
+from simrep.workload.classes import Make
+from simrep.workload.clients import Clients
+from simrep.workload.fate import Fate, Fates
+from simrep.workload.transaction import TrackedTransaction, Transaction
+from simrep.workload.workload import Arrivals, Loop
+
+__all__ = ["FollowedClients", "FollowedFates", "ReadRecorder"]
+
+_FIRST = 0  # of what is numbered from 1 on, before anything is
+
+
+class ReadRecorder(Protocol):
+    """Who is told of every read whose client has its answer."""
+
+    def read(
+        self, at_s: float, node: int, group: int, age_s: float, missed_own: bool | None
+    ) -> None:
+        """A read.
+
+        Parameters
+        ----------
+        at_s : float
+            When its server took the snapshot.
+        node, group : int
+            Where, and for which group of clients.
+        age_s : float
+            Its age in seconds; NaN if it was not stale.
+        missed_own : bool or None
+            Whether the last write of its own client was missing; None if there was none.
+        """
+
+
+class _Snapshot(NamedTuple):
+    """What a read saw."""
+
+    at_s: float
+    age_s: float
+    missed_own: bool | None
+
+
+class _Sent(NamedTuple):
+    """Of a transaction under way: who sent it, and after how many answers."""
+
+    group: int
+    lasting: bool  # its client sends others
+    after: int
+
+
+class FollowedFate(Fate):
+    """A fate that tells which nodes lack what was answered.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the order of all answers, from 1; 0 before.
+    """
+
+    fates: FollowedFates
+
+    def __init__(self, fates: FollowedFates, client: int) -> None:
+        super().__init__(fates)
+        self.client = client
+        self.number = _FIRST
+
+    def committed(self, node: int) -> None:
+        """See ``Fate.committed``."""
+        super().committed(node)
+        if self.number and self.nodes >> node & 1:
+            self.fates.arrived(self, node)
+
+    def forgotten(self, node: int) -> None:
+        """See ``Fate.forgotten``."""
+        super().forgotten(node)
+        if self.number:
+            self.fates.missed(self, node)
+
+    def ended(self, ending: str) -> None:
+        """See ``Fate.ended``."""
+        super().ended(ending)
+        if ending == "answered":
+            self.fates.answered(self)
+
+
+class FollowedFates(Fates):
+    """Fates of transactions that write, and whether others see them.
+
+    Parameters
+    ----------
+    clock : Clock
+    nodes : int
+    arbitrators : collection of int
+    recorder : ReadRecorder
+    model : str
+        Its name, for errors.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        nodes: int,
+        arbitrators: Collection[int],
+        recorder: ReadRecorder,
+        model: str,
+    ) -> None:
+        super().__init__(clock, nodes, arbitrators)
+        self._recorder = recorder
+        self._model = model
+        self._answers = _FIRST
+        # By node what was answered and is not committed there, the oldest answer first.
+        self._lacking: list[dict[FollowedFate, None]] = [{} for _ in range(nodes)]
+        self._own: dict[int, FollowedFate] = {}  # the last write of each client that stays
+
+    # -- what clients send and get ----------------------------------------------------------------
+
+    def marked(self, make: Make, group: int, *, lasting: bool) -> Make:
+        """See ``Fates.marked``."""
+
+        def sent(now: float) -> Transaction:
+            transaction = make(now)
+            assert isinstance(transaction, TrackedTransaction)
+            transaction.sent = _Sent(group, lasting, _FIRST)
+            return transaction
+
+        return sent
+
+    def send(self, transaction: TrackedTransaction) -> None:
+        """See ``Fates.send``."""
+        sent: _Sent = transaction.sent
+        transaction.sent = sent._replace(after=self._answers)
+        transaction.seen = None
+
+    def begin(self, transaction: TrackedTransaction, before: Fate | None = None) -> Fate:
+        """See ``Fates.begin``."""
+        sent: _Sent = transaction.sent
+        fate = FollowedFate(self, transaction.client if sent.lasting else -1)
+        return self.follow(fate, transaction, before)
+
+    def answered(self, fate: FollowedFate) -> None:
+        """A client is told that its transaction is committed: reads sent from now on are to see it.
+
+        A transaction that no other node will have is nowhere missing.
+        """
+        self._answers += 1
+        fate.number = self._answers
+        if fate.client >= 0:
+            self._own[fate.client] = fate
+        lacking = fate.wanted & ~fate.nodes
+        for node, own in enumerate(self._lacking):
+            if lacking >> node & 1:
+                own[fate] = None
+
+    def read(self, transaction: TrackedTransaction) -> None:
+        """See ``Fates.read``."""
+        if not _reads(transaction):
+            return
+        seen: _Snapshot | None = transaction.seen
+        if seen is None:
+            raise ScenarioError(
+                "run.staleness",
+                f"model {self._model!r} does not tell when a read takes its snapshot",
+                "its servers take the statements of clients by Sessions, or leave it out",
+            )
+        self._recorder.read(
+            seen.at_s, transaction.node, transaction.sent.group, seen.age_s, seen.missed_own
+        )
+
+    # -- what nodes do ---------------------------------------------------------------------------
+
+    def snapshot(self, transaction: Transaction) -> None:
+        """A server begins to execute the first statement of a transaction."""
+        if (
+            not isinstance(transaction, TrackedTransaction)
+            or transaction.sent is None
+            or transaction.abandoned
+            or not _reads(transaction)
+        ):
+            return
+        lacking, now = self._lacking[transaction.node], self.clock.now
+        sent: _Sent = transaction.sent
+        age_s = nan
+        for fate in lacking:
+            if fate.number > sent.after:
+                break
+            if fate.nodes:  # else nobody has it any more: it is lost
+                age_s = now - fate.answered_s
+                break
+        own = self._own.get(transaction.client) if sent.lasting else None
+        missed_own = None if own is None else own in lacking and bool(own.nodes)
+        transaction.seen = _Snapshot(now, age_s, missed_own)
+
+    def arrived(self, fate: FollowedFate, node: int) -> None:
+        """A node has committed what was answered before."""
+        self._lacking[node].pop(fate, None)
+
+    def missed(self, fate: FollowedFate, node: int) -> None:
+        """A node has lost what it had committed."""
+        if fate.wanted >> node & 1:
+            self._reorder(node, {*self._lacking[node], fate})
+
+    def adopted(self, node: int, donor: int) -> None:
+        """See ``Fates.adopted``."""
+        super().adopted(node, donor)
+        self._compare(node)
+
+    def emptied(self, node: int) -> None:
+        """See ``Fates.emptied``."""
+        super().emptied(node)
+        self._compare(node)
+
+    def never_told(self) -> None:
+        """See ``Fates.never_told``: then nobody knows which reads are stale."""
+        raise ScenarioError(
+            "run.staleness",
+            f"model {self._model!r} does not tell which nodes have committed a transaction",
+            "transaction.journal.committed(node) tells it",
+        )
+
+    def _compare(self, node: int) -> None:
+        known = (fate for fate in self.kept if isinstance(fate, FollowedFate))
+        answered = (fate for fate in known if fate.number and fate.wanted >> node & 1)
+        self._reorder(node, {fate for fate in answered if not fate.nodes >> node & 1})
+
+    def _reorder(self, node: int, lacking: Collection[FollowedFate]) -> None:
+        self._lacking[node] = dict.fromkeys(sorted(lacking, key=lambda fate: fate.number))
+
+
+class FollowedClients(Clients):
+    """Clients of a run without faults, whose writes are followed to all nodes."""
+
+    def __init__(self, *how: Any, fates: Fates, groups: Mapping[str, int]) -> None:
+        super().__init__(*how, tracked=True)
+        self._fates = fates
+        self._groups = groups
+
+    def _make(self, source: Loop | Arrivals, name: str, client: int, node: int) -> Make:
+        make = super()._make(source, name, client, node)
+        return self._fates.marked(make, self._groups[source.group], lasting=source.lasting)
+
+    def _submit(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        assert isinstance(transaction, TrackedTransaction)
+        fates = self._fates
+        fates.send(transaction)
+        fate = fates.begin(transaction) if transaction.rows else None
+        committed = yield from super()._submit(transaction)
+        if fate is not None:
+            fate.ended("answered" if committed else "failed")
+            if not committed:
+                fates.dismiss(fate)
+        if committed:
+            fates.read(transaction)
+        return committed
+
+
+def _reads(transaction: Transaction) -> bool:
+    """Whether it begins with a read."""
+    return transaction.statements[0].rows_read > 0

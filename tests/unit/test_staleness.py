@@ -1,0 +1,121 @@
+"""Reads that miss what clients had been told: who may have them, and what a run tells of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import simrep
+from simrep.errors import ScenarioError
+from tests.own_models import install
+
+
+def scenario(model: str, options: Mapping[str, Any] | None = None, **tables: Any) -> dict[str, Any]:
+    """Writes on n1, and reads on n1 and n3."""
+    groups = [
+        ("writers", "n1", "write", 200),
+        ("near", "n1", "read", 100),
+        ("far", "n3", "read", 300),
+    ]
+    return {
+        "cluster": {"model": model, "options": dict(options or {})},
+        "network": {"rtt_ms": 4},
+        "workload": {
+            "class": [{"name": "write"}, {"name": "read", "statements": 0, "reads": 1}],
+            "group": [
+                {"name": name, "node": node, "class": [kind], "rate_tps": rate}
+                for name, node, kind, rate in groups
+            ],
+        },
+        "run": {"duration_s": 1.5, "warmup_s": 0.2, "staleness": True},
+        **tables,
+    }
+
+
+def stale(result: simrep.Result) -> Any:
+    assert result.stale is not None
+    return result.stale
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("asynchronous", {}),
+        ("galera", {}),
+        ("group_replication", {"group_replication_consistency": "EVENTUAL"}),
+    ],
+)
+def test_only_other_nodes_than_the_writers_answer_stale_reads(
+    model: str, options: Mapping[str, Any]
+) -> None:
+    found = stale(simrep.run(scenario(model, options)))
+    assert found.nodes["n1"].reads == 0
+    assert 0 < found.nodes["n3"].reads < found.nodes["n3"].of_reads
+    assert found.reads == found.nodes["n3"].reads
+    assert 0.0 <= found.age_s["p50"] <= found.age_s["max"]
+
+
+@pytest.mark.parametrize("level", ["BEFORE", "AFTER", "BEFORE_AND_AFTER"])
+def test_a_consistency_level_leaves_no_read_stale(level: str) -> None:
+    options = {
+        "group_replication_consistency": level,
+        "group_replication_single_primary_mode": "OFF",
+    }
+    assert stale(simrep.run(scenario("group_replication", options))).reads == 0
+
+
+def test_servers_that_know_nothing_of_each_other_miss_nothing() -> None:
+    assert stale(simrep.run(scenario("standalone"))).share == 0.0
+
+
+@pytest.mark.parametrize("model", ["asynchronous", "semisync", "galera", "group_replication"])
+def test_to_ask_changes_no_other_figure(model: str) -> None:
+    asked = scenario(model)
+    plain = asked | {"run": {**asked["run"], "staleness": False}}
+    figures, others = (simrep.run(one, replications=1).to_dict() for one in (asked, plain))
+    assert figures.pop("stale")["of_reads"] > 0
+    del figures["scenario"], others["scenario"]
+    assert figures == others
+
+
+def test_every_way_of_a_result_tells_of_them() -> None:
+    content = scenario("asynchronous", run={"duration_s": 1, "staleness": True, "replications": 2})
+    result = simrep.run(content)
+    found = stale(result)
+    told = json.loads(json.dumps(result.to_dict()))["stale"]
+    assert told["nodes"]["n3"]["reads"] == found.nodes["n3"].reads
+    low, high = found.intervals["share"]
+    assert low <= found.share <= high
+    assert {*found.to_frame()["group"]} == {"near", "far"}
+    assert "Reads that miss what clients had been told" in str(result)
+    swept = simrep.sweep(content, {"network.rtt_ms": [2, 8]}, of="stale.nodes.n3.age_s.p95")
+    near, far = (point.values["stale.nodes.n3.age_s.p95"][0] for point in swept.points)
+    assert near < far
+    with pytest.raises(ScenarioError, match=r"run\.staleness = true"):
+        simrep.run(content | {"run": {"duration_s": 1}}, precision=0.5, of="stale.share")
+
+
+def test_a_phase_begins_with_every_fault() -> None:
+    fault = {"what": "slow", "node": "n3", "cpu_factor": 20, "at_s": 0.6, "until_s": 1.2}
+    found = stale(simrep.run(scenario("asynchronous", fault=[{"name": "slow", **fault}])))
+    assert list(found.phases) == ["before", "slow", "after slow"]
+    ages = [one.age_s["p50"] for one in found.phases.values()]
+    assert ages[1] > 1.5 * ages[0]
+    assert found.of_reads == sum(one.of_reads for one in found.phases.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("write", "which nodes have committed"), ("read", "takes its snapshot")]
+)
+def test_a_model_that_does_not_tell_is_refused(
+    kind: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, silent="tests.own_models:Silent")
+    content = scenario("silent")
+    content["workload"]["group"] = [{"node": "n1", "class": [kind], "threads": 1}]
+    content["workload"]["class"] = [c for c in content["workload"]["class"] if c["name"] == kind]
+    with pytest.raises(ScenarioError, match=said):
+        simrep.run(content)
