@@ -56,6 +56,7 @@ from simrep.modelling import (
     parts_of,
 )
 from simrep.modelling.closed_form import ClosedForm
+from simrep.models.mysql.durability import Durability
 from simrep.models.mysql.ending_server import CONNECTION_REFUSED, EndingServer
 from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
@@ -138,6 +139,15 @@ class Asynchronous(Model):
         """Servers that may come and go, and all that outlasts their processes."""
         cluster = self._cluster
         log = BinaryLog()
+        self._durability = [
+            Durability.of(
+                cluster,
+                node,
+                self._options,
+                log_bin=node == SOURCE or self._options.log_replica_updates,
+            )
+            for node in range(cluster.size)
+        ]
         servers: list[EndingServer] = []
         processes: list[Any] = []
         ports = [
@@ -173,8 +183,10 @@ class Asynchronous(Model):
         if parts.index == SOURCE:
             source = source_kind(parts, self._options, costs, log)
             source.server = self._server(EndingServer, parts, source)
+            source.server.durability = self._durability[parts.index]
             return source.server, source
         server = self._server(EndingServer, parts, None)
+        server.durability = self._durability[parts.index]
         return server, replica_kind(self._cluster, server, self._options, costs, log)
 
     @staticmethod

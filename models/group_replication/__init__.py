@@ -20,7 +20,7 @@ Optimistic
 Left out
     Gap locks; schema changes; threads of the storage engine that spin while they wait
     (``innodb_log_spin_cpu_abs_lwm``); Router, ClusterSet and monitors; servers of different
-    releases in a group; groups that are forced (``group_replication_force_members``).
+    releases in a group; a minority that is made a group beside another one.
 Servers that come and go
     Where the scenario lets something happen that servers notice, members have connections, a
     detector, suspicions, views, elections and recovery (``gcs``, ``xcom``, ``changing_member``),
@@ -155,7 +155,6 @@ class GroupReplication(Model):
     def _begin_changing(self) -> None:
         """A group whose servers may come and go."""
         cluster, options = self._cluster, self._options
-        options.check_failures()
         history = History()
         members: list[ChangingMember] = []
         self.members = members

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import NamedTuple
 
 from simrep.models.mysql.latest import Latest
@@ -19,6 +19,14 @@ class Snapshot(NamedTuple):
     def has(self, order: int) -> bool:
         """Whether it contains a transaction."""
         return order <= self.low or order in self.above
+
+    def changed(self, gone: Collection[int], more: Collection[int]) -> Snapshot:
+        """Without some transactions, and with some more."""
+        low = min([self.low, *(order - 1 for order in gone)])
+        above = {*range(low + 1, self.low + 1), *self.above}.difference(gone).union(more)
+        while low + 1 in above:
+            low += 1
+        return Snapshot(low, frozenset(order for order in above if order > low))
 
 
 _NO_ORDERS: frozenset[int] = frozenset()

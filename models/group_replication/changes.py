@@ -42,6 +42,7 @@ class Changes:
         self._clock = cluster.clock
         self._fates = cluster.fates
         self._names = cluster.names
+        self._timeline = cluster.timeline
         self._options = options
         self._members = members  # a server that comes back takes the place of the old one
         self._seats = seats
@@ -72,7 +73,7 @@ class Changes:
         away = self._remains
         self._history.release(
             min(
-                away[node].executed.low if node in away else member.executed.low
+                min(member.low_water, away[node].executed.low) if node in away else member.low_water
                 for node, member in enumerate(self._members)
             )
         )  # who has lost its data holds that up: its executed transactions are none
@@ -91,13 +92,6 @@ class Changes:
             self._leave(node)
         elif what == "promote":
             self._promote(change)
-        elif what == "power-loss" and not self._options.durable:
-            raise ScenarioError(
-                "fault",
-                f"{self._names[node]!r} loses power at {self._clock.now:g} s, and the model does "
-                "not tell which commits are on its disk",
-                "set sync_binlog = 1 and innodb_flush_log_at_trx_commit = 1",
-            )
         else:
             self._end(node, what)
 
@@ -113,6 +107,7 @@ class Changes:
         self._end(node, "leave")
 
     def _end(self, node: int, what: str) -> None:
+        self._seats[node].durability.ends(what)
         then = self._leaving.pop(node, None)
         if self._starting.pop(node, None) is not None:
             self._members[node].server.silent = what == "power-loss"
@@ -120,7 +115,7 @@ class Changes:
         if node in self._remains:
             return  # it has ended itself before
         member = self._members[node]
-        self._remains[node] = member.remains(what)
+        self._remains[node] = member.remains()
         member.die(silent=what == "power-loss")
         if then is not None and what == "leave":  # who is killed before it has left stays away
             self.change(then)
@@ -148,6 +143,14 @@ class Changes:
                     f"{self._names[node]!r} has no data at {self._clock.now:g} s with which it "
                     "could begin a group: a copy of all data (clone) had begun, and has not ended",
                     'let another server begin the group, and this one join it by what = "restart"',
+                )
+            if self._remains[node].errant:
+                raise ScenarioError(
+                    "fault",
+                    f"{self._names[node]!r} has {self._remains[node].errant} transactions that the "
+                    f"group never saw, at {self._clock.now:g} s: what becomes of them in a group "
+                    "that it begins is not played",
+                    "let another server begin the group",
                 )
             self._check_alone(node)
             self._begin(change, boots=True)
@@ -230,5 +233,20 @@ class Changes:
         if self._starting.get(node) != number:
             return
         del self._starting[node]
+        remains = self._recover(node, self._remains.pop(node))
         member = self._members[node] = self._start(node)
-        member.start(self._remains.pop(node), change.transfer_s, boots=boots)
+        member.start(remains, change.transfer_s, boots=boots)
+
+    def _recover(self, node: int, remains: Remains) -> Remains:
+        """What a server has when its storage engine has recovered."""
+        crash = self._seats[node].durability.recover()
+        if crash.ahead and self._options.crash_safety != "mysql-8.0":
+            raise ScenarioError(
+                "fault",
+                f"{self._names[node]!r} starts at {self._clock.now:g} s without the end of its "
+                f"binary log, and gets {len(crash.ahead)} transactions once more that its storage "
+                "engine has: that a release before 8.0.17 fails then is not played",
+                "set sync_binlog = 1, or take a newer version",
+            )
+        crash.tell(node, self._timeline)
+        return remains.recovered(crash)

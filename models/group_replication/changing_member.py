@@ -10,6 +10,7 @@ from simpy.events import Event
 
 from simrep.modelling import OpenTransaction, Parts, ServerStatus, Transaction
 from simrep.models.group_replication.gcs.views import View
+from simrep.models.mysql.channel import Committing
 from simrep.models.mysql.server import BinlogTransaction
 
 from .auto_rejoin import AutoRejoin
@@ -57,13 +58,17 @@ class ChangingMember(RecoveringMember):
         ``super_read_only``: it refuses transactions that write.
     offline : bool
         ``offline_mode``: it refuses connections.
+    lone : bool
+        Its server runs, and group replication was never started on it: it is a server like any,
+        which serves its clients, and takes writes that no other member gets.
     blocked : bool
         Transactions may not begin, as there is a switch of the primary by hand.
 
     References
     ----------
     plugin/group_replication/src: gcs_event_handlers.cc, leave_group_on_failure.cc,
-    hold_transactions.cc, applier.cc (9).
+    hold_transactions.cc, applier.cc, observer_trans.cc (group_replication_trans_before_commit lets
+    all pass where the plugin does not run), plugin.cc (9).
     """
 
     consistency_kind: ClassVar[type[Consistency]] = ChangingConsistency
@@ -83,6 +88,7 @@ class ChangingMember(RecoveringMember):
         group = seat.group
         self.read_only = True
         self.offline = False
+        self.lone = False
         self._options_here = cluster.options_of(index, options)
         self._tickets: dict[OpenTransaction, TransactionMessage] = {}
         self._held: list[Event] = []  # transactions that wait until it has applied its backlog
@@ -124,11 +130,18 @@ class ChangingMember(RecoveringMember):
         """Begin with what is on the disk, and join the group or begin one."""
         self._recovery.transfer_s = transfer_s
         self.without_data = remains.without_data
+        self._unlogged = remains.unlogged
         self.executed.start_after(remains.executed)
         self._order = max(remains.executed.above, default=remains.executed.low)
+        self._errant = remains.errant
+        self._order = max([self._order, *(order for order, _ in remains.relayed)])
+        if not (boots or self._options.start_on_boot):
+            self.lone = True
+            self.read_only = False
+            self.note("not-started")
+            return
         for order, message in remains.relayed:
             self._missed.write(order, message)
-            self._order = max(self._order, order)
         if boots:
             self._missed.when_applied(self._boot)
         elif self._seat.history.knows(remains.branch, remains.executed):
@@ -205,6 +218,8 @@ class ChangingMember(RecoveringMember):
 
     def _before_begin(self, transaction: Transaction) -> Generator[Event, Any, None]:
         """Wait until the backlog of the old primary is applied, if the level says so."""
+        if self.lone:
+            return
         began_s = self.clock.now
         if self._holds():
             gate = Event(self.clock)
@@ -236,9 +251,20 @@ class ChangingMember(RecoveringMember):
             owner.error = READ_ONLY
             owner.transaction.unserved = True
             return False
+        if self.lone:
+            if entry.transaction.journal is not None:
+                entry.transaction.journal.alone()
+            return True
         passed = yield from super()._before_commit(entry)
         self._tickets.pop(owner, None)
         return passed
+
+    def committed(self, committing: BinlogTransaction | Committing) -> None:
+        """See ``Member.committed``."""
+        if self.lone:
+            self._errant += 1
+        else:
+            super().committed(committing)
 
     def _fail_waiting(self, owner: OpenTransaction) -> None:
         message = self._tickets.pop(owner, None)

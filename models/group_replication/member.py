@@ -30,7 +30,7 @@ from .messages import GtidExecuted, Kind, Ordered, Statistics, TransactionMessag
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .sending import Outgoing, Sending
 
-__all__ = ["CONFLICT", "LOOP_S", "PRIMARY", "TOO_LARGE", "Member"]
+__all__ = ["CONFLICT", "LOOP_S", "PRIMARY", "TOO_LARGE", "Member", "order_of"]
 
 PRIMARY = 0
 _GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
@@ -53,6 +53,15 @@ class _Commits(BinlogHooks):
     def in_engine(self, entry: Any) -> None:
         """See ``BinlogHooks.in_engine``."""
         self._member.committed(entry)
+
+
+def order_of(entry: BinlogTransaction | Committing) -> int:
+    """The number in the order of the group of what is committed; 0: the group does not know it."""
+    if isinstance(entry, Committing):
+        change = entry.change
+        assert isinstance(change, Ordered)
+        return change.order
+    return entry.order
 
 
 class Member:
@@ -308,13 +317,8 @@ class Member:
 
     def committed(self, committing: BinlogTransaction | Committing) -> None:
         """The storage engine has committed a transaction: it is visible here."""
-        if isinstance(committing, Committing):
-            change = committing.change
-            assert isinstance(change, Ordered)
-            order = change.order
-        else:
-            order = committing.order
-            self.local_commits += 1
+        order = order_of(committing)
+        self.local_commits += not isinstance(committing, Committing)
         self.executed.add(order)
         if self.trace is not None:
             self.trace.record(self.index, "visible", order)

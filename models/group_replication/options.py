@@ -13,14 +13,19 @@ from simrep.modelling import (
     Microseconds,
     Milliseconds,
     Nanoseconds,
-    ScenarioError,
     prior,
     roles,
-    spellings,
 )
-from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline, as_set
+from simrep.models.mysql.options import (
+    ApplierCosts,
+    ApplierOptions,
+    CrashSafety,
+    Pipeline,
+)
 
-__all__ = ["Consistency", "GroupReplicationCosts", "GroupReplicationOptions"]
+__all__ = [
+    "MOST_TRANSACTIONS", "Consistency", "GroupReplicationCosts", "GroupReplicationOptions",
+]  # fmt: skip
 
 Consistency = Literal[
     "EVENTUAL", "BEFORE_ON_PRIMARY_FAILOVER", "BEFORE", "AFTER", "BEFORE_AND_AFTER"
@@ -28,7 +33,8 @@ Consistency = Literal[
 Release = Literal["5.7", "8.0", "8.4", "9"]
 _PREFIX = "group_replication_"
 _UNBOUNDED = 2147483647
-_MOST_TRANSACTIONS = 9223372036854775807
+MOST_TRANSACTIONS = 9223372036854775807
+"""No member misses so many: ``clone_threshold`` where nobody has set it."""
 _YEAR_S = 31536000
 
 
@@ -67,7 +73,7 @@ class GroupReplicationOptions(ApplierOptions):
         "member_expel_timeout": (0, "8.0"),
         "autorejoin_tries": (0, "8.0"),
         "message_cache_size": (1_073_741_824, "8.0"),
-        "clone_threshold": (_MOST_TRANSACTIONS, "8.0"),
+        "clone_threshold": (MOST_TRANSACTIONS, "8.0"),
     }
 
     release: Release = Field("9", description="version trait: of which release the variables are")
@@ -168,10 +174,10 @@ class GroupReplicationOptions(ApplierOptions):
         18_446_744_073_709_551_615,
     )
     clone_threshold: int = _option(
-        _MOST_TRANSACTIONS,
+        MOST_TRANSACTIONS,
         "a member that misses at least so many transactions gets a copy of all data instead",
         1,
-        _MOST_TRANSACTIONS,
+        MOST_TRANSACTIONS,
     )
     recovery_retry_count: int = _option(
         10, "how often a joining member looks for a donor", 0, _YEAR_S
@@ -179,7 +185,10 @@ class GroupReplicationOptions(ApplierOptions):
     recovery_reconnect_interval: int = _option(
         60, "seconds of its pause when it has tried all donors", 0, _YEAR_S
     )
-    start_on_boot: bool = _option(True, "a server that starts joins the group by itself")
+    start_on_boot: bool = _option(
+        True,
+        "a server that starts joins the group by itself; else it serves alone, and takes writes",
+    )
 
     @model_validator(mode="after")
     def _known_to_this_release(self) -> Self:
@@ -194,27 +203,10 @@ class GroupReplicationOptions(ApplierOptions):
         )
         return self
 
-    def check_failures(self) -> None:
-        """Refuse what is known of failures and not played yet, where something fails.
-
-        Raises
-        ------
-        ScenarioError
-        """
-        for name in ("start_on_boot",):
-            field = type(self).model_fields[name]
-            if getattr(self, name) != field.default:
-                raise ScenarioError(
-                    f"cluster.options.{spellings(name, field)[0]}",
-                    "is not played yet where servers come and go, given "
-                    f"{as_set(getattr(self, name))}",
-                    f"leave it at {as_set(field.default)}",
-                )
-
     @property
-    def durable(self) -> bool:
-        """Whether commits survive a loss of power."""
-        return self.sync_binlog == 1 and self.innodb_flush_log_at_trx_commit == 1
+    def crash_safety(self) -> CrashSafety:
+        """See ``ServerOptions.crash_safety``."""
+        return "mysql-5.6" if self.release == "5.7" else "mysql-8.0"
 
     @property
     def waits_before(self) -> bool:

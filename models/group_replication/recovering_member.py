@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import Any, ClassVar
 
 from simrep.modelling import Mesh, Parts
 from simrep.models.mysql.channel import Channel
+from simrep.models.mysql.durability import CrashRecovery
 from simrep.models.mysql.ending_server import EndingChannel, EndingServer
 from simrep.models.mysql.server import MysqlServer
 
 from .catch_up import CatchUp
 from .certifier import NOTHING, Certifier, Snapshot
 from .election import MemberState
-from .member import Member
+from .member import Member, order_of
 from .messages import Kind, Metadata, Packet, Recovered, TransactionMessage
 from .missed import MissedTransactions
 from .options import GroupReplicationCosts, GroupReplicationOptions
@@ -41,12 +43,30 @@ class Remains:
         What is in the relay log, and not committed.
     without_data : bool
         A copy of all data had begun and not ended: nothing of its own is left.
+    unlogged : frozenset of int
+        What its binary log has lost, and its storage engine has not.
+    errant : int
+        How many transactions it has committed that the group never saw.
     """
 
     executed: Snapshot
     branch: int = 0
     relayed: tuple[tuple[int, TransactionMessage], ...] = ()
     without_data: bool = False
+    unlogged: frozenset[int] = frozenset()
+    errant: int = 0
+
+    def recovered(self, crash: CrashRecovery) -> Remains:
+        """What crash recovery makes of it: a relay log is read up to the first that it has lost."""
+        lost = [entry.order for entry in crash.unrelayed]
+        end = min(lost, default=inf)
+        executed = self.executed.changed(
+            [order_of(entry) for entry in crash.rolled_back],
+            [order_of(entry) for entry in (*crash.recovered, *crash.behind)],
+        )
+        left = [one for one in self.relayed if one[0] < end and not executed.has(one[0])]
+        unlogged = self.unlogged.union(order_of(entry) for entry in crash.ahead)
+        return replace(self, executed=executed, relayed=tuple(left), unlogged=unlogged)
 
 
 class RecoveringMember(Member):
@@ -81,8 +101,11 @@ class RecoveringMember(Member):
         self._suspended = False  # the applier module
         self._queue: list[Any] = []  # meanwhile
         self.without_data = False
+        self._unlogged: frozenset[int] = frozenset()
+        self._errant = 0
         self._copy: Remains | None = None  # all data of another member, with which it starts anew
         super().__init__(parts, options, costs, loop_at_s)
+        self.server.durability = seat.durability
         self._missed = MissedTransactions(self.clock, self.channel)
         self._recovery = Recovery(
             self.clock,
@@ -125,18 +148,24 @@ class RecoveringMember(Member):
         if self._timeline is not None and self.server.alive:
             self._timeline.note(self.index, what, of, how)
 
-    def remains(self, what: str) -> Remains:
-        """What is on its disk when it ends in this way."""
+    def remains(self) -> Remains:
+        """What is on its disk when it ends, before crash recovery."""
         if self._copy is not None:
             return self._copy
         if self.without_data:
             return Remains(NOTHING, self._seat.history.branch, without_data=True)
-        executed = self.executed.snapshot()
         relayed: tuple[tuple[int, TransactionMessage], ...] = ()
-        if what != "power-loss" and not self._suspended:
-            missing = self._seat.history.missing(executed, self._order)
-            relayed = tuple(entry for entry in missing if entry[1].origin != self.index)
-        return Remains(executed, self._seat.history.branch, relayed)
+        if not self._suspended:
+            there = self._seat.history.missing(Snapshot(self.low_water, NOTHING.above), self._order)
+            relayed = tuple(entry for entry in there if entry[1].origin != self.index)
+        executed, branch = self.executed.snapshot(), self._seat.history.branch
+        return Remains(executed, branch, relayed, unlogged=self._unlogged, errant=self._errant)
+
+    @property
+    def low_water(self) -> int:
+        """Up to here it has everything on its disk."""
+        at_risk = (order_of(entry) - 1 for entry in self._seat.durability.at_risk)
+        return min([self.executed.low, *at_risk])
 
     def _leave_group(self, left: Callable[[], object]) -> None:
         """Have the others remove it; ``left()`` when they have, or do not for long."""
@@ -185,6 +214,10 @@ class RecoveringMember(Member):
         """See ``Donor.refuses``."""
         return not (self.server.alive or self.server.silent)
 
+    def logs(self, missing: list[tuple[int, TransactionMessage]]) -> bool:
+        """See ``Donor.logs``."""
+        return not any(order in self._unlogged for order, _ in missing)
+
     def gives(self, joiner: int, how: str) -> None:
         """See ``Donor.gives``."""
         self.note("donor", (joiner,), how)
@@ -198,6 +231,7 @@ class RecoveringMember(Member):
     def drop_data(self) -> None:
         """See ``Joiner.drop_data``."""
         self.without_data = True
+        self._seat.durability.ends("leave")
         if self._fates is not None:
             self._fates.emptied(self.index)
 

@@ -15,7 +15,7 @@ from .donors import Donors
 from .history import History
 from .messages import Metadata, TransactionMessage
 from .missed import MissedTransactions
-from .options import GroupReplicationOptions
+from .options import MOST_TRANSACTIONS, GroupReplicationOptions
 
 __all__ = ["Donor", "Joiner", "Recovery"]
 
@@ -41,6 +41,9 @@ class Donor(Protocol):
 
     def has(self, order: int) -> bool:
         """Whether it has committed a transaction."""
+
+    def logs(self, missing: _Missing) -> bool:
+        """Whether its binary log has transactions, as far as it has committed them."""
 
     def gives(self, joiner: int, how: str) -> None:
         """A member begins to get what it has missed."""
@@ -82,6 +85,10 @@ class Recovery:
     is chosen at random, as that has committed it. What is ordered after the view waits until then.
     If its donor leaves, or its server ends, it asks the next one.
 
+    A donor whose binary log has lost what it lacks answers with error 1236, and the next one is
+    asked. If that is so with all of them, it gets a copy of all data, or fails if nobody has set
+    ``group_replication_clone_threshold``: then the clone plugin is taken not to be there.
+
     If it lacks at least ``group_replication_clone_threshold`` transactions, it gets a copy of all
     data instead, and its server starts anew. Then it joins once more, and lacks what was ordered
     meanwhile.
@@ -94,9 +101,9 @@ class Recovery:
     Notes
     -----
     Simplified: reading at the donor costs nothing; binary logs are kept for the whole run, so that
-    no donor has purged what is missing; what a donor has sent before it goes is applied, where the
-    product gets it again from the next one; whoever hears nothing of its donor waits until that
-    leaves the group, where the product would give up the connection after 60 s.
+    no donor has purged what it has not lost; what a donor has sent before it goes is applied, where
+    the product gets it again from the next one; whoever hears nothing of its donor waits until
+    that leaves the group, where the product would give up the connection after 60 s.
 
     References
     ----------
@@ -164,7 +171,10 @@ class Recovery:
         """The group tells what was ordered up to a view."""
         if self.running and metadata.view == self._view and self._metadata is None:
             self._metadata = metadata
-            if self._lacks_too_much(metadata):
+            none_logs = not self._any_logs(metadata)
+            if none_logs and self._threshold == MOST_TRANSACTIONS:
+                self._fail("1236 no binary log has what it has missed")
+            elif none_logs or self._lacks_too_much(metadata):
                 self._cloneable = self._donors.shuffled()
                 self._copy()
             else:
@@ -246,6 +256,9 @@ class Recovery:
         if not self._missing:
             self._all_written(self._attempt)
             return
+        if not self._peer(donor).logs(self._missing):  # error 1236
+            self._proceed()
+            return
         self._choose(donor, "incremental")
         if self.transfer_s is not None:
             piece, self._missing = self._missing, []
@@ -321,6 +334,14 @@ class Recovery:
             return True
         missing = self._history.missing(joiner.executed_snapshot(), metadata.order)
         return len(missing) - len(self._missed) >= self._threshold
+
+    def _any_logs(self, metadata: Metadata) -> bool:
+        """Whether the binary log of any donor has what is missing."""
+        joiner = self._joiner
+        if joiner.without_data:
+            return True
+        missing = self._history.missing(joiner.executed_snapshot(), metadata.order)
+        return any(self._peer(donor).logs(missing) for donor in joiner.online_members())
 
     def _copy(self) -> None:
         """Get a copy of all data from the next donor, if there is one."""

@@ -12,6 +12,7 @@ from simrep.models.group_replication.xcom.changing import ChangingXcom
 from simrep.models.group_replication.xcom.detector import Detector
 from simrep.models.group_replication.xcom.paxos import XcomOptions
 from simrep.models.group_replication.xcom.transport import Transport
+from simrep.models.mysql.durability import Durability
 
 from .history import History
 from .options import GroupReplicationCosts, GroupReplicationOptions
@@ -33,6 +34,8 @@ class Seat:
     xcom : ChangingXcom
     history : History
         Of the group.
+    durability : Durability
+        What is on its disk.
     peer : callable
         ``peer(index)``: another member.
     aborts : callable
@@ -48,6 +51,7 @@ class Seat:
     transport: Transport
     xcom: ChangingXcom
     history: History
+    durability: Durability
     peer: Callable[[int], ChangingMember]
     aborts: Callable[[int], object]
     restarts: Callable[[int, int], object]
@@ -115,4 +119,6 @@ class Seat:
             uniform("group"),
             cluster.timeline,
         )
-        return cls(group, transport, xcom, history, peer, aborts, restarts, uniform("donors"))
+        durability = Durability.of(cluster, index, options)
+        chance = uniform("donors")
+        return cls(group, transport, xcom, history, durability, peer, aborts, restarts, chance)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 from simpy.events import Event
 
-from simrep.modelling import Clock, OpenTransaction, Parts, Transaction
+from simrep.modelling import Binlog, Clock, OpenTransaction, Parts, RedoLog, Transaction
 from simrep.models.mysql.channel import Call, Channel, Committing, RelayedTransaction
+from simrep.models.mysql.durability import Durability, FollowedBinlog, FollowedRedoLog
 from simrep.models.mysql.options import ServerCosts, ServerOptions
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
@@ -33,7 +35,11 @@ class EndingServer(MysqlServer):
         Its machine is gone, too: nobody answers for it.
     on_fail : callable
         ``on_fail(owner)`` wakes a transaction that waits before its commit, as it has failed.
+    durability : Durability
+        What is on its disk; set from outside, as that outlasts the process.
     """
+
+    durability: Durability
 
     def __init__(
         self, parts: Parts, options: ServerOptions, costs: ServerCosts, **how: Any
@@ -48,6 +54,9 @@ class EndingServer(MysqlServer):
         self._quiet: list[Callable[[], object]] = []
         self._awaited: list[tuple[set[OpenTransaction], Callable[[], object]]] = []
         super().__init__(parts, options, costs, begin=self._begin, **how)
+
+    def _log_kinds(self) -> tuple[Callable[..., RedoLog], Callable[..., Binlog]]:
+        return partial(FollowedRedoLog, self), partial(FollowedBinlog, self)
 
     # -- clients -------------------------------------------------------------------------------
 
@@ -193,6 +202,7 @@ class EndingServer(MysqlServer):
 
     def _committed(self, entry: BinlogTransaction) -> None:
         if self.alive:
+            self.durability.committed(entry)
             super()._committed(entry)
 
     def _durable(self, entry: BinlogTransaction) -> None:
@@ -204,6 +214,23 @@ class EndingChannel(Channel):
     """A channel of such a server: its appliers stop with it."""
 
     server: EndingServer
+    _covered = 0  # of the relay log, by the fsync under way
+
+    def write(self, change: RelayedTransaction, written: Call) -> None:
+        """See ``Channel.write``."""
+        if self.server.alive:
+            self.server.durability.relay.append(change)
+            super().write(change, written)
+
+    def _sync(self, work: tuple[RelayedTransaction, Call]) -> None:
+        if not self.server.alive:
+            return
+        relay = self.server.durability.relay
+        relay.synced(self._covered)
+        syncs = self.relay_syncs
+        super()._sync(work)
+        if self.relay_syncs > syncs:
+            self._covered = relay.end
 
     def apply(self, change: RelayedTransaction, applied: Call) -> None:
         """See ``Channel.apply``."""
@@ -217,6 +244,7 @@ class EndingChannel(Channel):
 
     def _in_memory(self, entry: Committing) -> None:
         if self.server.alive:
+            self.server.durability.committed(entry)
             super()._in_memory(entry)
 
     def _durable(self, entry: Committing) -> None:

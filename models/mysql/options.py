@@ -20,7 +20,8 @@ from simrep.modelling import (
 )
 
 __all__ = [
-    "LARGEST_CACHE", "ApplierCosts", "ApplierOptions", "ClientCosts", "Pipeline", "ServerCosts",
+    "LARGEST_CACHE", "ApplierCosts", "ApplierOptions", "ClientCosts", "CrashSafety", "Pipeline",
+    "ServerCosts",
     "ServerOptions",
 ]  # fmt: skip
 
@@ -30,6 +31,14 @@ LARGEST_CACHE = 18446744073709547520
 _US = 1e-6
 
 Pipeline = Literal["mysql-5.1", "mysql-5.5", "mysql-5.6", "mysql-5.7", "mariadb"]
+CrashSafety = Literal["mysql-5.5", "mysql-5.6", "mysql-8.0", "mariadb"]
+_CRASH_SAFETY: dict[Pipeline, CrashSafety] = {
+    "mysql-5.1": "mysql-5.5",
+    "mysql-5.5": "mysql-5.5",
+    "mysql-5.6": "mysql-5.6",
+    "mysql-5.7": "mysql-8.0",
+    "mariadb": "mariadb",
+}
 
 
 class ServerOptions(BaseModel):
@@ -93,6 +102,17 @@ class ServerOptions(BaseModel):
         "mysql-5.7",
         description="version trait: which generation of two-phase commit with the binary log",
     )
+
+    @property
+    def crash_safety(self) -> CrashSafety:
+        """How a server knows after a crash what it has executed.
+
+        MySQL 8.0.17 and later keep GTIDs with the commits of the storage engine as well as in the
+        binary log. Before that a server with a binary log has them there alone. MariaDB's source
+        has them there alone, its replica with the commits of the storage engine alone. Before 5.6
+        there are none.
+        """
+        return _CRASH_SAFETY[self.commit_pipeline]
 
     @model_validator(mode="after")
     def _known_to_this_version(self) -> Self:

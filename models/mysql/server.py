@@ -16,6 +16,7 @@ from simrep.modelling import (
     Lap,
     OpenTransaction,
     Parts,
+    RedoLog,
     Sessions,
     Station,
     Transaction,
@@ -130,12 +131,14 @@ class MysqlServer:
         self.locks = parts.locks()
         self.switch_s = costs.switch_us * _US
         self.disk = parts.disk(costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, name=name)
+        redo_kind, binlog_kind = self._log_kinds()
         self._redo = parts.redo_log(
             self.disk,
+            redo_kind,
             flush_at_commit=options.innodb_flush_log_at_trx_commit,
             write_s=costs.log_write_us * _US,
         )
-        self._binlog = Binlog(
+        self._binlog = binlog_kind(
             host,
             self.disk,
             sync_period=options.sync_binlog,
@@ -169,6 +172,10 @@ class MysqlServer:
         self._prepare = prepare
         self.max_committed = 0  # latest position in the binary log that the engine has committed
         self.commits = 0
+
+    def _log_kinds(self) -> tuple[Callable[..., RedoLog], Callable[..., Binlog]]:
+        """What its redo log and its binary log are."""
+        return RedoLog, Binlog
 
     def _commit(
         self, transaction: Transaction, owner: OpenTransaction

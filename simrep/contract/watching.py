@@ -181,9 +181,9 @@ class Parts:
         """The disk under its logs; see ``Disk``."""
         return self.cluster.disk(self.index, fsync_s, bytes_per_s, name=name)
 
-    def redo_log(self, disk: Disk, **how: Any) -> RedoLog:
-        """The redo log of a storage engine."""
-        return self.make(RedoLog, self.clock, disk, stage=self._redo_stage, **how)
+    def redo_log(self, disk: Disk, kind: Callable[..., RedoLog] = RedoLog, **how: Any) -> RedoLog:
+        """The redo log of a storage engine; ``kind`` makes it."""
+        return self.make(kind, self.clock, disk, stage=self._redo_stage, **how)
 
     def _redo_stage(self, write: Serve) -> Stage[Any]:
         doing = "writing and syncing the redo log"

@@ -156,11 +156,25 @@ def test_a_new_primary_takes_writes_when_it_has_applied_its_backlog(level, waits
     assert (np.diff(reads).max() > 2.0) == waits
 
 
+def test_a_server_that_does_not_start_group_replication_takes_writes_of_its_own():
+    faults = [fault("kill", "n3", 2.0), fault("restart", "n3", 5.0)]
+    content = scenario(*faults, duration_s=40.0, options={"start_on_boot": False})
+    groups = [{"name": name, "node": name, "threads": 1, "think_time_ms": 300.0}
+              for name in ("n1", "n3")]  # fmt: skip
+    content["workload"] = {"group": groups, "clients": {"retry_pause_s": 0.2}}
+    run = Run(content)
+    (alone,) = run.noted("not-started", "n3")
+    assert set(run.errors("n3")) == {"1290", "2013", "2003"}  # as a secondary, and dead
+    assert (run.commits_s("n3") > alone.at_s).all()
+    assert len(run.commits_s("n3")) > 90
+    assert run.commits["n1"] == run.commits["n2"] == len(run.commits_s("n1"))
+    again = [fault("kill", "n3", 20.0), fault("kill", "n1", 20.0), fault("kill", "n2", 20.0)]
+    content["fault"] += [*again, fault("bootstrap", "n3", 22.0)]
+    with pytest.raises(simrep.ScenarioError, match="transactions that the group never saw"):
+        Run(content)
+
+
 def test_what_is_not_played_of_failures_is_refused():
-    options = {"start_on_boot": False}
-    simulate(load(scenario(duration_s=1.0, on_error="stay", options=options)), seed=1)
-    with pytest.raises(simrep.ScenarioError, match=r"start_on_boot.*not played yet"):
-        simulate(load(scenario(fault("kill", "n3", 0.5), options=options)), seed=1)
     several = scenario(fault("kill", "n2", 1.0), fault("bootstrap", "n2", 2.0))
     with pytest.raises(simrep.ScenarioError, match=r"'n2' cannot begin a group.*'n1' is in one"):
         simulate(load(several), seed=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from math import inf
 
@@ -25,6 +26,67 @@ def returns(*faults, at_s=6.0, duration_s=30.0, transfer_s=None, data_bytes=None
     if data_bytes is not None:
         content["cluster"]["data_bytes"] = data_bytes
     return Run(content)
+
+
+# -- what a loss of power leaves -------------------------------------------------------------------
+
+
+def powerless(node, what="power-loss", version="mysql-9", **options):
+    """A member whose machine loses power after 10.3 s, and what crash recovery finds."""
+    content = scenario(fault(what, node, 10.3), fault("restart", node, 12.0), duration_s=50.0)
+    content["cluster"] |= {"options": options, "version": version}
+    content["workload"]["clients"]["read_timeout_s"] = 3.0
+    content["workload"]["think_time_ms"] = 30.0
+    run = Run(content)
+    assert run.done.fates.lost == 0
+    assert run.noted("synced", node)
+    return run, "; ".join(one.how for one in run.noted("recovered", node))
+
+
+@pytest.mark.parametrize(
+    ("node", "options", "told"),
+    [
+        ("n1", {}, ""),
+        # The last second of the engine; the binary log tells the group that nothing is missing.
+        ("n1", {"innodb_flush_log_at_trx_commit": 2}, r"the storage engine lacks (?!0)\d+ that.*"),
+        # Nothing of the engine: what the binary log lacks, the member has all the same.
+        ("n3", {"sync_binlog": 0}, r"the binary log lacks \d+ that are in the storage engine"),
+        # Both: it gets what it has lost from a donor.
+        (
+            "n1",
+            {"sync_binlog": 10**6, "innodb_flush_log_at_trx_commit": 2},
+            r"lost (\d+); the bin.*",
+        ),
+    ],
+)
+def test_a_member_gets_what_neither_of_its_logs_has(node, options, told):
+    run, text = powerless(node, **options)
+    lost = re.fullmatch(told, text).groups()
+    assert not run.noted("aborted")
+    had = run.commits["n2"] - run.commits[node]  # when it started again
+    before = (run.commits_s() < 10.3).sum()
+    assert before - had == pytest.approx(sum(map(int, lost)), abs=2)
+    assert not lost or 0 < int(lost[0]) < 80  # of a second
+
+
+def test_who_has_lost_its_binary_log_is_no_donor():
+    ends = [fault("power-loss", name, 10.4) for name in NAMES]
+    returns = [fault("bootstrap", "n2", 15.0), fault("restart", "n1", 20.0)]
+    content = scenario(*ends, *returns, duration_s=40.0)
+    content["cluster"]["options"] = {"sync_binlog": 0, "innodb_flush_log_at_trx_commit": 2}
+    content["workload"]["clients"]["read_timeout_s"] = 3.0
+    (aborted,) = Run(content).noted("aborted")
+    assert (NAMES[aborted.node], aborted.how) == ("n1", "1236 no binary log has what it has missed")
+    content["cluster"]["options"]["group_replication_clone_threshold"] = 10**6
+    content["cluster"]["data_bytes"] = 10**6
+    run = Run(content)
+    assert run.noted("joiner", "n1")[0].how == "clone"
+    assert run.noted("synced", "n1")
+
+
+def test_a_release_that_keeps_gtids_in_its_binary_log_alone_is_refused_without_its_end():
+    with pytest.raises(simrep.ScenarioError, match=r"end of its binary log.*sync_binlog = 1"):
+        powerless("n3", version="mysql-5.7.17", sync_binlog=0)
 
 
 # -- incrementally ---------------------------------------------------------------------------------
