@@ -1,10 +1,10 @@
 """Asynchronous replication of MySQL and MariaDB: one source, and replicas that follow it.
 
-The first node is the source. A client is answered when the source has committed; nothing waits
-for a replica. Dump threads send the binary log as soon as it may be read, one per replica; there
-the IO thread writes the relay log, and a coordinator hands its transactions to workers which
-apply in parallel what the source has marked as independent, and commit through the logs of the
-replica itself.
+The first node is the source, until another one is promoted. A client is answered when the source
+has committed; nothing waits for a replica. Dump threads send the binary log as soon as it may be
+read, one per replica; there the IO thread writes the relay log, and a coordinator hands its
+transactions to workers which apply in parallel what the source has marked as independent, and
+commit through the logs of the replica itself.
 
 Assumptions
 -----------
@@ -17,10 +17,11 @@ Optimistic
     however large; a dump thread pays per transaction, not per byte; otherwise as in
     ``simrep.models.standalone``.
 Left out
-    Failover managers: a source that is gone stays gone, or comes back as the source. Replicas of
-    replicas; compression; statement format (the sizes of the events are those of the
-    workload); ``WRITESET_SESSION``; MariaDB's ``domain_id``; what it costs to record the position
-    in the relay log in a file, as before MySQL 8.0.
+    Failover managers: another server is promoted by hand, or nobody takes the place of a source
+    that is gone. Replicas of replicas, but for the moment before a source of theirs is promoted;
+    errors of appliers that meet rows of extra transactions; compression; statement format (the
+    sizes of the events are those of the workload); ``WRITESET_SESSION``; MariaDB's ``domain_id``;
+    what it costs to record the position in the relay log in a file, as before MySQL 8.0.
 Validated
     Throughput and latency of the source, against own measurements of MySQL 9.7 and MariaDB 11.8
     with one replica (datasets ``semisync-rig`` and ``semisync-wan-measured``). Lags of replicas
@@ -50,6 +51,7 @@ from simrep.modelling import (
     Model,
     Parts,
     Recognition,
+    ServerStatus,
     Setup,
     Station,
     Transaction,
@@ -61,11 +63,12 @@ from simrep.models.mysql.ending_server import CONNECTION_REFUSED, EndingServer
 from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 
-from .binary_log import BinaryLog
+from .binary_log import BinaryLog, Line
 from .changes import Changes
 from .changing_replica import ChangingReplica
 from .changing_source import ChangingSource
 from .connection import Packet, Port
+from .member import READ_ONLY, Member
 from .options import AsynchronousCosts, AsynchronousOptions
 from .recognition import SourceRecognition
 from .replica import Replica
@@ -93,7 +96,7 @@ class Asynchronous(Model):
     faults: ClassVar = frozenset(
         {
             "slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "cut", "loss",
-            "jitter",
+            "jitter", "promote",
         }
     )  # fmt: skip
     node_costs: ClassVar[bool] = True
@@ -104,6 +107,10 @@ class Asynchronous(Model):
     source: BinlogSource
     servers: Sequence[MysqlServer]
     replicas: Sequence[Replica]
+    _members: list[Member[Any, Any]]  # this and the next three where something happens
+    _ending_servers: list[EndingServer]
+    _logs: Sequence[BinaryLog]
+    _ports: Sequence[Port]
 
     def __init__(
         self, cluster: Cluster, options: AsynchronousOptions, costs: AsynchronousCosts
@@ -138,7 +145,8 @@ class Asynchronous(Model):
     def _begin_changing(self) -> None:
         """Servers that may come and go, and all that outlasts their processes."""
         cluster = self._cluster
-        log = BinaryLog()
+        nodes = range(cluster.size)
+        line = Line()
         self._durability = [
             Durability.of(
                 cluster,
@@ -148,46 +156,51 @@ class Asynchronous(Model):
             )
             for node in range(cluster.size)
         ]
-        servers: list[EndingServer] = []
-        processes: list[Any] = []
-        ports = [
-            Port(cluster.clock, cluster.network, node, partial(processes.__getitem__, node), SOURCE)
-            for node in range(cluster.size)
+        self._logs = [BinaryLog(line) for _ in nodes]
+        self.servers = self._ending_servers = []
+        members = self._members = []
+        self._ports = [
+            Port(cluster.clock, cluster.network, node, partial(members.__getitem__, node))
+            for node in nodes
         ]
-
-        def start(node: int) -> None:
-            server, process = self._start(self._parts[node].anew(), log)
-            process.port = ports[node]
-            if node == SOURCE and processes:
-                process.succeed(processes[SOURCE])
-            servers[node : node + 1] = [server]
-            processes[node : node + 1] = [process]
-            if node == SOURCE:
-                self.source = process
-            self.replicas = processes[1:]
+        for node in nodes:
+            self._start(node)
+        source = members[SOURCE].source
+        source.begin()
+        source.lead()
+        self.source = source
+        for member in members[1:]:
+            member.read_only = True
+            member.begin(SOURCE)
 
         def start_s(node: int) -> float:
             return self._costs[node].start_ms * 1e-3
 
-        for node in range(cluster.size):
-            start(node)
-        for process in processes:
-            process.begin()
-        self.servers = servers
-        self._changes = Changes(cluster, self._options, log, servers, processes, start, start_s)
+        self._changes = Changes(cluster, self._options, self._logs, members, self._start, start_s)
 
-    def _start(self, parts: Parts, log: BinaryLog) -> tuple[EndingServer, Any]:
-        """A new process of a server: of the source or of a replica."""
+    def _start(self, node: int) -> None:
+        """Put a new process of a server into its place."""
         source_kind, replica_kind = self.changing_made_of
-        costs = self._costs[parts.index]
-        if parts.index == SOURCE:
-            source = source_kind(parts, self._options, costs, log)
-            source.server = self._server(EndingServer, parts, source)
-            source.server.durability = self._durability[parts.index]
-            return source.server, source
-        server = self._server(EndingServer, parts, None)
-        server.durability = self._durability[parts.index]
-        return server, replica_kind(self._cluster, server, self._options, costs, log)
+        parts, options, costs = self._parts[node].anew(), self._options, self._costs[node]
+        port = self._ports[node]
+        source = source_kind(parts, options, costs, self._logs[node])
+        server = source.server = parts.make(
+            EndingServer, parts, options, costs,
+            log_bin=node == SOURCE or options.log_replica_updates, hooks=source,
+        )  # fmt: skip
+        server.durability = self._durability[node]
+        source.port = port
+
+        def make_replica(target: int) -> Any:
+            replica = replica_kind(self._cluster, server, options, costs, self._logs, target)
+            replica.port = port
+            return replica
+
+        member: Member[Any, Any] = Member(server, source, make_replica, self._logs)
+        if node < len(self._members):
+            source.succeed(self._members[node].source)
+        self._ending_servers[node : node + 1] = [server]
+        self._members[node : node + 1] = [member]
 
     @staticmethod
     def pause_limit_s(options: AsynchronousOptions) -> float:
@@ -224,23 +237,45 @@ class Asynchronous(Model):
     def connect(self, node: int) -> Generator[Event, Any, str | None]:
         """Open a connection to one server."""
         server = self.servers[node]
-        if isinstance(server, EndingServer):
-            assert self._changes is not None
-            if self._changes.is_leaving(node):
-                return server.sessions.refused(CONNECTION_REFUSED)
-            return server.connect()
-        return server.sessions.connect()
+        if self._changes is None:
+            return server.sessions.connect()
+        assert isinstance(server, EndingServer)
+        if self._changes.is_leaving(node):
+            return server.sessions.refused(CONNECTION_REFUSED)
+        return server.connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
-        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large."""
+        """Run a transaction; it fails by a deadlock, a timeout, or when it is too large.
+
+        A server that is read-only refuses one that writes.
+        """
         node = transaction.node
         server = self.servers[node]
-        if isinstance(server, EndingServer):
-            assert self._changes is not None
-            if self._changes.is_leaving(node):
-                return server.lose(transaction)
-            return server.transact(transaction)
-        return server.sessions.transact(transaction)
+        if self._changes is None:
+            return server.sessions.transact(transaction)
+        assert isinstance(server, EndingServer)
+        if self._changes.is_leaving(node):
+            return server.lose(transaction)
+        if server.alive and self._members[node].refuses(transaction):
+            return server.turn_away(transaction, READ_ONLY)
+        return server.transact(transaction)
+
+    def status(self, node: int) -> ServerStatus:
+        """See ``Model.status``."""
+        if self._changes is not None:
+            return self._changes.status(node)
+        if node == SOURCE:
+            return ServerStatus(state="source", serves=True, writes=True, lag_s=0.0)
+        channel = self.replicas[node - 1].channel
+        lag_s = float(int(channel.behind_s))
+        return ServerStatus(
+            state="replica",
+            serves=True,
+            writes=False,
+            lag_s=lag_s,
+            queue=channel.backlog,
+            rank=node,
+        )
 
     def change(self, change: Change) -> None:
         """Let a server crash, leave or come back now."""
@@ -261,12 +296,20 @@ class Asynchronous(Model):
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every server, and of replication on the replicas."""
         counters = {server.name: server.counters() for server in self.servers}
-        for replica in self.replicas:
+        for replica in self._replicas():
             counters[replica.server.name] |= replica.counters()
         return counters
 
+    def _replicas(self) -> Sequence[Replica]:
+        """Those that follow a source now."""
+        if self._changes is None:
+            return self.replicas
+        return [member.replica for member in self._members if member.replica is not None]
+
     def backlog(self) -> Mapping[str, float]:
         """By how many transactions each replica has committed less than the source."""
+        if self._changes is not None:
+            return self._changes.backlog()
         first = max(server.commits for server in self.servers)
         late = {server.name: first - server.commits for server in self.servers}
         return {**late, self.servers[SOURCE].name: 0.0}
@@ -274,4 +317,4 @@ class Asynchronous(Model):
     def stations(self) -> Iterable[Station]:
         """Logs and disks, and the threads of replication; machines are the engine's."""
         servers = [station for server in self.servers for station in server.stations()]
-        return servers + [station for replica in self.replicas for station in replica.stations()]
+        return servers + [station for replica in self._replicas() for station in replica.stations()]

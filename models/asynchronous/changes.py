@@ -1,68 +1,114 @@
-"""A source and its replicas that crash, leave and come back as what they were."""
+"""Servers of a replication that crash, leave and come back, and the roles that they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
 
-from simrep.modelling import Change, Cluster, ScenarioError
-from simrep.models.mysql.ending_server import EndingServer
+from simrep.modelling import Change, Cluster, ScenarioError, ServerStatus
 
 from .binary_log import BinaryLog
-from .changing_replica import ChangingReplica, RelayRemains
-from .changing_source import ChangingSource
+from .changing_replica import RelayRemains
+from .member import Member
 from .options import AsynchronousOptions
+from .promotion import Promotion
 from .source import SOURCE
 
-__all__ = ["Changes"]
+__all__ = ["Changes", "ReplicaReport"]
 
 _RELEASE_S = 1.0  # so often is looked what nobody can lack any more; results are the same
 
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaReport:
+    """What a server says of its replication: ``SHOW REPLICA STATUS`` and ``read_only``.
+
+    Attributes
+    ----------
+    node : int
+    source : int or None
+        Position of the server that it follows; None: nobody.
+    io_running : bool
+        Its IO thread is connected.
+    received, executed : int
+        Up to which position of its line it has transactions, and has committed them.
+    extras : int
+        Transactions that it has and its source lacks.
+    read_only : bool
+    """
+
+    node: int
+    source: int | None
+    io_running: bool
+    received: int
+    executed: int
+    extras: int
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What a server that is away finds when it starts: a part of its settings, and a relay log."""
+
+    target: int | None
+    read_only: bool
+    relay: RelayRemains | None
+
 
 class Changes:
-    """What happens to the servers of a replication; and what is on the disk of those away.
+    """What happens to the servers of a replication; what is on the disk of those away; who leads.
 
-    A source that is started again is the source again: its storage engine commits all that is in
-    its binary log, whatever clients were told, and its replicas connect to it. There is no failover
-    manager.
+    A server that is started again is what it was. If it was a source, its storage engine commits
+    all that is in its binary log, whatever clients were told; and it takes writes, whoever was
+    promoted meanwhile. Then it is outside of the service, until it is made to follow another one.
+
+    Each of ``promote``, ``repoint``, ``set_read_only``, ``stop_io``, ``drain`` and ``report`` is a
+    statement at a server that is alive, and that whoever says it reaches.
 
     Parameters
     ----------
     cluster : Cluster
     options : AsynchronousOptions
-    log : BinaryLog
-        Of the source.
-    servers : mutable sequence of EndingServer
+    logs : sequence of BinaryLog
+        Of all servers.
+    members : sequence of Member
         One that comes back takes the place of the old one.
-    processes : mutable sequence
-        The source and its replicas, the same way.
     start : callable
-        ``start(node)``: puts a new server and its process into their places.
+        ``start(node)``: puts a new member into its place.
     start_s : callable
         ``start_s(node)``: how long it takes to start.
+
+    Notes
+    -----
+    Simplified: settings are kept over a restart (``SET PERSIST``).
     """
 
     def __init__(
         self,
         cluster: Cluster,
         options: AsynchronousOptions,
-        log: BinaryLog,
-        servers: MutableSequence[EndingServer],
-        processes: MutableSequence[Any],
+        logs: Sequence[BinaryLog],
+        members: Sequence[Member[Any, Any]],
         start: Callable[[int], object],
         start_s: Callable[[int], float],
     ) -> None:
+        self._cluster = cluster
         self._clock = cluster.clock
         self._names = cluster.names
         self._timeline = cluster.timeline
         self._options = options
-        self._log = log
-        self._servers = servers
-        self._processes = processes
+        self._logs = logs
+        self._members = members
         self._start = start
         self._start_s = start_s
-        self._remains: dict[int, RelayRemains] = {}  # of replicas that are away
-        self._away: set[int] = set()
+        self.service = SOURCE
+        """Position of the source that clients are to write on."""
+        self._promotion: Promotion | None = None
+        self._rests: dict[int, _Rest] = {}  # of servers that are away
         self._leaving: dict[int, Change | None] = {}  # and what follows when they have left
         self._starting: dict[int, int] = {}  # a number for every start that is under way
         self._starts = 0
@@ -70,32 +116,20 @@ class Changes:
 
     def _release(self, _: None) -> None:
         """Nobody needs what all have committed."""
-        replicas = range(SOURCE + 1, len(self._servers))
-        executed = [
-            self._remains[node].executed
-            if node in self._remains
-            else self._replica(node).channel.low_water
-            for node in replicas
-        ]
-        self._log.release(min([self._log.readable, *executed]))
+        for line in {log.line for log in self._logs}:
+            line.release(min(min(log.readable, log.line.shared(line)) for log in self._logs))
         self._clock.at(self._clock.now + _RELEASE_S, self._release)
 
-    def _source(self) -> ChangingSource:
-        source = self._processes[SOURCE]
-        assert isinstance(source, ChangingSource)
-        return source
-
-    def _replica(self, node: int) -> ChangingReplica:
-        replica = self._processes[node]
-        assert isinstance(replica, ChangingReplica)
-        return replica
+    def _note(self, node: int, what: str, of: tuple[int, ...] = ()) -> None:
+        if self._timeline is not None:
+            self._timeline.note(node, what, of)
 
     def is_leaving(self, node: int) -> bool:
         """Whether a server shuts down, and serves nobody any more."""
         return node in self._leaving
 
     def change(self, change: Change) -> None:
-        """Let a server crash, leave or come back now."""
+        """Let a server crash, leave, come back or be promoted now."""
         node, what = change.node, change.what
         if what == "restart":
             self._check_restart(change)
@@ -105,6 +139,9 @@ class Changes:
                 self._begin(node)
         elif what == "leave":
             self._leave(node)
+        elif what == "promote":
+            self._check_promotion(change)
+            self._promotion = Promotion(self, self._cluster, self._members, node)
         else:
             self._check_durable(change)
             self._end(node, what)
@@ -117,6 +154,36 @@ class Changes:
                 f"{self._clock.now:g} s, and no state is transferred to it: a replica gets from "
                 "the binary log of its source what it lacks",
                 "leave it out; start_ms in [cluster.costs] is how long a server takes to start",
+            )
+
+    def _check_promotion(self, change: Change) -> None:
+        """Refuse one that cannot be, or that changes nothing."""
+        node, name = change.node, self._names[change.node]
+        at = f"at {self._clock.now:g} s"
+        if change.transactions_timeout_s is not None:
+            raise ScenarioError(
+                "fault",
+                f"{name!r} gets transactions_timeout_s = {change.transactions_timeout_s:g} {at}: "
+                "a source that is made read-only waits for commits alone, which are under way",
+                "leave it out",
+            )
+        if not self.reaches(node, node):
+            raise ScenarioError("fault", f"{name!r} cannot be promoted {at}: it is not there")
+        if not self._members[node].server.log_bin:
+            raise ScenarioError(
+                "fault",
+                f"{name!r} cannot be promoted {at}: it has not written what it applies to a "
+                "binary log, so that the other replicas could not follow it",
+                "set log_replica_updates = true",
+            )
+        others = [other for other in self.others_of(node) if self.reaches(node, other)]
+        follow = all(self._members[other].target == node for other in others)
+        if self.service == node and self._members[node].target is None and follow:
+            replicas = [self._names[other] for other in self.others_of(node)]
+            raise ScenarioError(
+                "fault",
+                f"{name!r} is the source already {at}, and all that it reaches follow it",
+                f"promote {' or '.join(map(repr, replicas))}" if replicas else "",
             )
 
     def _check_durable(self, change: Change) -> None:
@@ -141,41 +208,41 @@ class Changes:
 
     def _leave(self, node: int) -> None:
         """Shut down in order: what is in its commit ends, then the process."""
-        if self._starting.pop(node, None) is not None or node in self._away:
+        if self._starting.pop(node, None) is not None or node in self._rests:
             return
-        server = self._servers[node]
+        server = self._members[node].server
         self._leaving[node] = None
         server.disconnect_uncommitted()
 
         def quiet() -> None:
-            if node in self._leaving and self._servers[node] is server:
+            if node in self._leaving and self._members[node].server is server:
                 self._end(node, "leave")
 
         server.when_quiet(quiet)
 
     def _end(self, node: int, what: str) -> None:
         then = self._leaving.pop(node, None)
-        server, silent = self._servers[node], what == "power-loss"
+        member, silent = self._members[node], what == "power-loss"
         if self._starting.pop(node, None) is not None:
-            server.silent = silent
+            member.server.silent = silent
             return
-        if node in self._away:
+        if node in self._rests:
             return
-        self._away.add(node)
-        server.die(silent=silent)
-        if node == SOURCE:
-            self._source().die()
-            if what == "power-loss":
-                self._log.cut()
-        else:
-            self._remains[node] = self._replica(node).die(what)
+        member.server.die(silent=silent)
+        member.source.die()
+        relay = None if member.replica is None else member.replica.die(what)
+        if relay is None and what == "power-loss":
+            self._logs[node].cut()
+        self._rests[node] = _Rest(member.target, member.read_only, relay)
+        if self._promotion is not None:
+            self._promotion.gone(node)
         if then is not None:
             self._begin(node)
 
     # -- a server comes back ---------------------------------------------------------------------
 
     def _begin(self, node: int) -> None:
-        self._servers[node].silent = False  # its machine is there: it refuses connections
+        self._members[node].server.silent = False  # its machine is there: it refuses connections
         self._starts += 1
         self._starting[node] = self._starts
         at_s = self._clock.now + self._start_s(node)
@@ -186,21 +253,151 @@ class Changes:
         if self._starting.get(node) != number:
             return
         del self._starting[node]
-        self._away.discard(node)
-        if node == SOURCE:
-            self._recover()
+        rest, log = self._rests.pop(node), self._logs[node]
+        if rest.relay is None:
+            for written in log.recover():
+                if written.transaction.journal is not None:
+                    written.transaction.journal.recovered(node)
+        self._start(node)
+        member = self._members[node]
+        member.read_only = rest.read_only
+        member.server.commits = log.end
+        if rest.relay is not None and rest.target is not None:
+            member.resume(rest.target, rest.relay)
         else:
-            last = self._replica(node).number
-            self._start(node)
-            self._replica(node).start(self._remains.pop(node), last)
+            member.source.lead()
+            self._note(node, "synced")
 
-    def _recover(self) -> None:
-        """Start the source: it commits all that is in its binary log."""
-        for written in self._log.recover():
-            if written.transaction.journal is not None:
-                written.transaction.journal.committed(SOURCE)
-        self._start(SOURCE)
-        server = self._servers[SOURCE]
-        server.commits = server.max_committed = self._log.end
-        if self._timeline is not None:
-            self._timeline.note(SOURCE, "synced")
+    # -- what an operator or a manager says ------------------------------------------------------
+
+    def others_of(self, node: int) -> list[int]:
+        """Positions of all other nodes."""
+        return [other for other in range(len(self._members)) if other != node]
+
+    def follows_service(self, node: int) -> bool:
+        """Whether a server is the source of the service, or follows it, over others if need be."""
+        seen = {node}
+        while node != self.service:
+            target = self._members[node].target
+            if target is None or target in seen:
+                return False
+            seen.add(target)
+            node = target
+        return True
+
+    def reaches(self, place: int, node: int) -> bool:
+        """Whether whoever is beside a node reaches the server of another one, and hears from it."""
+        member, network, now = self._members[node], self._cluster.network, self._clock.now
+        if not member.alive or node in self._leaving:
+            return False
+        if getattr(self._cluster.hosts[node], "stopped", False):
+            return False
+        return node == place or not (
+            network.link(place, node).stalled(now) or network.link(node, place).stalled(now)
+        )
+
+    def promote(self, node: int, call: Call | None = None) -> None:
+        """``STOP REPLICA; RESET REPLICA ALL; SET GLOBAL read_only = OFF``.
+
+        Clients are to write on it from now on. ``call()`` when that is done. What is in its relay
+        log is lost: it is to be drained before.
+        """
+        self._members[node].lead(partial(self._promoted, node, call or _nothing))
+
+    def _promoted(self, node: int, call: Call) -> None:
+        if self.service != node:
+            self._note(node, "promoted")
+        self.service = node
+        self._look_who_is_outside()
+        call()
+
+    def _look_who_is_outside(self) -> None:
+        fates = self._cluster.fates
+        if fates is None:
+            return
+        for node in range(len(self._members)):
+            if self.follows_service(node):
+                fates.inside(node)
+            else:
+                fates.outside(node)
+
+    def repoint(self, node: int, source: int, call: Call | None = None) -> None:
+        """``STOP REPLICA; CHANGE REPLICATION SOURCE TO ...; START REPLICA``, with GTIDs.
+
+        A server that takes writes is made read-only first. ``call()`` when that is done.
+        """
+        self._members[node].follow(source, partial(self._repointed, node, call or _nothing))
+
+    def _repointed(self, node: int, call: Call) -> None:
+        target = self._members[node].target
+        assert target is not None
+        self._note(node, "repointed", (target,))
+        self._look_who_is_outside()
+        call()
+
+    def set_read_only(self, node: int, on: bool, call: Call | None = None) -> None:
+        """``SET GLOBAL read_only``; ``call()`` when that is done: commits under way end before."""
+        self._note(node, "read-only" if on else "writable")
+        self._members[node].take_writes(no=on, call=call or _nothing)
+
+    def stop_io(self, node: int) -> None:
+        """``STOP REPLICA IO_THREAD``."""
+        replica = self._members[node].replica
+        if replica is not None:
+            replica.stop_io()
+
+    def drain(self, node: int, call: Call) -> None:
+        """``call()`` when all is committed that a replica has received until now."""
+        replica = self._members[node].replica
+        if replica is None:
+            call()
+        else:
+            replica.drain(call)
+
+    def report(self, node: int) -> ReplicaReport:
+        """``SHOW REPLICA STATUS``."""
+        member, log = self._members[node], self._logs[node]
+        replica = member.replica
+        if replica is None:
+            return ReplicaReport(node, None, False, log.end, log.end, 0, member.read_only)
+        return ReplicaReport(
+            node,
+            replica.target,
+            replica.connected,
+            replica.received,
+            log.end,
+            len(log.extras),
+            member.read_only,
+        )
+
+    def extras(self, node: int, source: int) -> int:
+        """How many transactions a server has that another one lacks (``GTID_SUBTRACT``)."""
+        log, other = self._logs[node], self._logs[source]
+        shared = int(min(log.end, other.end, log.line.shared(other.line)))
+        return log.end - shared + len(log.extras)
+
+    def backlog(self) -> dict[str, float]:
+        """By how many transactions each server has committed less than the source."""
+        first = self._logs[self.service]
+        return {
+            name: max(0.0, first.end - min(log.end, log.line.shared(first.line)))
+            for name, log in zip(self._names, self._logs, strict=True)
+        }
+
+    def status(self, node: int) -> ServerStatus:
+        """What a server says to those who ask before they send it clients."""
+        member = self._members[node]
+        replica = member.replica
+        word: Literal["source", "replica"] = "source" if replica is None else "replica"
+        return ServerStatus(
+            state=word,
+            serves=True,
+            writes=not member.read_only,
+            lag_s=0.0 if replica is None else replica.behind_s,
+            queue=0 if replica is None else replica.channel.backlog,
+            rank=node,
+        )
+
+
+def _nothing() -> None:
+    pass

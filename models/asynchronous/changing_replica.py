@@ -1,22 +1,23 @@
-"""A replica up to the end of its process: its relay log, and the connection of its IO thread."""
+"""A replica while it follows one source: its relay log, and the connection of its IO thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from simrep.modelling import Cluster
-from simrep.models.mysql.channel import Channel, RelayedTransaction
+from simrep.models.mysql.appliers import Appliers
+from simrep.models.mysql.channel import Channel, Committing, RelayedTransaction
 from simrep.models.mysql.ending_server import EndingChannel, EndingServer
 from simrep.models.mysql.server import BinlogTransaction
+from simrep.models.mysql.stoppable_appliers import StoppableAppliers
 
-from .binary_log import BinaryLog
-from .connection import Kind, Packet, Port
+from .binary_log import BinaryLog, Line
+from .connection import Events, Kind, Packet, Port
 from .options import AsynchronousCosts, AsynchronousOptions
 from .replica import Replica
-from .source import SOURCE
 
 __all__ = ["QUERIES", "ChangingReplica", "RelayRemains"]
 
@@ -27,7 +28,7 @@ _SYN_AGAIN_S = 1.0  # Linux repeats a SYN after 1, 3, 7, ... s (RFC 6298)
 # it sets (its own uuid), and its registration.
 QUERIES = 11
 
-_Events = tuple[BinlogTransaction, bool]
+Call = Callable[[], object]
 
 
 class _State(Enum):
@@ -42,33 +43,47 @@ class _State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RelayRemains:
-    """What the next process of a replica finds on its disk.
+    """What a replica has: on its disk, or when it begins to follow another source.
 
     Attributes
     ----------
+    line : Line
+        Of which it is part.
     executed : int
         Everything up to this position is committed.
     received : int
         And up to this one it is in the relay log.
     """
 
+    line: Line
     executed: int
     received: int
 
 
 class _RelayChannel(EndingChannel):
-    """A channel that knows what of its relay log is on the disk.
+    """A channel that knows what of its relay log is on the disk, and that may be stopped.
 
     Attributes
     ----------
     synced : int
         Position of the last transaction that an fsync has covered.
+    on_progress : callable
+        ``on_progress()`` when more is committed.
     """
+
+    appliers_kind: ClassVar[type[Appliers]] = StoppableAppliers
+    _appliers: StoppableAppliers
 
     def __init__(self, *args: Any, **how: Any) -> None:
         super().__init__(*args, **how)
         self.synced = 0
+        self.on_progress: Call = _nothing
         self._syncing: RelayedTransaction | None = None
+
+    def stop(self, call: Call) -> None:
+        """``call()`` when the appliers have stopped; the rest of the relay log is left."""
+        self._waiters.clear()
+        self._appliers.stop(call)
 
     def _sync(self, work: tuple[RelayedTransaction, Callable[[Any], object]]) -> None:
         if not self.server.alive:
@@ -82,6 +97,11 @@ class _RelayChannel(EndingChannel):
         if self.relay_syncs > syncs:
             self._syncing = change
 
+    def _durable(self, entry: Committing) -> None:
+        if self.server.alive:
+            super()._durable(entry)
+            self.on_progress()
+
 
 class ChangingReplica(Replica):
     """See the module.
@@ -89,6 +109,15 @@ class ChangingReplica(Replica):
     It gives up its connection when its source has been silent for ``replica_net_timeout``, or when
     the kernel of the source closes it. Then it connects again: at once, and from then on every
     ``source_connect_retry``. It asks for what comes behind what it has received.
+
+    Parameters
+    ----------
+    cluster, server, options, costs
+        See ``Replica``.
+    logs : sequence of BinaryLog
+        Of all servers.
+    target : int
+        Position of its source.
 
     Notes
     -----
@@ -114,14 +143,24 @@ class ChangingReplica(Replica):
         server: EndingServer,
         options: AsynchronousOptions,
         costs: AsynchronousCosts,
-        log: BinaryLog,
+        logs: Sequence[BinaryLog],
+        target: int,
     ) -> None:
         super().__init__(cluster, server, options, costs)
+        self.target = target
+        self.on_fork: Call = _nothing
+        self.on_progress: Call = _nothing
         self._network = cluster.network
         self._kernel_clock = cluster.clock
         self._clock = server.clock
         self._timeline = cluster.timeline
-        self._log = log
+        self._log = logs[server.index]
+        self._source_log = logs[target]
+        self._line = self._log.line  # of what it has received
+        self._runs = True  # until STOP REPLICA
+        self._drains: list[tuple[int, Call]] = []
+        self._goals: list[tuple[int, Call]] = []
+        self.channel.on_progress = self._progressed
         self._net_timeout_s = float(options.replica_net_timeout)
         self._retry_s = float(options.source_connect_retry)
         self._retry_count = options.source_retry_count
@@ -140,16 +179,12 @@ class ChangingReplica(Replica):
 
     @property
     def alive(self) -> bool:
-        """See ``Process.alive``."""
-        return self.server.alive
+        """Whether its threads run."""
+        return self._runs and self.server.alive
 
-    @property
-    def silent(self) -> bool:
-        """See ``Process.silent``."""
-        return self.server.silent
-
-    def _note(self, what: str, of: tuple[int, ...] = (SOURCE,), how: str = "") -> None:
+    def _note(self, what: str, of: tuple[int, ...] | None = None, how: str = "") -> None:
         if self._timeline is not None:
+            of = (self.target,) if of is None else of
             self._timeline.note(self.server.index, what, of, how)
 
     # -- its life --------------------------------------------------------------------------------
@@ -160,30 +195,95 @@ class ChangingReplica(Replica):
         self._heard_s = self._clock.now
         self._watch(self._number)
 
-    def start(self, remains: RelayRemains, number: int) -> None:
-        """Begin with what is on the disk: apply it, and connect."""
-        self._number = number
+    def start(self, remains: RelayRemains) -> None:
+        """Begin with what is there: apply it, and connect."""
+        self._line = remains.line
         self.channel.start_after(remains.executed)
-        self.server.commits = remains.executed
         received = remains.executed if self._relay_log_recovery else remains.received
-        for change in self._log.between(remains.executed, received):
+        for change in self._line.between(remains.executed, received):
             self.channel.reread(change)
         self.channel.synced = self._position = received
         self._connect()
 
     def die(self, what: str) -> RelayRemains:
         """The process has ended in this way; returns what it leaves."""
-        if self._state is not _State.STOPPED and not self.silent:
+        if self._state is not _State.STOPPED and not self.server.silent:
             self.port.send(self._packet(Kind.FIN))
         channel = self.channel
         executed = channel.low_water
         received = channel.synced if what == "power-loss" else channel.received
-        return RelayRemains(executed, max(executed, received))
+        return RelayRemains(self._line, executed, max(executed, received))
+
+    def stop_io(self) -> None:
+        """Stop the IO thread, when it has written what has arrived (``STOP REPLICA IO_THREAD``)."""
+        if self._state is not _State.STOPPED:
+            self.port.send(self._packet(Kind.FIN))
+            self._state = _State.STOPPED
+
+    def stop(self, call: Call) -> None:
+        """Stop (``STOP REPLICA``), and leave what is not begun with in the relay log.
+
+        ``call()`` when that is done.
+        """
+        self.stop_io()
+        self._runs = False
+        self.channel.stop(call)
+
+    def drain(self, call: Call) -> None:
+        """``call()`` when all that has arrived until now is committed."""
+        self._drains.append((self._position, call))
+        self._drain()
+
+    def when_executed(self, position: int, call: Call) -> None:
+        """``call()`` when it has committed everything up to a position."""
+        self._goals.append((position, call))
+        self._progressed()
+
+    def _drain(self) -> None:
+        while self._drains and self._drains[0][0] <= self.channel.received:
+            _, call = self._drains.pop(0)
+            self.channel.when_caught_up(_call, call)
+
+    @property
+    def received(self) -> int:
+        """Position of the last transaction in its relay log."""
+        return max(self.channel.received, self.channel.low_water)
+
+    def _progressed(self) -> None:
+        executed = self.channel.low_water
+        self._log.applied(self._line, executed)
+        self.on_progress()
+        if self._goals:
+            reached = [call for position, call in self._goals if position <= executed]
+            self._goals = [goal for goal in self._goals if goal[0] > executed]
+            for call in reached:
+                call()
 
     @property
     def connected(self) -> bool:
         """Whether it has a connection to its source, as far as it knows."""
         return self._state is _State.OPEN
+
+    @property
+    def io_thread(self) -> Literal["yes", "connecting", "no"]:
+        """``Replica_IO_Running`` of ``SHOW REPLICA STATUS``."""
+        if self._state is _State.STOPPED:
+            return "no"
+        return "yes" if self.connected else "connecting"
+
+    @property
+    def behind_s(self) -> float | None:
+        """``Seconds_Behind_Source``, in whole seconds; None is its NULL.
+
+        What it has not received it does not know of.
+
+        References
+        ----------
+        sql/rpl_replica.cc of MySQL 9, show_slave_status_send_data.
+        """
+        if self.channel.backlog:
+            return float(int(self.channel.behind_s))
+        return 0.0 if self.connected else None
 
     @property
     def number(self) -> int:
@@ -193,7 +293,7 @@ class ChangingReplica(Replica):
     # -- its connection --------------------------------------------------------------------------
 
     def _packet(self, kind: Kind, content: Any = None) -> Packet:
-        return Packet(self.server.index, self._number, kind, content)
+        return Packet(self.target, self.server.index, self._number, kind, content)
 
     def _watch(self, number: int) -> None:
         """Look whether the source is silent, when it has been for long enough."""
@@ -216,7 +316,7 @@ class ChangingReplica(Replica):
 
     def _connect(self) -> None:
         """Begin an attempt."""
-        self._number += 1
+        self._number = self.port.new_connection()
         self._step = 0
         self._state = _State.CONNECTING
         self._heard_s = self._clock.now
@@ -238,7 +338,7 @@ class ChangingReplica(Replica):
         connected = self._state in {_State.OPEN, _State.CONNECTING}
         if packet.number != self._number or not connected:
             if kind in {Kind.EVENTS, Kind.HEARTBEAT}:
-                self.port.send(Packet(packet.replica, packet.number, Kind.RST))
+                self.port.reset(packet)
             return
         self._heard_s = self._clock.now
         if self._state is _State.OPEN:
@@ -251,35 +351,38 @@ class ChangingReplica(Replica):
     def _go_on(self, kind: Kind) -> None:
         """The source has answered: take the next step of the handshake."""
         if kind is Kind.SYN_ACK:
-            self._network.renew(self.server.index, SOURCE)
-            self._network.renew(SOURCE, self.server.index)
+            self._network.renew(self.server.index, self.target)
+            self._network.renew(self.target, self.server.index)
         self._step += 1
         if self._step <= self._queries:
             self.port.send(self._packet(Kind.QUERY))
             return
+        if self._position > self._line.shared(self._source_log.line):
+            self.on_fork()
+            return
         self._state = _State.OPEN
         self._failures = 0
         self._read_something = False
-        self.port.send(self._packet(Kind.DUMP, self._position))
+        self.port.send(self._packet(Kind.DUMP, (self._line, self._position)))
         self._note("link-open")
-        self._missing = self._log.readable
+        self._missing = self._source_log.readable
         self._catch_up()
 
     def _read(self, packet: Packet) -> None:
         kind = packet.kind
         if kind is Kind.EVENTS:
             self._read_something = True
-            written, _ = packet.content
-            self._position = written.seqno
+            self._position = packet.content.written.seqno
+            self._line = packet.content.line
             self._arrived(packet.content)
         elif kind is Kind.HEARTBEAT:
             self._read_something = True
         elif kind in {Kind.FIN, Kind.RST}:
             self._lose("")
 
-    def _arrived(self, events: _Events) -> None:
+    def _arrived(self, events: Events) -> None:
         """Events of a transaction: they go to the relay log."""
-        self.receive(events[0])
+        self.receive(events.written)
 
     def _lose(self, how: str) -> None:
         """The connection is lost: it ends when all that has arrived is in the relay log."""
@@ -324,6 +427,8 @@ class ChangingReplica(Replica):
         if not self.alive:
             return
         super()._written(change)
+        if self._drains:
+            self._drain()
         if self._state is _State.CLOSING:
             self._close()
         elif self._missing is not None:
@@ -339,3 +444,11 @@ class ChangingReplica(Replica):
     def _caught_up(self, _: None) -> None:
         if self.alive:
             self._note("synced", ())
+
+
+def _call(call: Call) -> None:
+    call()
+
+
+def _nothing() -> None:
+    pass

@@ -1,14 +1,14 @@
-"""A source up to the end of its process, with a dump thread for every connection it has."""
+"""What a server writes to its binary log, and its dump threads, up to the end of its process."""
 
 from __future__ import annotations
 
 from simrep.modelling import Parts
 from simrep.models.mysql.commit import Group
 from simrep.models.mysql.ending_server import EndingServer
-from simrep.models.mysql.server import BinlogTransaction
+from simrep.models.mysql.server import BinlogHooks, BinlogTransaction
 
 from .binary_log import BinaryLog
-from .connection import Kind, Packet, Port
+from .connection import Events, Kind, Packet, Port
 from .dump import DumpConnection
 from .options import AsynchronousCosts, AsynchronousOptions
 from .source import BinlogSource
@@ -17,13 +17,15 @@ __all__ = ["ChangingSource"]
 
 
 class ChangingSource(BinlogSource):
-    """See the module.
+    """See the module: of a server that takes writes of clients, or applies what others write.
 
     A replica that connects again gets what it lacks: it tells what it has (GTID), so nothing is
     sent twice. Its old dump thread, if that is still there, ends then.
 
     Attributes
     ----------
+    leads : bool
+        Its server takes writes of clients; else it applies what comes from elsewhere.
     server : EndingServer
         Set from outside, as ``port``, the kernel of its machine.
 
@@ -48,7 +50,8 @@ class ChangingSource(BinlogSource):
         self._heartbeat_s = options.heartbeat_s
         self._connections: dict[int, DumpConnection] = {}
         self.log = log
-        self._first = self.commits = log.end
+        self.leads = False
+        self._first = log.end
 
     @property
     def alive(self) -> bool:
@@ -65,17 +68,43 @@ class ChangingSource(BinlogSource):
 
     def begin(self) -> None:
         """Have the connections of all replicas, for long."""
+        have = (self.log.line, self.log.end)
         for replica in range(self._cluster.size):
             if replica != self._index:
-                self._connect(Packet(replica, 0, Kind.DUMP, self.log.end))
+                self._connect(Packet(self._index, replica, 0, Kind.DUMP, have))
+
+    def lead(self) -> None:
+        """Take writes of clients, which come behind all that the binary log has."""
+        self.leads = True
+        self._first = self.commits = self.log.end
+        self.server.max_committed = self.log.end
+
+    def follow(self) -> None:
+        """Take none any more: what it has in its commits has ended."""
+        self.leads = False
+
+    def turn(self) -> None:
+        """Its log has another line: it ends the connections of those that have more of the old."""
+        for dump in list(self._connections.values()):
+            if dump.position > self.log.end:
+                self._send(dump, Kind.FIN)
+                self.end_dump(dump)
+
+    def wake(self) -> None:
+        """The binary log has more that may be read."""
+        for dump in list(self._connections.values()):
+            dump.wake()
 
     def die(self) -> None:
         """The process ends; the kernel closes its connections, if there is one."""
         for dump in self._connections.values():
             dump.ended = True
             if not self.silent:
-                self.port.send(Packet(dump.replica, dump.number, Kind.FIN))
+                self._send(dump, Kind.FIN)
         self._connections.clear()
+
+    def _send(self, dump: DumpConnection, kind: Kind) -> None:
+        self.port.send(Packet(self._index, dump.replica, dump.number, kind))
 
     def _note_link(self, what: str, replica: int) -> None:
         if self._cluster.timeline is not None:
@@ -87,6 +116,9 @@ class ChangingSource(BinlogSource):
         """See ``CommitHooks.after_flush``."""
         if not self.alive:
             return
+        if not self.leads:
+            BinlogHooks.after_flush(self, group)
+            return
         super().after_flush(group)
         for entry in group:
             written: BinlogTransaction = entry.argument
@@ -96,17 +128,17 @@ class ChangingSource(BinlogSource):
 
     def readable(self, group: Group) -> None:
         """See ``CommitHooks.readable``."""
-        if not self.alive:
+        if not self.alive or not self.leads:
             return
         super().readable(group)
         self.log.readable = max(self.log.readable, group[-1].argument.seqno)
-        for dump in list(self._connections.values()):
-            dump.wake()
+        self.wake()
 
     def in_engine(self, entry: BinlogTransaction) -> None:
         """See ``BinlogHooks.in_engine``."""
         super().in_engine(entry)
-        self.log.uncommitted.pop(entry.seqno, None)
+        if self.leads:
+            self.log.uncommitted.pop(entry.seqno, None)
 
     # -- its connections -------------------------------------------------------------------------
 
@@ -114,9 +146,9 @@ class ChangingSource(BinlogSource):
         """See ``Process.hear``."""
         kind = packet.kind
         if kind is Kind.SYN:
-            self.port.send(Packet(packet.replica, packet.number, Kind.SYN_ACK))
+            self._answer(packet, Kind.SYN_ACK)
         elif kind is Kind.QUERY:
-            self.port.send(Packet(packet.replica, packet.number, Kind.ANSWER))
+            self._answer(packet, Kind.ANSWER)
         elif kind is Kind.DUMP:
             self._connect(packet)
             self._note_link("link-open", packet.replica)
@@ -130,7 +162,11 @@ class ChangingSource(BinlogSource):
                 dump.reset = dump.reset or kind is Kind.RST
                 dump.closed()
 
+    def _answer(self, packet: Packet, kind: Kind) -> None:
+        self.port.send(Packet(packet.source, packet.replica, packet.number, kind))
+
     def _connect(self, packet: Packet) -> None:
+        line, position = packet.content
         old = self._connections.get(packet.replica)
         if old is not None:
             self.end_dump(old)
@@ -142,7 +178,7 @@ class ChangingSource(BinlogSource):
             self._host.routine(self._send_s),
             replica=packet.replica,
             number=packet.number,
-            position=packet.content,
+            position=int(min(position, line.shared(self.log.line))),
             heartbeat_s=self._heartbeat_s,
             waits=self._waits_for_replies,
         )
@@ -159,13 +195,14 @@ class ChangingSource(BinlogSource):
     def transmit(self, dump: DumpConnection, written: BinlogTransaction) -> bool:
         """See ``DumpSource.transmit``."""
         wanted = self._wanted(written)
-        packet = Packet(dump.replica, dump.number, Kind.EVENTS, (written, wanted))
+        events = Events(written, wanted, self.log.line)
+        packet = Packet(self._index, dump.replica, dump.number, Kind.EVENTS, events)
         self.port.send(packet, written.size_bytes)
         return wanted
 
     def beat(self, dump: DumpConnection) -> None:
         """See ``DumpSource.beat``."""
-        self.port.send(Packet(dump.replica, dump.number, Kind.HEARTBEAT))
+        self._send(dump, Kind.HEARTBEAT)
 
     # -- what semi-synchronous replication does here ---------------------------------------------
 

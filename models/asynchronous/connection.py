@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from simrep.modelling import Clock, MessageText, Network
+from simrep.models.mysql.server import BinlogTransaction
 
-__all__ = ["Kind", "Packet", "Port", "Process"]
+from .binary_log import Line
+
+__all__ = ["Events", "Kind", "Packet", "Port", "Process"]
 
 
 class Kind(Enum):
@@ -35,22 +38,31 @@ _UNREPEATED = {Kind.SYN, Kind.SYN_ACK, Kind.RST}
 _LAST = {Kind.FIN, Kind.RST}
 
 
+class Events(NamedTuple):
+    """A transaction on its way, whether its receipt is to be acknowledged, and of which line."""
+
+    written: BinlogTransaction
+    wanted: bool
+    line: Line
+
+
 @dataclass(frozen=True, slots=True)
 class Packet:
     """What goes over one connection.
 
     Attributes
     ----------
-    replica : int
-        Position of the node at the end of the connection that is not the source.
+    source, replica : int
+        Positions of the nodes at its ends.
     number : int
         By which both ends know the connection.
     kind : Kind
     content : object
-        ``EVENTS``: the transaction, and whether its receipt is to be acknowledged; ``DUMP``: the
-        position behind which it begins; ``REPLY``: node of the replica and position.
+        ``EVENTS``: ``Events``; ``DUMP``: what the replica has, as a line and a position of it;
+        ``REPLY``: node of the replica and position.
     """
 
+    source: int
     replica: int
     number: int
     kind: Kind
@@ -59,7 +71,7 @@ class Packet:
     def describe(self) -> MessageText:
         """What it is, and which transactions it carries."""
         if self.kind is Kind.EVENTS:
-            written, _ = self.content
+            written = self.content.written
             return MessageText(f"events {written.seqno}", (written.transaction,), written.seqno)
         if self.kind is Kind.REPLY:
             _, position = self.content
@@ -68,11 +80,11 @@ class Packet:
 
 
 class Process(Protocol):
-    """The program at one end: a source or a replica."""
+    """The program at one end: a server."""
 
     @property
     def alive(self) -> bool:
-        """Its server is there."""
+        """It is there."""
 
     @property
     def silent(self) -> bool:
@@ -92,35 +104,37 @@ class Port:
     node : int
     process : callable
         ``process()``: the program there now, which may be at its end.
-    source : int
-        Position of the source.
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        network: Network,
-        node: int,
-        process: Callable[[], Process],
-        source: int,
+        self, clock: Clock, network: Network, node: int, process: Callable[[], Process]
     ) -> None:
         self._clock = clock
         self._network = network
         self._node = node
         self._process = process
-        self._source = source
+        self._connections = 0
         network.on_receive(node, self._receive)
+
+    def new_connection(self) -> int:
+        """The number of the next connection that is opened from here."""
+        self._connections += 1
+        return self._connections
 
     def send(self, packet: Packet, size_bytes: int = 0) -> None:
         """Send to the other end."""
         network, node = self._network, self._node
-        other = packet.replica if node == self._source else self._source
+        other = packet.replica if node == packet.source else packet.source
         send = network.send_once if packet.kind in _UNREPEATED else network.send
         send(node, other, size_bytes or _SIZES[packet.kind], packet, self._clock.now)
+
+    def reset(self, packet: Packet) -> None:
+        """Answer that there is no such connection."""
+        self.send(Packet(packet.source, packet.replica, packet.number, Kind.RST))
 
     def _receive(self, packet: Packet) -> None:
         process = self._process()
         if process.alive:
             process.hear(packet)
         elif not process.silent and packet.kind not in _LAST:
-            self.send(Packet(packet.replica, packet.number, Kind.RST))
+            self.reset(packet)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from simrep.modelling import Moments, Station, Transaction
 from simrep.models.mysql.appliers import Appliers, RelayEntry
@@ -57,6 +57,8 @@ class Committing:
 class Channel:
     """Writes changes to the relay log, applies and commits them."""
 
+    appliers_kind: ClassVar[type[Appliers]] = Appliers
+
     def __init__(
         self,
         server: MysqlServer,
@@ -74,7 +76,7 @@ class Channel:
         self._sync_relay_log = options.sync_relay_log
         self._unsynced_events = self._unsynced_bytes = 0
         self._appliers = server.parts.make(
-            Appliers,
+            self.appliers_kind,
             host,
             self,
             workers=options.workers,

@@ -191,6 +191,12 @@ class EndingServer(MysqlServer):
             if owner not in self._commits:
                 self.fail(owner, CONNECTION_LOST)
 
+    def fail_writers(self, error: str) -> None:
+        """Transactions fail that write, and whose commit is not under way."""
+        for transaction, owner in list(self._open.items()):
+            if transaction.rows and owner not in self._commits:
+                self.fail(owner, error)
+
     def die(self, *, silent: bool = False) -> None:
         """The process ends; if it is ``silent``, its machine as well: no client learns of it."""
         self.alive = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from simrep.modelling import Holder, Lap, OrderedGate, watching
@@ -10,6 +11,7 @@ from simrep.modelling.watching import Twin, WatchedGate, describe, who
 from .appliers import Appliers, RelayEntry
 from .ending_server import EndingServer
 from .server import BinlogTransaction, MysqlServer
+from .stoppable_appliers import StoppableAppliers
 
 __all__ = ["RELAY_LOG", "WatchedParts"]
 
@@ -98,6 +100,18 @@ class _WatchedAppliers(Twin, Appliers):
             self._parts.watch.forget(self._parts.name, one)
 
 
+class _WatchedStoppableAppliers(_WatchedAppliers, StoppableAppliers):
+    """The same where they are stopped: nobody waits for what is left in the relay log."""
+
+    def stop(self, call: Callable[[], object]) -> None:
+        """See ``StoppableAppliers.stop``."""
+        for _, change in self._relay:
+            self._relay_line.go(change)
+        if self._held is not None:
+            self._relay_line.go(self._held)
+        super().stop(call)
+
+
 class WatchedParts(watching.WatchedParts):
     """See ``watching.WatchedParts``."""
 
@@ -105,4 +119,5 @@ class WatchedParts(watching.WatchedParts):
         Appliers: _WatchedAppliers,
         EndingServer: _WatchedEndingServer,
         MysqlServer: _WatchedServer,
+        StoppableAppliers: _WatchedStoppableAppliers,
     }

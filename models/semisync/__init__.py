@@ -95,6 +95,7 @@ class Semisync(Asynchronous):
     made_of: ClassVar = (WatchedParts, SemisyncSource, SemisyncReplica)
     changing_made_of: ClassVar = (ChangingSemisyncSource, ChangingSemisyncReplica)
     source: SemisyncSource
+    _options: SemisyncOptions
 
     def __init__(self, cluster: Cluster, options: SemisyncOptions, costs: SemisyncCosts) -> None:
         super().__init__(cluster, options, costs)
@@ -126,9 +127,17 @@ class Semisync(Asynchronous):
 
     def degradation(self) -> Sequence[Degradation]:
         """Commits answered although too few replicas had acknowledged them."""
-        source = self.source
-        times = source.unacknowledged if source.acknowledgements.enabled else 0
-        return (Degradation("unacknowledged_commits", times, source.why_alone),)
+        sources = self._sources()
+        enabled = self._options.enabled
+        times = sum(source.unacknowledged for source in sources) if enabled else 0
+        why = max(sources, key=lambda source: source.unacknowledged).why_alone
+        return (Degradation("unacknowledged_commits", times, why),)
+
+    def _sources(self) -> Sequence[SemisyncSource]:
+        """The source, or all servers where another one may be that."""
+        if self._changes is None:
+            return [self.source]
+        return [member.source for member in self._members]
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Those of ``Asynchronous``, and of the acknowledgements on the source.
@@ -137,6 +146,8 @@ class Semisync(Asynchronous):
         were answered before enough replicas had acknowledged them. With ``AFTER_SYNC`` MySQL's
         ``yes_tx`` and ``no_tx`` count a commit group once.
         """
-        servers = super().counters()
-        source = self.servers[SOURCE].name
-        return {**servers, source: {**servers[source], **self.source.counters()}}
+        servers = {name: dict(counters) for name, counters in super().counters().items()}
+        for number, source in enumerate(self._sources()):
+            if number == SOURCE or source.unacknowledged or source.acknowledgements.requests:
+                servers[self.servers[number].name] |= source.counters()
+        return servers

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from simrep.models.asynchronous.changing_replica import QUERIES, ChangingReplica
-from simrep.models.asynchronous.connection import Kind, Packet
+from simrep.models.asynchronous.connection import Events, Kind, Packet
 from simrep.models.mysql.channel import RelayedTransaction
-from simrep.models.mysql.server import BinlogTransaction
 
 from .replica import REPLY_BYTES, SemisyncReplica
 
@@ -25,8 +24,8 @@ class ChangingSemisyncReplica(ChangingReplica, SemisyncReplica):
 
     _queries: ClassVar[int] = QUERIES + 2
 
-    def _arrived(self, events: tuple[BinlogTransaction, bool]) -> None:
-        self.receive(events)
+    def _arrived(self, events: Events) -> None:
+        self.receive((events.written, events.wanted))
 
     def _acknowledge(self, change: RelayedTransaction) -> None:
         if self.alive:
@@ -34,5 +33,5 @@ class ChangingSemisyncReplica(ChangingReplica, SemisyncReplica):
 
     def _send_reply(self, reply: tuple[int, int]) -> None:
         if self.connected:
-            packet = Packet(self.server.index, self.number, Kind.REPLY, reply)
+            packet = Packet(self.target, self.server.index, self.number, Kind.REPLY, reply)
             self.port.send(packet, REPLY_BYTES)

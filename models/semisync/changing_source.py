@@ -8,6 +8,7 @@ from simrep.modelling import Parts
 from simrep.models.asynchronous.binary_log import BinaryLog
 from simrep.models.asynchronous.changing_source import ChangingSource
 from simrep.models.asynchronous.connection import Packet
+from simrep.models.mysql.commit import GoOn, Group
 from simrep.models.mysql.server import BinlogTransaction
 
 from .acknowledgements import Acknowledgements
@@ -34,6 +35,13 @@ class ConnectedAcknowledgements(Acknowledgements):
         super().__init__(*args, wait_no_replica=wait_no_replica, **how)
         self._wait_no_replica = wait_no_replica
         self.clients = 0
+
+    def begin(self, position: int, clients: int) -> None:
+        """Its server takes writes from this position on, and has so many replicas."""
+        self.written(position)
+        self.clients = clients
+        if clients < self._count and not self._wait_no_replica:
+            self.on = False
 
     def connected(self) -> None:
         """A dump thread begins."""
@@ -74,8 +82,16 @@ class ChangingSemisyncSource(ChangingSource, SemisyncSource):
         super().__init__(parts, options, costs, log)
         self._waits_for_replies = self._waiting_dumps is not None
         self._waiting_dumps = None if self._waiting_dumps is None else {}
-        self.acknowledgements.written(log.end)
         self._timed_out = False
+
+    def lead(self) -> None:
+        """See ``ChangingSource.lead``: from now on it waits for acknowledgements."""
+        super().lead()
+        self._timed_out = self.timed_out
+        acknowledgements = self._acknowledgements()
+        assert isinstance(acknowledgements, ConnectedAcknowledgements)
+        acknowledgements.begin(self.log.end, len(self._connections))
+        self.acknowledgements = acknowledgements
 
     def succeed(self, before: ChangingSource) -> None:
         """See ``ChangingSource.succeed``."""
@@ -103,8 +119,24 @@ class ChangingSemisyncSource(ChangingSource, SemisyncSource):
         self.acknowledgements.die()
         super().die()
 
+    # What a replica applies waits for nobody.
+
+    def after_sync(self, group: Group, go_on: GoOn) -> None:
+        """See ``SemisyncSource.after_sync``."""
+        if self.leads:
+            super().after_sync(group, go_on)
+        else:
+            go_on(group)
+
+    def after_commit(self, group: Group, go_on: GoOn) -> None:
+        """See ``SemisyncSource.after_commit``."""
+        if self.leads:
+            super().after_commit(group, go_on)
+        else:
+            go_on(group)
+
     def _wanted(self, written: BinlogTransaction) -> bool:
-        return self.acknowledgements.wanted(written.seqno)
+        return self.leads and self.acknowledgements.wanted(written.seqno)
 
     def _dump_begins(self, replica: int) -> None:
         del replica
@@ -121,7 +153,8 @@ class ChangingSemisyncSource(ChangingSource, SemisyncSource):
         if not self.alive:
             return
         replica, position = reply
-        self.acknowledgements.report(self._numbers[replica], position)
+        if self.leads:
+            self.acknowledgements.report(self._numbers[replica], position)
         if self._waiting_dumps is not None and replica in self._connections:
             self._connections[replica].answered()
 

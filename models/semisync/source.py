@@ -47,7 +47,7 @@ class SemisyncSource(BinlogSource):
         self._lap_before = Lap.COMMIT_ORDER if self._after_sync else Lap.COMMIT
         if options.commit_pipeline in {"mysql-5.1", "mysql-5.5"}:
             self._lap_before = Lap.FLUSH
-        self._timeout_ms = options.timeout
+        self._options = options
         self._switch_s = costs.switch_us * _US
         self._waiting_dumps: dict[int, StopAndWaitDump] | None = (
             {} if options.stop_and_wait and options.enabled else None
@@ -59,9 +59,16 @@ class SemisyncSource(BinlogSource):
             replica: number
             for number, replica in enumerate(one for one in range(cluster.size) if one != index)
         }
-        self.acknowledgements = parts.make(
+        self._parts = parts
+        self.acknowledgements = self._acknowledgements()
+        self.unacknowledged = 0  # answered although too few replicas had acknowledged them
+
+    def _acknowledgements(self) -> Acknowledgements:
+        """Those of replicas of which nothing is known yet."""
+        options = self._options
+        return self._parts.make(
             self.acknowledgements_kind,
-            parts.clock,
+            self._parts.clock,
             replicas=len(self._numbers),
             enabled=options.enabled,
             count=options.wait_for_replica_count,
@@ -69,7 +76,6 @@ class SemisyncSource(BinlogSource):
             wait_no_replica=options.wait_no_replica,
             changed=self._note if self._notes else None,
         )
-        self.unacknowledged = 0  # answered although too few replicas had acknowledged them
 
     @property
     def _notes(self) -> bool:
@@ -171,8 +177,8 @@ class SemisyncSource(BinlogSource):
         if not self.timed_out:
             return "there are too few replicas, so the source replicates asynchronously"
         return (
-            f"acknowledgements took longer than {self._timeout_ms:g} ms, so the source went on "
-            "asynchronously"
+            f"acknowledgements took longer than {self._options.timeout:g} ms, so the source went "
+            "on asynchronously"
         )
 
     def counters(self) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simrep.modelling import Noted, StallPhase
-from simrep.models.asynchronous.source import SOURCE
 
 from .options import SemisyncOptions
 
@@ -31,16 +30,11 @@ def stall_phases(
     plugin/semisync/semisync_source.cc of MySQL 9, commitTrx.
     """
     off = next(
-        (
-            line
-            for line in noted
-            if line.node == SOURCE and line.what == "async" and from_s < line.at_s <= until_s
-        ),
-        None,
+        (line for line in noted if line.what == "async" and from_s < line.at_s <= until_s), None
     )
     if off is None:
         return []
-    name = names[SOURCE]
+    name = names[off.node]
     timeout_s = options.timeout * _MS
     began_s = max(from_s, off.at_s - timeout_s)
     phases = []

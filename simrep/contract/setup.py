@@ -212,7 +212,8 @@ def _workload(
         return replace(one, session=session)
 
     leader = model.writers(options)
-    if leader is not None and not (leader.moves and eventful):
+    promoted = any(fault.what == "promote" for fault in scenario.faults)
+    if leader is not None and not (promoted or (leader.moves and eventful)):
         _check_writers(scenario, workload, leader)
         _check_failover(scenario, workload, leader)
     return replace(

@@ -26,12 +26,19 @@ class FateSpread:
         Their clients were told that they are committed; of these, on no node.
     lost_span_s : Spread
         From the answer of the first of the lost to that of the last, in seconds.
+    diverged : Spread
+        Of those that are lost, on a node outside of the service, as an old source, or kept by a
+        node beside what it has of the others.
     failed, failed_present : Spread
         Attempts whose clients were told that they are not; of these, on a node all the same.
     unknown, unknown_present : Spread
         Attempts whose clients do not know; of these, on a node.
     duplicated : Spread
         Transactions that are there more than once, as they were submitted again.
+    phantom : Spread
+        Transactions that somebody may have read, and that are on no node at the end.
+    extra : Spread
+        All that are where ``diverged`` are, answered or not, and on no other node.
     waiting : Spread
         Attempts without an answer at the end of the run.
     """
@@ -39,11 +46,14 @@ class FateSpread:
     answered: Spread
     lost: Spread
     lost_span_s: Spread
+    diverged: Spread
     failed: Spread
     failed_present: Spread
     unknown: Spread
     unknown_present: Spread
     duplicated: Spread
+    phantom: Spread
+    extra: Spread
     waiting: Spread
 
     @classmethod

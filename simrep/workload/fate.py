@@ -21,9 +21,10 @@ _LATE_S = 1.0
 class FateCount:
     """How transactions that write ended, and how many of them the nodes have at the end of the run.
 
-    A transaction is there if a node has committed it that is up when the run ends, or that has
-    given its state to such a node. One that was answered less than the time before which it takes
-    other nodes to apply it may count as lost.
+    A transaction is there if a node of the service has committed it that is up when the run ends,
+    or that has given its state to such a node. One that was answered less than the time before
+    which it takes other nodes to apply it may count as lost. A node is outside of the service if
+    the others have gone on without it: an old source, after another server was promoted.
 
     Attributes
     ----------
@@ -33,6 +34,9 @@ class FateCount:
         Of these, on no node.
     lost_span_s : float
         From the answer of the first of them to that of the last, in seconds.
+    diverged : int
+        Of those that are lost, on a node that is up and outside of the service, or that has kept
+        them beside what it has of the others.
     failed : int
         Attempts whose clients were told that they are not committed.
     failed_present : int
@@ -43,6 +47,11 @@ class FateCount:
         Of these, on a node.
     duplicated : int
         Transactions that are on a node more than once, as they were submitted again.
+    phantom : int
+        Transactions that somebody may have read, as a node had committed them, and that are on no
+        node at the end.
+    extra : int
+        All that are on such nodes as ``diverged`` has, answered or not, and on no other.
     waiting : int
         Attempts that have no answer at the end of the run.
     """
@@ -50,11 +59,14 @@ class FateCount:
     answered: int
     lost: int
     lost_span_s: float
+    diverged: int = 0
     failed: int
     failed_present: int
     unknown: int
     unknown_present: int
     duplicated: int
+    phantom: int = 0
+    extra: int = 0
     waiting: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,6 +90,8 @@ class Fate(Witness):
     def __init__(self, fates: Fates) -> None:
         self.fates = fates
         self.nodes = 0  # a bit for each node that has it
+        self.strays = 0  # and for each that has it beside what the others have
+        self.visible = False  # a node had committed it for all to read
         self.wanted = fates.all_nodes
         self.committing = False
         self.ending = ""  # "answered", "failed", "unknown"; empty until then
@@ -106,8 +120,21 @@ class Fate(Witness):
             self._left[node] = left = self._left.get(node, self._parts) - 1
             if left > 0:
                 return
+        self.visible = True
         self.nodes |= 1 << node
         self.settle()
+
+    def recovered(self, node: int) -> None:
+        """See ``Witness.recovered``: nobody had read it before the end of its server."""
+        visible = self.visible
+        self.committed(node)
+        self.visible = visible
+
+    def strayed(self, node: int) -> None:
+        """See ``Witness.strayed``."""
+        self.nodes &= ~(1 << node)
+        self.strays |= 1 << node
+        self.fates.reopened(self)
 
     def forgotten(self, node: int) -> None:
         """See ``Witness.forgotten``; of one in several parts, its last part."""
@@ -161,6 +188,7 @@ class Fates:
         self.clock = clock
         self.answered_s = self.late_s = -inf
         self._up = (1 << nodes) - 1
+        self._outside = 0  # a bit for each node with which the others have not gone on
         self.all_nodes = self._up & ~sum(1 << node for node in arbitrators)
         self.told = False  # the model tells which node has committed a transaction
         self._untold = False  # it does not: somebody has an answer that no node has committed
@@ -251,10 +279,23 @@ class Fates:
         node, up = change
         self._up = self._up | 1 << node if up else self._up & ~(1 << node)
 
+    def outside(self, node: int) -> None:
+        """The others have gone on without a node: what only that has is lost."""
+        self._outside |= 1 << node
+
+    def inside(self, node: int) -> None:
+        """A node is part of the service again; a model tells what it has of its own (``strayed``).
+
+        All are at the beginning.
+        """
+        self._outside &= ~(1 << node)
+
     def count(self) -> FateCount | None:
         """What became of them; None if the model does not tell what its nodes commit."""
         if self._untold or not self.told:
             return None
+        gone = [fate for fate in self._kept if not self._present(fate)]
+        extra = [fate for fate in gone if self._up & (fate.strays | fate.nodes & self._outside)]
         times = {"answered": self._settled, "failed": 0, "unknown": 0, "": 0}
         present = dict.fromkeys(times, 0)
         present["answered"] = self._settled
@@ -269,11 +310,14 @@ class Fates:
             answered=times["answered"],
             lost=len(lost_s),
             lost_span_s=max(lost_s) - min(lost_s) if lost_s else 0.0,
+            diverged=sum(fate.ending == "answered" for fate in extra),
             failed=times["failed"],
             failed_present=present["failed"],
             unknown=times["unknown"],
             unknown_present=present["unknown"],
             duplicated=sum(sum(map(self._present, chain)) > 1 for chain in self._chains),
+            phantom=sum(fate.visible for fate in gone),
+            extra=len(extra),
             waiting=times[""],
         )
 
@@ -287,4 +331,4 @@ class Fates:
         )
 
     def _present(self, fate: Fate) -> bool:
-        return bool(fate.nodes & self._up)
+        return bool(fate.nodes & self._up & ~self._outside)

@@ -53,6 +53,13 @@ class Witness:
     def forgotten(self, node: int) -> None:
         """A node had committed it, and its server or machine has died before it was on the disk."""
 
+    def recovered(self, node: int) -> None:
+        """A node that has started again has committed it, which it had not before its end."""
+        self.committed(node)
+
+    def strayed(self, node: int) -> None:
+        """A node has it, but not in the history with which the other nodes have gone on."""
+
 
 class Journal(Witness):
     """Times of a transaction in simulated seconds; NaN until it has happened.

@@ -265,8 +265,8 @@ def test_a_cut_that_servers_would_notice_is_refused_where_they_notice_none(monke
 @pytest.mark.parametrize(
     ("model", "whats"),
     [
-        ("asynchronous", ("bootstrap", "promote")),
-        ("semisync", ("bootstrap", "promote")),
+        ("asynchronous", ("bootstrap",)),
+        ("semisync", ("bootstrap",)),
         ("standalone", ("kill", "power-loss", "leave", "bootstrap", "promote")),
     ],
 )

@@ -195,15 +195,24 @@ def _errors(phases: Iterable[Phase]) -> Iterator[tuple[str, ...]]:
 _FATES = {
     "answered": "answered: committed",
     "lost": "  of these, on no node at the end",
+    "diverged": "  of these, on a node outside of the service",
     "failed": "answered: not committed",
     "failed_present": "  of these, on a node all the same",
     "unknown": "outcome unknown to the client",
     "unknown_present": "  of these, on a node",
     "duplicated": "on a node twice, as they were submitted again",
+    "phantom": "seen by readers, and on no node at the end",
+    "extra": "only on a node outside of the service",
     "waiting": "without an answer at the end",
 }
 
+_IF_ANY = {"diverged", "phantom", "extra"}
+
 
 def _fates(fates: FateSpread) -> Table:
-    rows = ((said, spread_text(getattr(fates, name), amount)) for name, said in _FATES.items())
+    rows = (
+        (said, spread_text(getattr(fates, name), amount))
+        for name, said in _FATES.items()
+        if name not in _IF_ANY or getattr(fates, name).maximum
+    )
     return _table(("transactions", "number"), rows=rows)
