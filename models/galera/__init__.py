@@ -20,9 +20,9 @@ Optimistic
     the background flush of the redo log costs nothing, and the log never runs full; what a
     donor reads does not delay its fsyncs.
 Left out
-    Gap locks, hence replay of victims that pass certification; causal reads
-    (``wsrep_sync_wait``); schema changes; the one-millisecond retry of a commit that meets flow
-    control between the two checks of it; the purge of old row versions; the binary log.
+    Gap locks, hence replay of victims that pass certification; ``wsrep_sync_wait`` of single
+    sessions, and for ``SHOW``; schema changes; the one-millisecond retry of a commit that meets
+    flow control between the two checks of it; the purge of old row versions; the binary log.
 Validated
     Against published measurements of Percona XtraDB Cluster 5.7 (``wan-concurrency``) and 5.5
     (``semisync-wan``) and own ones of MariaDB 11.8, two to five nodes, 0 to 100 ms, 1 to 128

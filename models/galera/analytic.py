@@ -73,6 +73,8 @@ class GaleraForm(NodesForm):
             yield "segments: messages are relayed between them"
         if self.setup.scenario.arbitrators:
             yield "arbitrators: members that acknowledge, but apply nothing"
+        if options.sync_wait:
+            yield "transactions wait before they begin (wsrep_sync_wait)"
         if options.commit_order != 3:
             yield "commits out of order (repl.commit_order)"
 

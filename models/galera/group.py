@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from simrep.modelling import Clock, Host, Lap, MessageWork, Parts, PausableMutex, Thread
+from simrep.models.galera.gcomm.causal import ChangingLocalCausal, LocalCausal
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
 from simrep.models.galera.gcomm.gmcast import Gmcast, LinkOptions
@@ -67,13 +68,17 @@ class GroupMember:
             else parts.mesh(cluster.segments, thread, work)
         )
         how = (clock, self.mesh, cluster.size, self.options, keepalive_at_s)
+        period_s = options.causal_keepalive_period_s
+        if period_s is None:
+            period_s = options.keepalive_period_s
         self.group: Evs | StateExchange  # as its server sees it
+        asks = options.sync_wait > 0
         if cluster.changes:
-            self.changing = ChangingEvs(*how)
+            self.changing = ChangingLocalCausal(period_s, *how) if asks else ChangingEvs(*how)
             self.evs: Evs = self.changing
             self.group = StateExchange(self.changing, self.options.mtu_bytes)
         else:
-            self.group = self.evs = Evs(*how)
+            self.group = self.evs = LocalCausal(period_s, *how) if asks else Evs(*how)
 
 
 def _links(parts: Parts, options: GaleraOptions, thread: Thread, work: MessageWork) -> Gmcast:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -170,6 +171,10 @@ class GaleraNode:
 
     def _deliver(self, sender: int, message: Any) -> None:
         self._receiver.do(self._action.cost(), self._receive, message)
+
+    def in_order(self, call: Callable[[Any], object], argument: Any) -> None:
+        """``call(argument)`` when all that the group has delivered until now is numbered."""
+        self._receiver.do(0.0, call, argument)
 
     def _receive(self, message: Any) -> None:
         kind = message.kind

@@ -207,6 +207,28 @@ class GaleraOptions(BaseModel):
         description="servers that have crashed know from gvwstate.dat who they were, and go on by "
         "themselves when all are back",
     )
+    sync_wait: int = Field(
+        0,
+        alias="wsrep_sync_wait",
+        ge=0,
+        le=15,
+        description="what waits until its node has committed all that others have been told, by "
+        "bits: 1 reads and BEGIN, 2 UPDATE and DELETE, 4 INSERT; 8, SHOW, changes nothing here",
+    )
+    causal_read_timeout_s: _Period = Field(
+        30.0,
+        alias="repl.causal_read_timeout",
+        description="such a wait fails after so long (ISO 8601 or seconds)",
+    )
+    causal_keepalive_period_s: Annotated[float | None, BeforeValidator(_seconds), _PERIOD] = Field(
+        None,
+        alias="evs.causal_keepalive_period",
+        ge=0,
+        le=86_400,
+        allow_inf_nan=False,
+        description="such a wait asks the group itself if that was not done for so long; 0: "
+        "always; default: evs.keepalive_period",
+    )
     dirty_reads: bool = Field(
         False,
         alias="wsrep_dirty_reads",

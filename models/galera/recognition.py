@@ -43,7 +43,6 @@ class GaleraRecognition(MysqlRecognition):
         {
             **MysqlRecognition.not_simulated,
             "gmcast.segment": "segments of all nodes belong into [[node]]",
-            "wsrep_sync_wait": "causal reads are not simulated",
         }
     )
     packed: ClassVar[frozenset[str]] = frozenset({"wsrep_provider_options"})

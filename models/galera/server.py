@@ -18,6 +18,7 @@ from simrep.modelling import (
     Statement,
     Transaction,
 )
+from simrep.models.galera.gcomm.causal import LocalCausal
 from simrep.models.galera.gcomm.view import View
 
 from .group import GroupMember
@@ -27,6 +28,7 @@ from .options import GaleraCosts, GaleraOptions
 from .returning_node import ReturningNode
 from .state_exchange import StateExchange
 from .streaming import StreamingReplication
+from .sync_wait import SyncWait
 from .writeset import LocalTransaction, Part, Writeset
 
 __all__ = ["ERRORS", "GaleraServer"]
@@ -79,12 +81,17 @@ class GaleraServer:
             self._ordered = member.group.ordered
             member.group.on_restart(node.send_again)
         self._timeline = parts.cluster.timeline
+        self._sync_wait = None
+        if options.sync_wait:
+            assert isinstance(member.group, LocalCausal | StateExchange)
+            self._sync_wait = SyncWait(parts.clock, node, member.group, options)
         self._sessions = parts.sessions(
             node.locks,
             costs.of_sessions(),
             begin=LocalTransaction if self._open is None else self._begin,
             commit=self._commit,
             prepare=self._prepare,
+            before_begin=None if self._sync_wait is None else self._sync_wait.begin,
             streaming=self._streams.of,
             streams_all=options.fragment_size > 0,
             refuse=partial(_refuse, options.max_ws_rows) if options.max_ws_rows else None,
@@ -188,6 +195,7 @@ class GaleraServer:
             "streams_open": len(node.streams),
             "rows_locked": len(node.locks),
             "commits_out_of_order": node.commits_out_of_order,
+            **({} if self._sync_wait is None else {"wsrep_causal_reads": self._sync_wait.asked}),
             **self._sessions.rollback_counters("1047", "1180", "1205", "1213", "2013"),
         }
 
@@ -301,6 +309,8 @@ class GaleraServer:
                     self._clock.fire(local.lock_granted)
             elif not ordered and local.done.callbacks:
                 self.node.sender.fail(local, retry=False)
+        if self._sync_wait is not None:
+            self._sync_wait.release()
         return failed
 
 

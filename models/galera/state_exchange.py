@@ -31,6 +31,7 @@ from weakref import WeakSet
 from simpy.events import Event
 
 from simrep.modelling import Deliver
+from simrep.models.galera.gcomm.causal import LocalCausal
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.view import NO_VIEW, View
 
@@ -154,6 +155,12 @@ class StateExchange:
         if self._phase is _Phase.PRIMARY:
             return self._evs.view != NO_VIEW and self._evs.send(payload, size_bytes)
         return self._phase is _Phase.NON_PRIMARY
+
+    def causal(self, call: Callable[[], object]) -> None:
+        """See ``LocalCausal.causal``; without a primary component nobody is answered."""
+        assert isinstance(self._evs, LocalCausal)
+        if self._phase is not _Phase.NON_PRIMARY:
+            self._evs.causal(call)
 
     # -- components ----------------------------------------------------------------------------
 

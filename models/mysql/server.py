@@ -28,7 +28,7 @@ from .options import LARGEST_CACHE, ServerCosts, ServerOptions
 
 __all__ = ["ENVELOPE_BYTES", "ERRORS", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
 
-BeforeBegin = Callable[[Transaction], Generator[Event, Any, None]]
+BeforeBegin = Callable[[Transaction], Generator[Event, Any, str | None]]
 BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
 
 # Events around those of the rows: GTID (79 bytes), BEGIN (about 75), Xid (31).

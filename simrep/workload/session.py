@@ -55,7 +55,7 @@ class SessionCosts:
 
 
 T = TypeVar("T", bound=OpenTransaction)
-Wait = Callable[[Transaction], Generator[Event, Any, None]]
+Wait = Callable[[Transaction], Generator[Event, Any, str | None]]
 
 # A long statement takes its locks, and may be aborted, in steps of so many rows.
 _STEP_ROWS = 1000
@@ -68,10 +68,10 @@ def _telling(snapshots: Callable[[Transaction], object], wait: Wait | None) -> t
         snapshots(transaction)
         yield from ()
 
-    def after_wait(transaction: Transaction) -> Generator[Event, Any, None]:
-        if wait is not None:
-            yield from wait(transaction)
+    def after_wait(transaction: Transaction) -> Generator[Event, Any, str | None]:
+        error = None if wait is None else (yield from wait(transaction))
         snapshots(transaction)
+        return error
 
     return after_wait, at_once
 
@@ -99,7 +99,7 @@ class Sessions(Generic[T]):
         an autocommit statement goes straight on to.
     before_begin : callable, optional
         ``before_begin(transaction)`` is a generator that holds up a transaction, reading or
-        writing, before its first statement.
+        writing, before its first statement; it may return an error, with which that fails.
     streaming : callable, optional
         ``streaming(transaction, owner)``: how the transaction is replicated while it is executed,
         or None.
@@ -325,8 +325,11 @@ class Sessions(Generic[T]):
         if not autocommit:  # BEGIN: a round trip, whose work on the server is next to nothing
             yield from self._request(owner)
             if self._before_begin is not None:
-                yield from self._before_begin(transaction)
+                error = yield from self._before_begin(transaction)
                 owner.mark(Lap.CONSISTENCY)
+                if error is not None:
+                    owner.error = error
+                    return 0
             if self._delay_s:
                 yield clock.until(clock._now + self._delay_s)
         pause_s, first = transaction.pause_s, True
@@ -345,9 +348,12 @@ class Sessions(Generic[T]):
                 else:
                     yield from self._request(owner)
             if before is not None:
-                yield from before(transaction)
+                error = yield from before(transaction)
                 before = None
                 owner.mark(Lap.CONSISTENCY)
+                if error is not None:
+                    owner.error = error
+                    return written
             if transaction.abandoned and not autocommit:  # nobody sends a further statement
                 owner.error = _GIVEN_UP
                 return written + (owner.written or 0)

@@ -119,3 +119,38 @@ def test_a_model_that_does_not_tell_is_refused(
     content["workload"]["class"] = [c for c in content["workload"]["class"] if c["name"] == kind]
     with pytest.raises(ScenarioError, match=said):
         simrep.run(content)
+
+
+def test_galera_waits_until_a_read_sees_all_that_was_answered() -> None:
+    waiting = {"wsrep_sync_wait": 1}
+    result = simrep.run(scenario("galera", waiting))
+    assert (stale(result).reads, stale(result).own_writes) == (0, 0)
+    assert result.counters["n3"]["wsrep_causal_reads"] > 400
+    assert result.breakdown("read").stages["consistency"] > 0.0
+    dirty = stale(simrep.run(scenario("galera", waiting | {"wsrep_dirty_reads": True})))
+    assert dirty.reads == stale(simrep.run(scenario("galera"))).reads > 0
+    only_inserts = stale(simrep.run(scenario("galera", {"wsrep_sync_wait": 4})))
+    assert only_inserts.reads > 0
+
+
+def test_an_idle_galera_cluster_asks_its_group_once_a_second() -> None:
+    content = scenario("galera", {"wsrep_sync_wait": 1}, network={"rtt_ms": 50})
+    content["workload"] = {"threads": 1, "nodes": ["n3"], "think_time_ms": 20} | {
+        "class": [{"name": "read", "statements": 0, "reads": 1}]
+    }
+    result = simrep.run(content | {"run": {"duration_s": 6, "log": True}})
+    log = result.runs[0].measurement.log
+    assert log is not None
+    # A safe delivery on three equidistant nodes takes three one-way delays.
+    asked = log.latency_s[log.latency_s > 0.030]
+    assert 5 <= len(asked) <= 6
+    assert asked.max() == pytest.approx(0.075, abs=0.002)
+    assert len(log) > 200
+
+
+def test_a_causal_read_that_waits_too_long_fails() -> None:
+    options = {"wsrep_sync_wait": 1, "repl.causal_read_timeout": "PT0.02S"}
+    content = scenario("galera", options, network={"rtt_ms": 50})
+    result = simrep.run(content)
+    assert result.nodes["n3"].errors["1205"] > 0
+    assert result.nodes["n3"].classes["read"].latency.max_s < 0.021
