@@ -6,6 +6,11 @@ read, one per replica; there the IO thread writes the relay log, and a coordinat
 transactions to workers which apply in parallel what the source has marked as independent, and
 commit through the logs of the replica itself.
 
+A failover manager (``failover_manager``) polls the servers and makes a replica the source when that
+is gone, by the rules and the defaults of Orchestrator, MHA, MaxScale's monitor (mariadbmon) or
+replication-manager: ``simrep.models.asynchronous.failover``. Nobody stops an old source that lives
+on: it takes writes beside the new one.
+
 Assumptions
 -----------
 Conservative
@@ -17,11 +22,11 @@ Optimistic
     however large; a dump thread pays per transaction, not per byte; otherwise as in
     ``simrep.models.standalone``.
 Left out
-    Failover managers: another server is promoted by hand, or nobody takes the place of a source
-    that is gone. Replicas of replicas, but for the moment before a source of theirs is promoted;
-    errors of appliers that meet rows of extra transactions; compression; statement format (the
-    sizes of the events are those of the workload); ``WRITESET_SESSION``; MariaDB's ``domain_id``;
-    what it costs to record the position in the relay log in a file, as before MySQL 8.0.
+    Scripts that shut an old source down (STONITH), or that a manager asks for a second opinion.
+    Replicas of replicas, but for the moment before a source of theirs is promoted; errors of
+    appliers that meet rows of extra transactions; compression; statement format (the sizes of the
+    events are those of the workload); ``WRITESET_SESSION``; MariaDB's ``domain_id``; what it costs
+    to record the position in the relay log in a file, as before MySQL 8.0.
 Validated
     Throughput and latency of the source, against own measurements of MySQL 9.7 and MariaDB 11.8
     with one replica (datasets ``semisync-rig`` and ``semisync-wan-measured``). Lags of replicas
@@ -30,7 +35,8 @@ Validated
 References
 ----------
 sql/binlog.cc, sql/rpl_binlog_sender.cc, sql/rpl_trx_tracking.cc, sql/rpl_mta_submode.cc of MySQL
-8.4; MariaDB Knowledge Base, Parallel Replication.
+8.4; MariaDB Knowledge Base, Parallel Replication. Sources of the managers:
+``models/asynchronous/failover/presets.py``.
 """
 
 from __future__ import annotations
@@ -49,10 +55,12 @@ from simrep.modelling import (
     Leader,
     MessageText,
     Model,
+    Noted,
     Parts,
     Recognition,
     ServerStatus,
     Setup,
+    StallPhase,
     Station,
     Transaction,
     parts_of,
@@ -68,6 +76,7 @@ from .changes import Changes
 from .changing_replica import ChangingReplica
 from .changing_source import ChangingSource
 from .connection import Packet, Port
+from .failover import FailoverManager, check_place, failover_phases, manager_of
 from .member import READ_ONLY, Member
 from .options import AsynchronousCosts, AsynchronousOptions
 from .recognition import SourceRecognition
@@ -121,6 +130,8 @@ class Asynchronous(Model):
         self._options = options
         self._costs = [cluster.costs_of(node, costs) for node in range(cluster.size)]
         self._changes: Changes | None = None
+        self._manager: FailoverManager | None = None
+        check_place(options, cluster.names)
         if cluster.changes:
             self._begin_changing()
             return
@@ -177,6 +188,7 @@ class Asynchronous(Model):
             return self._costs[node].start_ms * 1e-3
 
         self._changes = Changes(cluster, self._options, self._logs, members, self._start, start_s)
+        self._manager = manager_of(cluster, self._options, self._changes, SOURCE)
 
     def _start(self, node: int) -> None:
         """Put a new process of a server into its place."""
@@ -215,7 +227,7 @@ class Asynchronous(Model):
         The last event, a heartbeat, may be half ``replica_net_timeout`` old when the silence
         begins.
         """
-        return options.heartbeat_s
+        return options.unnoticed_s
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:
@@ -232,7 +244,18 @@ class Asynchronous(Model):
     @staticmethod
     def writers(options: AsynchronousOptions) -> Leader:
         """The source alone."""
-        return Leader("source", "replica")
+        return Leader("source", "replica", moves=options.failover_manager != "none")
+
+    @staticmethod
+    def stall_phases(
+        noted: Sequence[Noted],
+        names: Sequence[str],
+        options: Any,
+        from_s: float,
+        until_s: float,
+    ) -> Sequence[StallPhase]:
+        """See ``Model.stall_phases``: the steps of a failover."""
+        return failover_phases(noted, names, options, from_s, until_s)
 
     def connect(self, node: int) -> Generator[Event, Any, str | None]:
         """Open a connection to one server."""
@@ -281,6 +304,8 @@ class Asynchronous(Model):
         """Let a server crash, leave or come back now."""
         assert self._changes is not None
         self._changes.change(change)
+        if self._manager is not None:
+            self._manager.machine_changes(change)
 
     @staticmethod
     def describe(message: Any) -> MessageText:

@@ -11,43 +11,17 @@ from simrep.modelling import Change, Cluster, ScenarioError, ServerStatus
 
 from .binary_log import BinaryLog
 from .changing_replica import RelayRemains
+from .failover.servers import ReplicaReport
 from .member import Member
 from .options import AsynchronousOptions
 from .promotion import Promotion
 from .source import SOURCE
 
-__all__ = ["Changes", "ReplicaReport"]
+__all__ = ["Changes"]
 
 _RELEASE_S = 1.0  # so often is looked what nobody can lack any more; results are the same
 
 Call = Callable[[], object]
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaReport:
-    """What a server says of its replication: ``SHOW REPLICA STATUS`` and ``read_only``.
-
-    Attributes
-    ----------
-    node : int
-    source : int or None
-        Position of the server that it follows; None: nobody.
-    io_running : bool
-        Its IO thread is connected.
-    received, executed : int
-        Up to which position of its line it has transactions, and has committed them.
-    extras : int
-        Transactions that it has and its source lacks.
-    read_only : bool
-    """
-
-    node: int
-    source: int | None
-    io_running: bool
-    received: int
-    executed: int
-    extras: int
-    read_only: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +270,14 @@ class Changes:
             network.link(place, node).stalled(now) or network.link(node, place).stalled(now)
         )
 
+    def alive(self, node: int) -> bool:
+        """Whether a server accepts connections: its process is there, and does not shut down."""
+        return self._members[node].alive and node not in self._leaving
+
+    def silent(self, node: int) -> bool:
+        """Whether its machine is gone, too."""
+        return self._members[node].silent
+
     def promote(self, node: int, call: Call | None = None) -> None:
         """``STOP REPLICA; RESET REPLICA ALL; SET GLOBAL read_only = OFF``.
 
@@ -359,15 +341,20 @@ class Changes:
         member, log = self._members[node], self._logs[node]
         replica = member.replica
         if replica is None:
-            return ReplicaReport(node, None, False, log.end, log.end, 0, member.read_only)
+            return ReplicaReport(
+                source=None,
+                io_running=False,
+                received=log.end,
+                executed=log.end,
+                read_only=member.read_only,
+            )
         return ReplicaReport(
-            node,
-            replica.target,
-            replica.connected,
-            replica.received,
-            log.end,
-            len(log.extras),
-            member.read_only,
+            source=replica.target,
+            io_running=replica.connected,
+            received=replica.received,
+            executed=log.end,
+            read_only=member.read_only,
+            heartbeats=replica.heartbeats,
         )
 
     def extras(self, node: int, source: int) -> int:

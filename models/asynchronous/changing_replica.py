@@ -170,6 +170,7 @@ class ChangingReplica(Replica):
         self._step = 0  # of the handshake
         self._failures = 0  # attempts in a row
         self._read_something = True  # since it has connected
+        self.heartbeats = 0  # that it has received
         self._heard_s = 0.0
         self._position = 0  # of the last transaction that has arrived
         self._missing: int | None = None  # up to here it lacked something when it connected
@@ -377,6 +378,7 @@ class ChangingReplica(Replica):
             self._arrived(packet.content)
         elif kind is Kind.HEARTBEAT:
             self._read_something = True
+            self.heartbeats += 1
         elif kind in {Kind.FIN, Kind.RST}:
             self._lose("")
 

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from math import inf
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, model_validator
 
-from simrep.modelling import Microseconds, Milliseconds, Nanoseconds, prior
+from simrep.modelling import (
+    Microseconds,
+    Milliseconds,
+    Nanoseconds,
+    ProblemsError,
+    ScenarioError,
+    prior,
+)
 from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline
 
+from .failover.presets import PRESETS, Asks, ManagerName, rules_of
+
 __all__ = ["AsynchronousCosts", "AsynchronousOptions"]
+
+
+def _defaults(rule: str, *tools: str) -> str:
+    """What the tools, or those that it matters to, do if nothing is set, for a description."""
+    values = {name: _told(getattr(PRESETS[name], rule)) for name in tools or PRESETS}
+    if len(set(values.values())) == 1 and not tools:
+        return f" (default: {values.popitem()[1]})"
+    return f" (default: {', '.join(f'{name} {value}' for name, value in values.items())})"
+
+
+def _told(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}" if value < inf else "as long as it takes"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
 
 
 class AsynchronousOptions(ApplierOptions):
@@ -66,6 +92,114 @@ class AsynchronousOptions(ApplierOptions):
         False,
         description="a replica that starts gets from the source again what it has not applied",
     )
+    failover_manager: ManagerName = Field(
+        "none", description="the program that makes a replica the source when that is gone"
+    )
+    manager_poll_s: float | None = Field(
+        None, gt=0.0, le=3600.0, description=f"seconds from poll to poll{_defaults('poll_s')}"
+    )
+    manager_connect_timeout_s: float | None = Field(
+        None,
+        gt=0.0,
+        le=3600.0,
+        description="seconds after which a connection of the manager that is not accepted counts "
+        f"as failed{_defaults('connect_timeout_s')}",
+    )
+    manager_read_timeout_s: float | None = Field(
+        None,
+        gt=0.0,
+        le=3600.0,
+        description="seconds after which a poll without an answer counts as failed"
+        f"{_defaults('read_timeout_s')}",
+    )
+    manager_failures: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description=f"polls of the source that fail in a row{_defaults('failures')}",
+    )
+    manager_asks_replicas: Asks | None = Field(
+        None,
+        description="what the manager asks its replicas before it acts: nobody; io-threads, until "
+        "none of them runs; events or heartbeats, whether one has come in manager_verify_s"
+        f"{_defaults('asks')}",
+    )
+    manager_recheck_s: float | None = Field(
+        None,
+        gt=0.0,
+        le=3600.0,
+        description="seconds from one look at the IO threads to the next"
+        + _defaults("recheck_s", "orchestrator"),
+    )
+    manager_verify_s: float | None = Field(
+        None,
+        ge=0.0,
+        le=3600.0,
+        description="seconds in which replicas must have received nothing"
+        + _defaults("verify_s", "mariadbmon", "replication-manager"),
+    )
+    manager_drain_timeout_s: float | None = Field(
+        None,
+        ge=0.0,
+        le=86400.0,
+        description="seconds that the new source has to apply what it has received; then the rest "
+        f"is dropped{_defaults('drain_timeout_s')}",
+    )
+    manager_hooks_s: float | None = Field(
+        None,
+        ge=0.0,
+        le=3600.0,
+        description=f"seconds that hooks take before it acts{_defaults('hooks_s')}",
+    )
+    manager_rejoins: bool | None = Field(
+        None,
+        description="make an old source that is back a replica if it has no transactions of its "
+        f"own{_defaults('rejoins')}",
+    )
+    manager_block_s: float | None = Field(
+        None,
+        ge=0.0,
+        le=86400.0,
+        description=f"seconds without a second failover{_defaults('block_s')}",
+    )
+    manager_beside: str | None = Field(
+        None,
+        description="the node on whose machine the manager is; by default that of the last one",
+    )
+
+    @model_validator(mode="after")
+    def _managed(self) -> Self:
+        """Refuse settings of a manager that is not there."""
+        if self.failover_manager == "none":
+            problems = [
+                ScenarioError(
+                    name,
+                    f"there is no failover manager, given {getattr(self, name)!r}",
+                    f"set failover_manager to {', '.join(map(repr, PRESETS))}; or leave it out",
+                )
+                for name in type(self).model_fields
+                if name.startswith("manager_") and getattr(self, name) is not None
+            ]
+            if problems:
+                raise ProblemsError(problems)
+        elif not self.log_replica_updates:
+            raise ProblemsError(
+                [
+                    ScenarioError(
+                        "failover_manager",
+                        f"{self.failover_manager!r} finds no replica that could be the source: "
+                        "they do not write what they apply to a binary log",
+                        "set log_replica_updates = true",
+                    )
+                ]
+            )
+        return self
+
+    @property
+    def unnoticed_s(self) -> float:
+        """Nobody notices a server that is silent for no longer than this, in seconds."""
+        rules = rules_of(self)
+        return self.heartbeat_s if rules is None else min(self.heartbeat_s, rules.unnoticed_s)
 
     @property
     def heartbeat_s(self) -> float:

@@ -58,6 +58,7 @@ from simrep.modelling import (
 )
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.asynchronous import Asynchronous
+from simrep.models.asynchronous.failover import failover_phases
 from simrep.models.asynchronous.source import SOURCE
 
 from .changing_replica import ChangingSemisyncReplica
@@ -122,8 +123,9 @@ class Semisync(Asynchronous):
         from_s: float,
         until_s: float,
     ) -> Sequence[StallPhase]:
-        """See ``Model.stall_phases``: the timeout of a wait for acknowledgements."""
-        return stall_phases(noted, names, options, from_s, until_s)
+        """See ``Model.stall_phases``: a failover, or the timeout of a wait for acknowledgements."""
+        failover = failover_phases(noted, names, options, from_s, until_s)
+        return failover or stall_phases(noted, names, options, from_s, until_s)
 
     def degradation(self) -> Sequence[Degradation]:
         """Commits answered although too few replicas had acknowledged them."""

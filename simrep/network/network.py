@@ -68,34 +68,42 @@ class Network:
         self._relayed = [[False] * len(names) for _ in names]
         self.names = tuple(names)
         self.paths = dict(paths)
+        self._streams = streams
         for (source, target), path in self.paths.items():
             if path.relayed:
                 if relay is None:
                     raise ValueError("a relayed path needs a relay")
                 self._relayed[source][target] = True
-            name = f"link/{names[source]}/{names[target]}"
-            link: dict[str, Any] = {
-                "back_s": self.paths[target, source].latency.base_s,
-                "sampler": path.latency.sampler(streams, name),
-                "bytes_per_s": path.bytes_per_s,
-                "loss": path.loss,
-                "coin": streams.uniform(name + "/loss") if path.loss else None,
-                "tcp": path.tcp,
-            }
-            back = self.paths[target, source].troubles
-            self._links[source][target] = (
-                Link(clock, path.latency.base_s, **link)
-                if not path.troubles and not any(trouble.cut for trouble in back)
-                else TroubledLink(
-                    clock,
-                    path.latency.base_s,
-                    troubles=path.troubles,
-                    back=back,
-                    streams=streams,
-                    name=name,
-                    **link,
-                )
-            )
+            self._links[source][target] = self.aside(source, target, "link")
+
+    def aside(self, source: int, target: int, name: str) -> Link:
+        """A link of its own over the path between two nodes, with random numbers of its own.
+
+        It is for somebody beside a node whose messages are not those of the node: its bandwidth
+        is that of nobody else. ``name`` is that of its streams: ``NAME/<from>/<to>``.
+        """
+        path, way_back = self.paths[source, target], self.paths[target, source]
+        name = f"{name}/{self.names[source]}/{self.names[target]}"
+        link: dict[str, Any] = {
+            "back_s": way_back.latency.base_s,
+            "sampler": path.latency.sampler(self._streams, name),
+            "bytes_per_s": path.bytes_per_s,
+            "loss": path.loss,
+            "coin": self._streams.uniform(name + "/loss") if path.loss else None,
+            "tcp": path.tcp,
+        }
+        troubles, back = path.troubles, way_back.troubles
+        if not troubles and not any(trouble.cut for trouble in back):
+            return Link(self._clock, path.latency.base_s, **link)
+        return TroubledLink(
+            self._clock,
+            path.latency.base_s,
+            troubles=troubles,
+            back=back,
+            streams=self._streams,
+            name=name,
+            **link,
+        )
 
     def on_receive(self, node: int, receive: Receive) -> None:
         """Messages for ``node`` are handed to ``receive(message)``."""

@@ -19,6 +19,7 @@ _RETURNS = {"restart", "bootstrap"}
 _UNNOTICED = {"slow", "disk-stall", "promote"}
 """Whoever is slow, or told to take writes, still answers: nobody is suspected for it."""
 _VOTES = ("evicts", "expel")
+_WRITES = ("writable", "promoted")
 _ENDS = ("evicted", "aborted")
 
 
@@ -325,7 +326,8 @@ class _Inquiry:
         """A node takes writes, before anything else happens that could be the reason."""
         edges = (one.event.at_s for one in self._others if one.word not in {"slow", "disk-stall"})
         until_s = min((edge_s for edge_s in edges if edge_s > from_s), default=inf)
-        return self._first("writable", from_s, until_s, lambda _: True)
+        lines = [self._first(what, from_s, until_s, lambda _: True) for what in _WRITES]
+        return min((line for line in lines if line), key=lambda line: line.at_s, default=None)
 
     def _suspicion(self) -> _Line | None:
         """The first of a node that the fault happened to, or by it, as it may live."""

@@ -38,6 +38,15 @@ _SAID = {
     "aborted": "{node} gives up",
     "alone": "{node} finds no group to join",
     "rejoin": "{node} tries to join again",
+    "manager-hears": "{node} hears from {of} again",
+    "manager-takes-for-gone": "{node} takes {of} for gone",
+    "manager-waits": "{node} does not replace {of} yet",
+    "manager-decides": "{node} decides for {of}",
+    "manager-drained": "{node} sees that {of} has applied what it had received",
+    "manager-gives-up": "{node} does not wait longer for {of}",
+    "manager-leaves": "{node} leaves {of} alone",
+    "manager-ends": "{node} ends with the machine of {of}",
+    "manager-begins": "{node} begins again on the machine of {of}",
 }
 _REPEATED = {"wave", "no-answer"}
 _HOW = {"aborted": ": {how}"}

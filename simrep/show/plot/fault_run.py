@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
-from simrep.kernel.timeline import Noted
+from simrep.kernel.timeline import NOBODY, Noted
 from simrep.measure.attempts import Attempts
 from simrep.measure.units import duration
 from simrep.runs.incidents import faults_of
@@ -65,7 +65,7 @@ def plot_faults(
     said = [
         *(*marks, *_suspicions(run.noted, names), *_components(run.noted, names)),
         *((f"{names[one.node]} takes writes", one.at_s)
-          for one in run.noted if one.what == "writable"),
+          for one in run.noted if one.what in {"writable", "promoted"}),
     ]  # fmt: skip
     said = [(text, at_s) for text, at_s in said if began_s <= at_s <= ended_s]
     draw_events(above, happened, said, width_in=_PANEL, top=_TOP)
@@ -141,16 +141,17 @@ def _shade_stalls(axes: Axes, attempts: Attempts, happened: Sequence[Event]) -> 
 def _suspicions(noted: Sequence[Noted], names: Sequence[str]) -> Iterator[tuple[str, float]]:
     """The first of each node, until it is there again; those of one member at one look together."""
     suspected: set[int] = set()
-    looks: dict[tuple[float, int], list[str]] = {}
+    looks: dict[tuple[float, str], list[str]] = {}
     for one in noted:
         if one.what == "suspect" and not suspected & set(one.of):
             suspected |= set(one.of)
-            looks.setdefault((one.at_s, one.node), []).extend(names[node] for node in one.of)
+            who = one.who(names)
+            looks.setdefault((one.at_s, who), []).extend(names[node] for node in one.of)
         elif one.what == "primary":
             suspected -= set(one.of)
-    for (at_s, node), whom in looks.items():
+    for (at_s, who), whom in looks.items():
         said = ", ".join(whom) if len(whom) <= _MOST_NAMED else f"{len(whom)} others"
-        yield f"{names[node]} suspects {said}", at_s
+        yield f"{who} suspects {said}", at_s
 
 
 def _components(noted: Sequence[Noted], names: Sequence[str]) -> Iterator[tuple[str, float]]:
@@ -209,13 +210,15 @@ def _draw_nodes(
         "asks to remove": ("expel", "v", PALETTE[1]),
         "new view": ("stable", "|", INK),
         "takes writes": ("writable", "*", PALETTE[0]),
+        "is promoted": ("promoted", "*", PALETTE[0]),
         "decides for the silent": ("wave", ".", PALETTE[3]),
         "synced": ("synced", "o", PALETTE[2]),
     }
     handles: list[Any] = [Patch(color=look.shade, alpha=look.alpha, label=look.label)
                           for look in _LOOKS if look in used]  # fmt: skip
     for label, (what, marker, shade) in ticks.items():
-        points = [(one.at_s, one.node) for one in run.noted if one.what == what]
+        points = [(one.at_s, one.node) for one in run.noted
+                  if one.what == what and one.node != NOBODY]  # fmt: skip
         points = [point for point in points if low <= point[0] <= high]
         if points:
             width = 1.6 if marker == "|" else 0.8
