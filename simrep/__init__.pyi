@@ -18,7 +18,6 @@ from simrep.errors import SimrepError as SimrepError
 from simrep.exploration.explore import explore as explore
 from simrep.runs.result import Result as Result
 from simrep.runs.run import run as run
-from simrep.runs.sustain import SustainedRate as SustainedRate
 from simrep.runs.sustain import sustainable_rate as sustainable_rate
 from simrep.scenario import Scenario as Scenario
 from simrep.scenario import json_schema as json_schema
@@ -27,6 +26,7 @@ from simrep.scenario import with_value as with_value
 from simrep.scenario import with_values as with_values
 from simrep.whatif.analytic.opinion import analytic as analytic
 from simrep.whatif.compare import compare as compare
+from simrep.whatif.drill.ask import drill as drill
 from simrep.whatif.plan.ask import plan as plan
 from simrep.whatif.sensitivity.ask import sensitivity as sensitivity
 from simrep.whatif.sweep import Sweep as Sweep

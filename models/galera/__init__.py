@@ -66,6 +66,7 @@ from simrep.modelling import (
     parts_of,
 )
 from simrep.modelling.closed_form import ClosedForm
+from simrep.models.galera.gcomm.routes import segment_relays
 from simrep.models.galera.gcomm.view import describe_evs
 
 from .arbitrator import Arbitrator
@@ -165,6 +166,11 @@ class Galera(Model):
     def deployments() -> Sequence[Deployment]:
         """See ``Model.deployments``."""
         return (Deployment(name="Galera", keeps="all", writers={}),)
+
+    @staticmethod
+    def relays(segments: Sequence[int], node: int) -> Sequence[int]:
+        """See ``Model.relays``."""
+        return segment_relays(node, segments)
 
     @staticmethod
     def questions() -> Sequence[Question]:

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from simrep.cli.calibrate import calibrate
 from simrep.cli.compare import compare
 from simrep.cli.datasets import reproduce, validate
+from simrep.cli.drill import drill
 from simrep.cli.ending import INTERRUPTED, interruptible, limited
 from simrep.cli.explain import explain
 from simrep.cli.from_server import from_server, with_new_names
@@ -131,6 +132,7 @@ def schema() -> None:
 app.command()(limited(run))
 app.command()(limited(sweep))
 app.command()(limited(compare))
+app.command()(limited(drill))
 app.command()(limited(explain))
 app.command()(limited(reproduce))
 app.command()(limited(validate))

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MANY",
+    "CacheFolder",
     "Jobs",
     "Json",
     "Most",
+    "NoCache",
     "Of",
+    "Out",
     "Plot",
     "Precision",
+    "Processes",
     "Replications",
     "Scenario",
     "Seed",
@@ -80,6 +84,25 @@ Of = Annotated[
 ]
 Most = Annotated[
     int, typer.Option(min=2, max=MANY, help="Replications at which --precision gives up.")
+]
+
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        parser=path_in,
+        help="Save a row for every point, or cell of a drill: .csv or .parquet.",
+    ),
+]
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option("--cache", metavar="DIR", parser=path_in, help="Where results are kept."),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Simulate all, and keep none of it.")]
+Processes = Annotated[
+    int | None, typer.Option("--jobs", min=1, help="Processes to use; default: one for each core.")
 ]
 
 

@@ -8,23 +8,25 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from simrep.cli.arguments import (
     MANY,
+    CacheFolder,
     Json,
     Most,
+    NoCache,
+    Out,
     Plot,
     Precision,
+    Processes,
     Replications,
     Scenario,
     Seed,
     Set,
     changed,
-    path_in,
     workers,
 )
 from simrep.cli.ending import INTERRUPTED, OutOfTime
@@ -61,29 +63,10 @@ Of = Annotated[
         "repeated. The first is that of --precision and --plot.",
     ),
 ]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        parser=path_in,
-        help="Save a row for every point: .csv or .parquet.",
-    ),
-]
 Heat = Annotated[bool, typer.Option("--heat", help="Let --plot draw a heat map of two factors.")]
 Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", metavar="ADDRESS", help="Run on the cluster of a Dask scheduler."),
-]
-CacheFolder = Annotated[
-    Path | None,
-    typer.Option("--cache", metavar="DIR", parser=path_in, help="Where points are kept."),
-]
-NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Simulate all points, and keep none of them.")
-]
-Processes = Annotated[
-    int | None, typer.Option("--jobs", min=1, help="Processes to use; default: one for each core.")
 ]
 
 

@@ -319,6 +319,15 @@ class Model(ABC):
         return ()
 
     @staticmethod
+    def relays(segments: Sequence[int], node: int) -> Sequence[int]:
+        """Who passes on what a node sends to others of its own network segment; by default nobody.
+
+        ``segments`` are those of the nodes, by position.
+        """
+        del segments, node
+        return ()
+
+    @staticmethod
     def questions() -> Sequence[Question]:
         """What ``simrep.plan`` answers for it alone."""
         return ()

@@ -96,6 +96,7 @@ tables = View(
         "text.analytic": ("Analytic",),
         "text.calibration": ("FitResult", "ServerDescription"),
         "text.dataset": ("DatasetResult", "Validation"),
+        "text.drill": ("Drill",),
         "text.effect": ("Comparison", "Sensitivity"),
         "text.faults": ("Faults", "TimelineReport"),
         "text.plan": ("Capacity", "Product", "Rate", "Threshold", "Timeouts"),
@@ -110,6 +111,7 @@ plot = Figures(
     "figure",
     {
         "plot.dataset": ("DatasetResult",),
+        "plot.drill": ("Drill",),
         "plot.errors": ("Validation",),
         "plot.effect": ("Comparison", "Sensitivity"),
         "plot.nodes": ("Nodes",),

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from simrep.contract.setup import Setup
-from simrep.errors import CacheWarning, WriteError
+from simrep.errors import CacheWarning, ScenarioError, WriteError
 from simrep.files import make_folder, user_caches, write_text
 
-__all__ = ["Cache", "code_digest", "key_of", "standard_folder"]
+__all__ = ["Cache", "cache_of", "code_digest", "key_of", "standard_folder"]
 
 _READ = (".py", ".toml")  # what a package computes with: code, versions, packs
 _NO_CODE = ("__pycache__", "datasets", "rig")
@@ -67,6 +67,25 @@ class Cache:
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"
+
+
+def cache_of(cache: bool | str | Path) -> Cache | None:
+    """The cache that an argument asks for: True for the standard one, False for none.
+
+    Raises
+    ------
+    ScenarioError
+        If it is an empty name.
+    """
+    if cache is False:
+        return None
+    if cache == "":
+        raise ScenarioError("cache", "is empty", "name a folder, or True for the standard one")
+    try:
+        return Cache(standard_folder() if cache is True else Path(cache))
+    except WriteError as error:
+        warnings.warn(f"{error}: finished points are not kept", CacheWarning, stacklevel=3)
+        return None
 
 
 def standard_folder() -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.contract.setup import Setup, setup_of
-from simrep.errors import CacheWarning, ContentionWarning, ScenarioError, WriteError
+from simrep.errors import ContentionWarning, ScenarioError
 from simrep.files import is_device, whole_file
 from simrep.measure.units import plain
 from simrep.runs.contention import preset_trap
@@ -21,7 +21,7 @@ from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report, write_rows
 from simrep.runs.sampler import MOST, Progress, at_least, check_precision, seed_of
 from simrep.scenario import Scenario, load, with_values
-from simrep.whatif.cache import Cache, key_of, standard_folder
+from simrep.whatif.cache import Cache, cache_of, key_of
 from simrep.whatif.design import Given, Setting, factors, grid, latin_hypercube
 from simrep.whatif.point import FIGURES, How, SweepPoint, measure
 
@@ -257,7 +257,7 @@ def sweep(
     setups = [_setup_at(loaded, setting) for setting in settings]
     if trap := next(filter(None, map(preset_trap, setups)), ""):
         warnings.warn(trap, ContentionWarning, stacklevel=2)
-    store = _store(cache)
+    store = cache_of(cache)
     keys = ["" if store is None else key_of(setup, how.to_dict()) for setup in setups]
     known = dict(_known(store, keys))
     missing = {number: (setup, how) for number, setup in enumerate(setups) if number not in known}
@@ -293,18 +293,6 @@ def sweep(
         complete=complete,
         versions=setups[0].versions,
     )
-
-
-def _store(cache: bool | str | Path) -> Cache | None:
-    if cache is False:
-        return None
-    if cache == "":
-        raise ScenarioError("cache", "is empty", "name a folder, or True for the standard one")
-    try:
-        return Cache(standard_folder() if cache is True else Path(cache))
-    except WriteError as error:
-        warnings.warn(f"{error}: finished points are not kept", CacheWarning, stacklevel=3)
-        return None
 
 
 def _setup_at(scenario: Scenario, setting: Setting) -> Setup:

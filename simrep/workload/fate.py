@@ -323,9 +323,9 @@ class Fates:
 
     @property
     def complete(self) -> bool:
-        """Whether all nodes have all that was answered a second ago, but for what is lost."""
+        """Whether all nodes are up, and have all that was answered a second ago and is not lost."""
         before_s = self.clock.now - _LATE_S
-        return not any(
+        return not self.all_nodes & ~self._up and not any(
             fate.answered_s < before_s and fate.wanted & ~fate.nodes and self._present(fate)
             for fate in self._kept
         )

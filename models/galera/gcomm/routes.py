@@ -10,11 +10,26 @@ from collections.abc import Mapping, Sequence
 
 from simrep.models.galera.gcomm.connection import Connection
 
-__all__ = ["DIRECT", "Routes"]
+__all__ = ["DIRECT", "Routes", "segment_relays"]
 
 # Who receives a message passes it on: to nobody, to all that it has links to (F_RELAY), to its own
 # segment (F_SEGMENT_RELAY).
 DIRECT, _RELAY, _SEGMENT_RELAY = range(3)
+
+
+def _chosen(place: int, places: Mapping[int, Sequence[int]]) -> list[int]:
+    """The relay in each other segment for the member that has a place in its own."""
+    return [there[(place + segment) % len(there)] for segment, there in places.items()]
+
+
+def segment_relays(me: int, segments: Sequence[int]) -> list[int]:
+    """Who passes on what a member sends to those of its own segment, where there are others."""
+    places: dict[int, list[int]] = {}
+    for peer, segment in enumerate(segments):
+        places.setdefault(segment, []).append(peer)
+    place = places.pop(segments[me]).index(me)
+    chosen = _chosen(place, places)
+    return [relay for relay in chosen if segments.count(segments[relay]) > 1]
 
 
 class Routes:
@@ -50,7 +65,7 @@ class Routes:
         near = places.pop(self._segments[self._me], [])
         place = sum(peer < self._me for peer in near)
         self._near = [(peer, DIRECT) for peer in near]
-        chosen = [there[(place + segment) % len(there)] for segment, there in places.items()]
+        chosen = _chosen(place, places)
         direct = self._near + [(peer, _SEGMENT_RELAY) for peer in sorted(chosen)]
         relays = [(peer, _RELAY) for peer in self._relays]
         self.to_all = relays + [copy for copy in direct if copy[0] not in self._relays]

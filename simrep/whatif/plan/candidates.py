@@ -13,7 +13,7 @@ from simrep.errors import ScenarioError
 from simrep.scenario import Scenario, with_values
 from simrep.whatif.plan.regions import RoundTrips
 
-__all__ = ["Candidate", "candidates"]
+__all__ = ["Candidate", "candidates", "deployed_cluster", "deployments"]
 
 _USUAL_APPLIERS = 4  # where the scenario says nothing
 _ZONES_MS = 1.0
@@ -106,7 +106,7 @@ def candidates(
     _check(scenario, regions, writes)
     found: list[Candidate] = []
     left_out: list[str] = []
-    for model, product in _deployments():
+    for model, product in deployments():
         if len(writes) > 1 and product.writers is None:
             left_out.append(f"{product.name}: takes writes in one region only.")
             continue
@@ -127,7 +127,39 @@ def candidates(
     return found, list(dict.fromkeys(left_out))
 
 
-def _deployments() -> list[tuple[type[Model], Deployment]]:
+def deployed_cluster(
+    scenario: Scenario, model: type[Model], own: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The table ``[cluster]`` of a product on the machines of a scenario, without its nodes.
+
+    Options of the scenario are kept where it is about the same product; of another one, only the
+    number of its appliers is.
+    """
+    given = scenario.cluster
+    spelled = spellings_of(APPLIERS, find_model(given.model).Options)
+    chosen = next((given.options[name] for name in spelled if given.options.get(name)), None)
+    appliers = dict.fromkeys(spellings_of(APPLIERS, model.Options)[:1], chosen or _USUAL_APPLIERS)
+    same = given.model == model.name
+    kept = {
+        name: value
+        for name, value in (given.options if same else {}).items()
+        if name not in spelled
+    }
+    cluster: dict[str, Any] = {
+        "model": model.name,
+        "options": {**kept, **appliers, **own},
+        "machine": given.machine.model_dump(exclude_none=True),
+    }
+    if given.pack is not None:
+        cluster["pack"] = given.pack
+    if same and given.version is not None:
+        cluster["version"] = given.version
+    if same and given.costs:
+        cluster["costs"] = dict(given.costs)
+    return cluster
+
+
+def deployments() -> list[tuple[type[Model], Deployment]]:
     """What the installed models tell, the safest first, then by their names."""
     told = [(model, own) for model in usable_models() for own in model.deployments()]
     return sorted(told, key=lambda one: KEEPS.index(one[1].keeps))
@@ -161,36 +193,15 @@ def _changes(
     zone_rtt_ms: float,
 ) -> dict[str, Any]:
     """What of the scenario a candidate changes."""
-    given = scenario.cluster
     names = [f"n{position + 1}" for position in range(len(layout))]
     writers = [names[layout.index(region)] for region in writes]
-    spelled = spellings_of(APPLIERS, find_model(given.model).Options)
-    chosen = next((given.options[name] for name in spelled if given.options.get(name)), None)
-    appliers = dict.fromkeys(spellings_of(APPLIERS, model.Options)[:1], chosen or _USUAL_APPLIERS)
-    same = given.model == model.name
-    kept = {
-        name: value
-        for name, value in (given.options if same else {}).items()
-        if name not in spelled
-    }
-    cluster: dict[str, Any] = {
-        "model": model.name,
-        "options": {**kept, **appliers, **own},
-        "machine": given.machine.model_dump(exclude_none=True),
-    }
-    if given.pack is not None:
-        cluster["pack"] = given.pack
-    if same and given.version is not None:
-        cluster["version"] = given.version
-    if same and given.costs:
-        cluster["costs"] = dict(given.costs)
     network = {
         name: value
         for name, value in scenario.source.get("network", {}).items()
         if name in {"jitter", "bandwidth_mbit", "loss", "tcp"}
     }
     return {
-        "cluster": cluster,
+        "cluster": deployed_cluster(scenario, model, own),
         "host": [],
         "node": [{"name": n, "site": region} for n, region in zip(names, layout, strict=True)],
         "network": {

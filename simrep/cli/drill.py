@@ -1,0 +1,182 @@
+"""``simrep drill``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from simrep.cli.arguments import (
+    MANY,
+    CacheFolder,
+    Json,
+    NoCache,
+    Out,
+    Plot,
+    Processes,
+    Seed,
+    Set,
+    changed,
+    workers,
+)
+from simrep.cli.ending import INTERRUPTED, OutOfTime
+from simrep.cli.output import check_writable, print_json, progress_bar, show
+from simrep.errors import ScenarioError
+from simrep.measure.grammar import duration
+
+__all__ = ["drill"]
+
+Drilled = Annotated[
+    Path | None,
+    typer.Argument(metavar="SCENARIO.toml", help="What to simulate.", show_default=False),
+]
+Catalogue = Annotated[bool, typer.Option("--list", help="Print the catalogue of faults.")]
+Fault = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fault",
+        metavar="NAME",
+        help="A fault of the catalogue; may be repeated. Default: all of them.",
+    ),
+]
+Product = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--product",
+        metavar="NAME",
+        help="A product instead of the scenario's own: galera, group_replication, semisync ..., or "
+        "all; may be repeated.",
+    ),
+]
+Over = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--over",
+        metavar="PATH=LEVELS",
+        help="Vary a value, as simrep sweep does; may be repeated.",
+    ),
+]
+Times = Annotated[
+    int,
+    typer.Option(
+        "--replications",
+        min=1,
+        max=MANY,
+        help="Repetitions of each fault; 95th percentiles are told from 40 on.",
+    ),
+]
+Limit = Annotated[
+    str,
+    typer.Option(
+        "--limit", metavar="TIME", help="So long after its fault a run ends at last, simulated."
+    ),
+]
+Restart = Annotated[
+    str | None,
+    typer.Option(
+        "--restart-after",
+        metavar="TIME",
+        help="A server that has ended is started again after so long; default: 30s, and 60s after "
+        "a power loss.",
+    ),
+]
+
+
+def drill(
+    scenario: Drilled = None,
+    fault: Fault = None,
+    product: Product = None,
+    over: Over = None,
+    set_: Set = None,
+    seed: Seed = None,
+    replications: Times = 10,
+    limit: Limit = "180s",
+    restart_after: Restart = None,
+    out: Out = None,
+    json: Json = False,
+    plot: Plot = None,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+    jobs: Processes = None,
+    catalogue: Catalogue = False,
+) -> None:
+    """Play a catalogue of faults: who notices, when writes are back, what is lost.
+
+    What was finished is kept, also when the drill is interrupted or killed: started again, it goes
+    on where it was.
+
+    [bold]Examples[/bold]
+
+      simrep drill --list
+      simrep drill cluster.toml
+      simrep drill cluster.toml --fault 'kill writer' --replications 40
+      simrep drill cluster.toml --product galera --product group_replication --plot drill.png
+      simrep drill cluster.toml --over 'cluster.options."evs.suspect_timeout"=PT1S,PT5S'
+    """
+    if catalogue:
+        from simrep.show.text.drill import catalogue_table
+
+        show(catalogue_table(), width=100)
+        return
+    if scenario is None:
+        raise ScenarioError("simrep drill", "which scenario?", "give a file, or --list")
+    check_writable("--plot", plot, plot=True)
+    check_writable("--out", out)
+    if cache is not None and no_cache:
+        raise ScenarioError("--cache", "makes no sense with --no-cache", "give one of them")
+    limit_s = duration("--limit", limit)
+    restart_s = None if restart_after is None else duration("--restart-after", restart_after)
+
+    from simrep.whatif.design import parse
+    from simrep.whatif.drill.ask import drill as simulate
+    from simrep.whatif.sweep import check_ending
+
+    if out is not None:
+        check_ending(out)
+    chosen = changed(scenario, set_)
+    finished, wanted = 0, 0
+    try:
+        with (
+            workers(jobs or os.cpu_count() or 1) as executor,
+            progress_bar(scenario.name, quiet=json) as update,
+        ):
+
+            def progress(done: int, runs: int | None) -> None:
+                nonlocal finished, wanted
+                finished, wanted = done, runs or 0
+                update(done, runs)
+
+            found = simulate(
+                chosen,
+                faults=fault or None,
+                products=product or (),
+                over=parse(over or ()),
+                replications=replications,
+                seed=seed,
+                limit_s=limit_s,
+                restart_s=restart_s,
+                executor=executor,
+                cache=not no_cache if cache is None else cache,
+                progress=progress,
+            )
+    except OutOfTime:
+        if no_cache or not finished:
+            raise
+        raise OutOfTime(
+            f"{finished} of {wanted} runs are finished and kept; started again, the drill goes on"
+        ) from None
+    if json:
+        print_json(found.to_dict())
+    else:
+        show(found.tables(), width=found.width)
+    print(f"{found.computed} runs simulated, {found.known} known already", file=sys.stderr)
+    if out is not None:
+        found.save(out)
+    if not found.complete:
+        raise typer.Exit(INTERRUPTED)
+    if plot is not None:
+        found.plot(plot)
+        print(f"Figure: {plot}", file=sys.stderr)

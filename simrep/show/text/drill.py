@@ -1,0 +1,145 @@
+"""A drill as tables for a terminal: for each setting a row per fault, and the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isinf, isnan
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from simrep.measure.units import number
+from simrep.scenario.changes import short_names
+from simrep.show.text.layout import closing, table, title
+from simrep.show.views import tables
+from simrep.whatif.drill.catalogue import CATALOGUE
+from simrep.whatif.drill.result import PERCENTILES_FROM, Drill, DrillCell
+
+__all__ = ["catalogue_table", "setting_name", "time_text"]
+
+_ERRORS = 4  # so many kinds are printed
+_LEAST_S = 0.01  # what is shorter is told as 0
+
+
+@tables.register(Drill)
+def drill_tables(drill: Drill) -> Group:
+    """The tables, setting by setting; below them what does not apply and what all rest on."""
+    parts: list[RenderableType] = []
+    for labels in settings(drill):
+        cells = [cell for cell in drill.cells if cell.labels == labels]
+        name = setting_name(labels) or drill.name or "Drill"
+        parts += [title(name), _table(drill, cells)]
+        parts.append(closing([*_refusals(cells), ""]))
+    return Group(title(_heading(drill)), *parts, closing(_remarks(drill)))
+
+
+def catalogue_table() -> Table:
+    """The faults of the catalogue, in words."""
+    return table(("fault", "what happens"), "Ll", ((one.name, one.said) for one in CATALOGUE))
+
+
+def settings(drill: Drill) -> list[Mapping[str, Any]]:
+    """The labels of all settings, each once."""
+    found: list[Mapping[str, Any]] = []
+    for cell in drill.cells:
+        if cell.labels not in found:
+            found.append(cell.labels)
+    return found
+
+
+def setting_name(labels: Mapping[str, Any]) -> str:
+    """A setting in words: its product, then what was varied."""
+    names = short_names(tuple(labels))
+    return ", ".join(
+        str(value) if name == "product" else f"{names[name]} = {value}"
+        for name, value in labels.items()
+    )
+
+
+def time_text(drill: Drill, seconds: float) -> str:
+    """Seconds as the tables tell them; of what never came, that it is beyond the limit.
+
+    A time that nothing is known of is a dash.
+    """
+    if isnan(seconds):
+        return "-"
+    if isinf(seconds):
+        return f">{drill.limit_s:g}"
+    if seconds < _LEAST_S:
+        return "0"
+    return (
+        f"{seconds:.0f}"
+        if seconds >= 100.0
+        else f"{seconds:.2g}"
+        if seconds < 1.0
+        else (f"{seconds:.1f}")
+    )
+
+
+def _heading(drill: Drill) -> str:
+    name = f"{drill.name}: " if drill.name else ""
+    times = "replication" if drill.replications == 1 else "replications"
+    return f"{name}drill, {drill.replications} {times} of each fault, seed {drill.seed}"
+
+
+def _table(drill: Drill, cells: Sequence[DrillCell]) -> Table:
+    reads = any(cell.values("reads_back_s") for cell in cells)
+    rto = "RTO p50 / p95" if drill.replications >= PERCENTILES_FROM else "RTO"
+    heads = (
+        *("fault", "noticed", "writes back"),
+        *(("reads back",) if reads else ()),
+        *(rto, "lost", "slow", "whole", "errors"),
+    )
+    rows = ((cell.fault.name, *_cells(drill, cell, reads=reads)) for cell in cells if cell.outcomes)
+    return table(heads, f"Lrr{'r' if reads else ''}rrrrl", rows, keys=1)
+
+
+def _cells(drill: Drill, cell: DrillCell, *, reads: bool) -> Iterator[str]:
+    for figure in ("detected_s", "writes_back_s", *(("reads_back_s",) if reads else ())):
+        yield time_text(drill, cell.median(figure))
+    yield _rto(drill, cell)
+    yield _lost(cell)
+    for figure in ("slow_s", "whole_s"):
+        yield time_text(drill, cell.median(figure))
+    errors = list(cell.errors)
+    yield " ".join(errors[:_ERRORS]) + (" ..." if len(errors) > _ERRORS else "") or "-"
+
+
+def _rto(drill: Drill, cell: DrillCell) -> str:
+    values = cell.values("rto_s")
+    if len(values) >= PERCENTILES_FROM:
+        middle, high = (time_text(drill, cell.percentile("rto_s", p)) for p in (50.0, 95.0))
+        return f"{middle} / {high}"
+    low, high = time_text(drill, min(values)), time_text(drill, max(values))
+    return low if low == high else f"{low}-{high}"
+
+
+def _lost(cell: DrillCell) -> str:
+    values = cell.values("lost")
+    if not values:
+        return "-"
+    low, high = number(min(values)), number(max(values))
+    return low if low == high else f"{low}-{high}"
+
+
+def _refusals(cells: Sequence[DrillCell]) -> Iterator[str]:
+    """Why faults were not played; those of one reason together."""
+    reasons: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.refused:
+            reasons.setdefault(cell.refused, []).append(cell.fault.name)
+    for reason, names in reasons.items():
+        yield f"{', '.join(names)}: {reason}."
+
+
+def _remarks(drill: Drill) -> Iterator[str]:
+    few = "" if drill.replications >= PERCENTILES_FROM else ", lowest to highest"
+    yield (
+        "Seconds after the begin of the fault, medians. RTO: the longest time without an answered "
+        f"write{few}; lost: answered and on no node at the end; slow: time with less than half of "
+        "the usual rate; whole: all nodes have all data again."
+    )
+    yield from drill.notes
+    if not drill.complete:
+        yield "Interrupted: cells are missing."

@@ -1,0 +1,212 @@
+"""Drills: who notices a fault, when clients have answers again, what is lost, what is played."""
+
+from __future__ import annotations
+
+import csv
+import json
+from concurrent.futures import Executor, Future
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import simrep
+from simrep.cli import app
+from simrep.errors import ScenarioError
+from simrep.whatif.drill.catalogue import CATALOGUE
+from simrep.whatif.drill.outcome import outage
+from simrep.whatif.drill.result import Drill
+from tests import own_models
+
+WORKLOAD = {"threads": 4, "think_time_ms": 130.0, "think_time": "exponential", "nodes": ["n1"]}
+
+
+def scenario(model: str = "galera", **tables: Any) -> dict[str, Any]:
+    """Four clients that write about 30 times a second on the first of three nodes."""
+    return {
+        "name": "A shop", "cluster": {"model": model}, "workload": WORKLOAD,
+        "run": {"duration_s": 60.0}, **tables,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found() -> Drill:
+    return simrep.drill(
+        scenario(),
+        faults=["kill writer", "cut site of writer"],
+        over={'cluster.options."evs.suspect_timeout"': ["PT3S", "PT5S"]},
+        replications=2,
+    )
+
+
+# ----------------------------------------------------------------- outcomes --
+
+
+def test_a_killed_writer_costs_its_timeout_and_is_whole_again_after_its_restart(found) -> None:
+    short, long = (cell for cell in found.cells if cell.outcomes)
+    assert long.labels == {'cluster.options."evs.suspect_timeout"': "PT5S"}
+    for one in long.outcomes:
+        assert one.detected_s < 0.1  # its kernel closes its connections
+        assert 5.0 < one.writes_back_s < 6.6
+        assert one.writes_back_s <= one.rto_s < one.writes_back_s + 0.5
+        assert (one.lost, one.lost_span_s, one.duplicated) == (0.0, 0.0, 0.0)
+        assert 4.0 <= one.slow_s <= 10.0
+        assert 30.0 < one.whole_s < 40.0
+        assert one.errors["2013"] >= 4
+    assert long.median("rto_s") - short.median("rto_s") == pytest.approx(2.0, abs=0.6)
+    instants = [[one.fault_s for one in cell.outcomes] for cell in (short, long)]
+    assert instants[0] == instants[1]
+    assert len(set(instants[0])) == 2
+    assert all(10.0 <= at_s < 15.0 for at_s in instants[0])
+
+
+def test_what_does_not_apply_and_what_a_model_does_not_play_is_said(found) -> None:
+    apart = found.cell("cut site of writer")
+    assert not apart.outcomes
+    assert "does not apply: the scenario names no sites" in apart.refused
+    assert all(np.isnan(row["rto_s"]) for row in found.rows() if row["refused"])
+    alone = simrep.drill(
+        scenario("standalone"), faults=["kill writer", "cut writer", "kill non-writer"]
+    )
+    assert [cell.refused for cell in alone.cells] == [
+        "not played: model 'standalone' does not play 'kill'",
+        "does not apply: no other server has its data",
+        "does not apply: no other server has its data",
+    ]
+    everywhere = scenario() | {"workload": WORKLOAD | {"nodes": ["*"]}}
+    [cell] = simrep.drill(everywhere, faults=["pause non-writer 30 s"]).cells
+    assert cell.refused == "does not apply: clients write on all nodes"
+
+
+def test_writes_that_do_not_come_back_are_never_a_number(tmp_path) -> None:
+    """The source of a set-up that nobody looks after is gone for 30 s, the run ends after 15."""
+    gone = simrep.drill(
+        scenario("asynchronous"), faults=["kill writer"], replications=1, limit_s=15.0
+    )
+    cell = gone.cell("kill writer")
+    assert (cell.median("rto_s"), cell.median("writes_back_s"), cell.never("rto_s")) == (
+        inf,
+        inf,
+        1,
+    )
+    assert cell.median("whole_s") == inf
+    told = json.loads(json.dumps(gone.to_dict(), allow_nan=False))["cells"][0]
+    assert told["figures"]["rto_s"] == {"median": "never", "low": "never", "high": "never"}
+    assert ">15" in str(gone)
+    assert "stay with their node" in str(gone)
+    gone.save(tmp_path / "drill.csv")
+    [row] = csv.DictReader((tmp_path / "drill.csv").read_text(encoding="utf-8").splitlines())
+    assert (row["rto_s"], row["rto_s.never"]) == ("never", "1")
+    gone.plot(tmp_path / "drill.png")
+
+
+def test_a_donor_dies_while_it_gives_its_state_and_reads_are_told_beside_writes() -> None:
+    mixed = WORKLOAD | {"class": [{"name": "write"}, {"name": "read", "statements": 0, "reads": 1}]}
+    found = simrep.drill(
+        scenario() | {"workload": mixed}, faults=["kill donor"], replications=1, restart_s=15.0
+    )
+    [one] = found.cell("kill donor").outcomes
+    assert 25.0 < one.fault_s < 45.0  # the first server was killed from 10 to 15 s
+    assert one.rto_s > 1.0
+    assert one.whole_s > 15.0
+    assert one.reads_back_s >= 0.0
+    assert "reads back" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([9.0, 9.9, 10.1, 10.2], (0.0, 0.2)),
+        ([9.0, 9.9, 12.0, 12.1, 16.0, 16.1], (6.0, 3.9)),  # the longest of two outages
+        ([9.0, 9.9], (inf, inf)),
+    ],
+)
+def test_an_outage_is_longer_than_a_second_and_than_ten_usual_gaps(answers, expected) -> None:
+    end_s = 20.0 if len(answers) == 2 else answers[-1] + 0.1
+    back, longest = outage(np.array(answers), 10.0, end_s, 10.0)
+    assert (back, longest) == pytest.approx(expected)
+    assert outage(np.array(answers), 10.0, end_s, 0.5)[0] == 0.0  # 20 s would be one
+    assert np.isnan(outage(np.array(answers), 10.0, end_s, 0.0)).all()
+
+
+def test_percentiles_are_told_from_forty_replications_on(found) -> None:
+    cell = found.cells[0]
+    many = type(cell)(fault=cell.fault, labels={}, outcomes=cell.outcomes * 20)
+    assert "p95" not in cell.to_dict()["figures"]["rto_s"]
+    assert many.to_dict()["figures"]["rto_s"]["p95"] == many.percentile("rto_s", 95.0)
+
+
+# -------------------------------------------------------------------- known --
+
+
+class Killed(Executor):
+    """Runs what it is given at once, until the process ends."""
+
+    def submit(self, call, /, *arguments, **options):
+        if arguments[-1] == 1:  # the second replication
+            raise KeyboardInterrupt
+        future: Future[Any] = Future()
+        future.set_result(call(*arguments, **options))
+        return future
+
+
+def test_what_is_known_is_not_simulated_again(found, tmp_path) -> None:
+    ask: dict[str, Any] = {"faults": ["kill writer"], "replications": 2, "cache": tmp_path}
+    part = simrep.drill(scenario(), executor=Killed(), **ask)
+    assert (part.computed, part.complete, part.cells) == (1, False, ())
+    rest = simrep.drill(scenario(), **ask)
+    assert (rest.computed, rest.known, rest.complete) == (1, 1, True)
+    again = simrep.drill(scenario(), **ask)
+    assert (again.computed, again.known) == (0, 2)
+    assert again.cells == rest.cells
+    assert rest.cell("kill writer").outcomes == found.cells[2].outcomes
+
+
+# ----------------------------------------------------------------- mistakes --
+
+
+@pytest.mark.parametrize(
+    ("changes", "ask", "said"),
+    [
+        ({}, {"faults": ["kill writter"]}, "did you mean 'kill writer'"),
+        ({}, {"faults": ["kill writer"] * 2}, "is there twice"),
+        ({}, {"products": ["galeera"]}, "did you mean 'galera'"),
+        ({}, {"limit_s": 0.0}, "must be above 0"),
+        ({"workload": WORKLOAD | {"queries": 64}, "run": {}}, {}, "a load that lasts"),
+        ({"workload": {"class": [{"statements": 0, "reads": 1}]}}, {}, "clients that write"),
+    ],
+)
+def test_mistakes_are_told(changes, ask, said) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        simrep.drill(scenario() | changes, **ask)
+
+
+def test_a_model_of_ones_own_that_plays_no_faults_says_so(monkeypatch) -> None:
+    own_models.install(monkeypatch, silent="tests.own_models:Silent")
+    found = simrep.drill(scenario("silent"))
+    assert not any(cell.outcomes for cell in found.cells)
+    assert all(cell.refused for cell in found.cells)
+
+
+# ------------------------------------------------------------- command line --
+
+
+def test_the_command_prints_the_catalogue_and_readable_tables(found, tmp_path: Path) -> None:
+    listed = CliRunner().invoke(app, ["drill", "--list"])
+    assert all(fault.name in listed.output for fault in CATALOGUE)
+    page = Path(__file__).parents[2].joinpath("docs/reference/drill.md").read_text(encoding="utf-8")
+    assert all(f"| `{fault.name}` | {fault.said} |" in page for fault in CATALOGUE)
+    assert max(map(len, str(found).splitlines())) <= 100
+    nobody = CliRunner().invoke(app, ["drill"])
+    assert nobody.exit_code == 2
+    file = tmp_path / "shop.toml"
+    file.write_text(simrep.load(scenario("standalone")).to_toml())
+    arguments = ["drill", str(file), "--fault", "pause writer 5 s", "--replications", "1"]
+    done = CliRunner().invoke(app, [*arguments, "--jobs", "1", "--no-cache", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)["cells"][0]["figures"]
+    assert 4.9 < told["rto_s"]["median"] < 5.5
+    assert told["whole_s"]["median"] is None
