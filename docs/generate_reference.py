@@ -22,6 +22,7 @@ from simrep.network.regions import PRESETS as REGIONS
 from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import load_pack
 from simrep.scenario.presets import Preset, preset
+from simrep.scenario.proxy import proxies
 
 __all__ = ["pages"]
 
@@ -50,6 +51,10 @@ replication takes at most 10^9 events, about an hour of a processor. A load that
 more is refused before the run. A run whose first second shows it is stopped there, and so is one
 in which time stands still because nothing takes any.
 """
+
+PROXIES = """`proxy.like` decides what `[proxy]` does not say. Sources and simplifications stand in
+`simrep/scenario/proxies.toml`. Values in brackets are those with a model, the first is that
+with all others."""
 
 MODELS = """# Models
 
@@ -169,9 +174,33 @@ def _scenario() -> Iterator[str]:
     yield "Half the published round trip counts in each direction. Sites by preset:\n"
     for name, regions in REGIONS.items():
         yield f"- `{name}`: {', '.join(sorted(regions.sites))}"
+    yield "\n## Proxies\n"
+    yield f"{PROXIES}\n"
+    yield from _proxies()
     yield "\n## Presets of the workload\n"
     yield "Keys of the scenario replace those of the preset; classes are matched by `name`.\n"
     yield from _workloads()
+
+
+def _proxies() -> Iterator[str]:
+    """A column per proxy; what one does otherwise with a product stands in brackets."""
+    kinds = proxies()
+    yield f"| key | {' | '.join(f'`{name}`' for name in kinds)} |"
+    yield f"|---|{'---|' * len(kinds)}"
+    for key in dict.fromkeys(key for kind in kinds.values() for key in kind):
+        if key in {"only", "models"}:
+            continue
+        cells = []
+        for kind in kinds.values():
+            others = {model: own[key] for model, own in kind.get("models", {}).items()
+                      if key in own and own[key] != kind.get(key)}  # fmt: skip
+            said = [_value(kind[key]) if key in kind else "`check_s`"]
+            said += [f"({model}: {_value(value)})" for model, value in others.items()]
+            cells.append(" ".join(said))
+        yield f"| `{key}` | {' | '.join(cells)} |"
+    for name, kind in kinds.items():
+        if "only" in kind:
+            yield f"\n`{name}` is for {', '.join(f'`{model}`' for model in kind['only'])}."
 
 
 def _tables(properties: Mapping[str, Any], tables: Mapping[str, Any], path: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ from simrep.server.host import Host
 from simrep.server.process import PacedDisk
 from simrep.server.storage import Disk
 from simrep.workload.fate import Fates
+from simrep.workload.ways import Ways
 
 __all__ = ["Cluster", "NodeTraits"]
 
@@ -72,6 +73,8 @@ class Cluster:
     fates : Fates or None
         What becomes of every transaction that writes; a model tells it (``adopted``) when a node
         takes over the state of another. None if nothing will happen to servers.
+    ways : Ways or None
+        How clients reach servers from beside other nodes; None if all are where their servers are.
     data_bytes : float
         The data on the disk of each node (``cluster.data_bytes``).
     """
@@ -92,6 +95,7 @@ class Cluster:
     fates: Fates | None = None
     data_bytes: float = 10e9
     arbitrators: Collection[int] = ()
+    ways: Ways | None = None
 
     @property
     def size(self) -> int:

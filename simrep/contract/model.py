@@ -14,7 +14,6 @@ from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
-from simrep.contract.status import ServerStatus
 from simrep.errors import ScenarioError
 from simrep.kernel.timeline import Noted
 from simrep.kernel.trace import MessageText
@@ -24,6 +23,7 @@ from simrep.scenario.cluster import MachineTable
 from simrep.scenario.faults import ChangeWord, FaultWord
 from simrep.scenario.pack import Pack
 from simrep.scenario.schema import Scenario
+from simrep.workload.status import ServerStatus
 from simrep.workload.transaction import Transaction
 from simrep.workload.workload import Workload
 

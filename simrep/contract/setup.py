@@ -22,10 +22,11 @@ from simrep.scenario.network import paths
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
 from simrep.scenario.problems import dotted, spellings
+from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.schema import Scenario
 from simrep.scenario.workload import WorkloadTable
 from simrep.workload.classes import TransactionClass
-from simrep.workload.workload import Workload
+from simrep.workload.workload import Arrivals, Loop, Workload
 
 __all__ = ["Setup", "setup_of"]
 
@@ -73,8 +74,10 @@ def setup_of(scenario: Scenario) -> Setup:
             "a delay relay needs a machine that all nodes share",
             "set cluster.shared_host = true",
         )
+    proxy = _proxy(scenario, model)
     complete = scenario.model_copy(
         update={
+            "proxy": proxy,
             "cluster": cluster.model_copy(
                 update={
                     "options": in_product_spelling(options),
@@ -113,6 +116,20 @@ def setup_of(scenario: Scenario) -> Setup:
         node_costs=_node_costs(scenario, model, costs),
         node_options=_node_options(scenario, model, options),
     )
+
+
+def _proxy(scenario: Scenario, model: type[Model]) -> ProxyTable | None:
+    """The proxy with all that its kind decides, if the model tells it what it asks."""
+    if scenario.proxy is None:
+        return None
+    if model.status is Model.status:
+        raise ScenarioError(
+            "proxy",
+            f"model {model.name!r} does not tell a proxy how its servers are",
+            f"models that do: {models_that(lambda other: other.status is not Model.status)}; one's "
+            "own needs a method status()",
+        )
+    return scenario.proxy.complete(model.name)
 
 
 def _node_costs(
@@ -238,7 +255,12 @@ def _check_writers(scenario: Scenario, workload: Workload, leader: Leader) -> No
     """Refuse clients that write where only the leader takes writes."""
     names = scenario.node_names
     first, *_ = names
-    for one, node in workload.submitted():
+    direct = replace(
+        workload,
+        loops=tuple(loop for loop in workload.loops if _is_direct(scenario, loop)),
+        arrivals=tuple(stream for stream in workload.arrivals if _is_direct(scenario, stream)),
+    )
+    for one, node in direct.submitted():
         if node and one.statements * one.rows:
             otherwise = f", or {leader.otherwise}" if leader.otherwise else ""
             raise ScenarioError(
@@ -248,6 +270,11 @@ def _check_writers(scenario: Scenario, workload: Workload, leader: Leader) -> No
             )
 
 
+def _is_direct(scenario: Scenario, source: Loop | Arrivals) -> bool:
+    """Whether clients go to their nodes themselves."""
+    return scenario.proxy is None or (source.policy is not None and source.policy.direct)
+
+
 def _check_failover(scenario: Scenario, workload: Workload, leader: Leader) -> None:
     """Refuse clients that write, and turn to others after an error, where only the leader does."""
     writers = {one.name for one in workload.classes if one.statements * one.rows}
@@ -255,7 +282,7 @@ def _check_failover(scenario: Scenario, workload: Workload, leader: Leader) -> N
         writes = writers if source.classes is None else writers & {*source.classes}
         order = () if source.policy is None else source.policy.order(len(scenario.node_names))
         strangers = [node for node in order if node]
-        if writes and strangers:
+        if writes and strangers and _is_direct(scenario, source):
             groups = scenario.workload.groups
             own = groups[position].clients if groups else None
             said = own is not None and "on_error" in own.model_fields_set

@@ -26,6 +26,7 @@ from simrep.server.host import Thread
 from simrep.server.locks import LockTable, WatchedLocks
 from simrep.server.stage import Stage, WatchedStage
 from simrep.server.storage import Disk, RedoLog
+from simrep.workload.distant_session import DistantSessions
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import SessionCosts, Sessions
@@ -137,7 +138,10 @@ class Parts:
         cluster, index = self.cluster, self.index
         hosts = cluster.hosts[index], cluster.client_hosts[index]
         delay_s = cluster.client_delays_s[index]
-        return Sessions(cluster.clock, *hosts, delay_s, locks, costs, begin=begin, **how)
+        kind: type[Sessions[Any]] = Sessions
+        if cluster.ways is not None:
+            kind, cluster.ways.played = DistantSessions, True
+        return kind(cluster.clock, *hosts, delay_s, locks, costs, begin=begin, **how)
 
     def on_message(self, handle: Callable[[Any], object]) -> None:
         """Messages for the node are handed to ``handle(message)`` as soon as they arrive."""

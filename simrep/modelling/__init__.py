@@ -51,7 +51,6 @@ from simrep.contract.question import Option, Question
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
-from simrep.contract.status import ServerStatus
 from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
 from simrep.kernel.clock import Clock
@@ -80,6 +79,7 @@ from simrep.whatif.plan.catalogue import repeated, scheduled, timeouts_question
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import SessionCosts, Sessions
+from simrep.workload.status import ServerStatus
 from simrep.workload.transaction import LongTransaction, Statement, Transaction, Witness
 
 __all__ = [

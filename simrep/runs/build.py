@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 from simrep.contract.cluster import Cluster
+from simrep.contract.model import Model
 from simrep.contract.setup import Setup
+from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Timeline
@@ -26,10 +28,13 @@ from simrep.runs.incidents import faults_of
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.host import Host, Thread
-from simrep.workload.clients import Clients, Recorder, Server
+from simrep.workload.clients import Clients, Recorder
 from simrep.workload.failover import FailoverClients, groups_of
 from simrep.workload.fate import Fates
 from simrep.workload.freshness import FollowedClients, FollowedFates
+from simrep.workload.proxy import Proxy
+from simrep.workload.routing import RoutedClients
+from simrep.workload.ways import Ways
 
 __all__ = ["build_clients", "build_cluster", "build_host", "build_reads"]
 
@@ -107,10 +112,14 @@ def build_cluster(
         make_network = partial(watched, watch)
     gates = {node: process.receive for node, process in processes.items()}
     arbitrators = [names.index(name) for name in scenario.arbitrators]
+    elsewhere = [source.policy for source in setup.workload.sources if source.policy is not None]
+    placed = scenario.proxy is not None and scenario.proxy.beside is not None
+    placed = placed or any(policy.beside_node for policy in elsewhere)
+    network = make_network(clock, streams, names, setup.paths, _relay(setup, hosts[0]), gates)
     return Cluster(
         clock=clock,
         streams=streams,
-        network=make_network(clock, streams, names, setup.paths, _relay(setup, hosts[0]), gates),
+        network=network,
         names=names,
         hosts=servers,
         segments=[node.segment for node in scenario.node_tables()],
@@ -124,12 +133,14 @@ def build_cluster(
         data_bytes=scenario.cluster.data_bytes,
         timeline=Timeline(clock) if scenario.faults else None,
         fates=(fates or Fates(clock, len(names), arbitrators)) if _meets_errors(setup) else None,
+        ways=Ways(clock, network) if placed else None,
     )
 
 
 def _meets_errors(setup: Setup) -> bool:
     """Whether anything happens that clients have to deal with, or it is said how they would."""
-    return bool(setup.scenario.faults) or setup.workload.has_policy
+    scenario = setup.scenario
+    return bool(scenario.faults) or setup.workload.has_policy or scenario.proxy is not None
 
 
 def build_reads(
@@ -150,17 +161,39 @@ def build_reads(
 def build_clients(
     setup: Setup,
     cluster: Cluster,
-    server: Server,
+    model: Model,
     recorder: Recorder,
     fates: FollowedFates | None = None,
 ) -> Clients:
     """The clients of one replication: those that meet errors, where there is anything to meet."""
     clock, streams, workload = cluster.clock, cluster.streams, setup.workload
-    how = (clock, streams, workload, server, recorder, cluster.size)
+    how = (clock, streams, workload, model, recorder, cluster.size)
     if cluster.fates is None and fates is not None:
         groups = {name: number for number, name in enumerate(groups_of(workload))}
         return FollowedClients(*how, fates=fates, groups=groups)
     if cluster.fates is None:
         return Clients(*how)
     log = AttemptLog(clock, groups_of(workload), cluster.names)
-    return FailoverClients(*how, log=log, fates=cluster.fates)
+    proxy = _build_proxy(setup, cluster, model)
+    if proxy is None and cluster.ways is None:
+        return FailoverClients(*how, log=log, fates=cluster.fates)
+    if cluster.ways is not None and not cluster.ways.played:
+        raise ScenarioError(
+            "workload.clients.place" if proxy is None else "proxy.beside",
+            f"the servers of model {setup.model.name!r} do not take clients from elsewhere",
+            "their sessions are to be made by parts.sessions()",
+        )
+    ends = [(one.at_s, one.node) for one in setup.changes if one.what in {"kill", "leave"}]
+    return RoutedClients(
+        *how, log=log, fates=cluster.fates, proxy=proxy, ways=cluster.ways, ends=ends
+    )
+
+
+def _build_proxy(setup: Setup, cluster: Cluster, model: Model) -> Proxy | None:
+    table, names = setup.scenario.proxy, cluster.names
+    if table is None:
+        return None
+    servers = [name for place, name in enumerate(names) if place not in cluster.arbitrators]
+    rules = table.rules({name: place for place, name in enumerate(names)}, servers)
+    clock, streams = cluster.clock, cluster.streams
+    return Proxy(clock, streams, model, rules, names, timeline=cluster.timeline, ways=cluster.ways)

@@ -116,6 +116,12 @@ class Incident:
         Another node took writes, where only a single node does.
     elected : tuple of str
         Which one that was.
+    left_out_s : Spread
+        A proxy sent nobody any more to one of the nodes that it happens to.
+    rerouted_s : Spread
+        A proxy sent writes to another node than before.
+    rerouted : tuple of str
+        Which one that was.
     end_view_s, end_primary_s : Spread
         After the end of the fault: another node had a view with those that it happened to, and
         was in a primary component with them.
@@ -143,6 +149,9 @@ class Incident:
     primary_s: Spread = NEVER
     writable_s: Spread = NEVER
     elected: tuple[str, ...] = ()
+    left_out_s: Spread = NEVER
+    rerouted_s: Spread = NEVER
+    rerouted: tuple[str, ...] = ()
     end_view_s: Spread = NEVER
     end_primary_s: Spread = NEVER
     absences: Mapping[str, Absence] = field(default_factory=dict)
@@ -159,7 +168,7 @@ class Incident:
         """Whether any server noted anything of it."""
         own = (
             self.link_closed_s, self.suspected_s, self.evicted_s, self.view_s, self.primary_s,
-            self.writable_s,
+            self.writable_s, self.left_out_s, self.rerouted_s,
         )  # fmt: skip
         return bool(self.absences) or any(spread.known for spread in own)
 
@@ -254,7 +263,8 @@ class _Inquiry:
         view, primary = self._view(
             began_s if cause is None else cause.at_s, returns=suspicion is not None or not eviction
         )
-        writes = self._writes(began_s)
+        writes = self._until_next(_WRITES, began_s)
+        routed = self._until_next(("proxy-writer",), began_s, lambda line: bool(line.of))
         end_view, end_primary = self._end_view()
         return Incident(
             path=event.path,
@@ -275,6 +285,9 @@ class _Inquiry:
             primary_s=_after(primary, began_s),
             writable_s=_after(writes, began_s),
             elected=() if writes is None else (writes.node,),
+            left_out_s=_after(self._left_out(), began_s),
+            rerouted_s=_after(routed, began_s),
+            rerouted=() if routed is None else routed.of,
             end_view_s=_after(end_view, event.until_s),
             end_primary_s=_after(end_primary, event.until_s),
             absences=dict(self._absences()),
@@ -322,11 +335,23 @@ class _Inquiry:
         votes = [self._first(what, began_s, until_s, self._involved) for what in _VOTES]
         return min((vote for vote in votes if vote), key=lambda line: line.at_s, default=None)
 
-    def _writes(self, from_s: float) -> _Line | None:
-        """A node takes writes, before anything else happens that could be the reason."""
+    def _left_out(self) -> _Line | None:
+        """A proxy takes one of the nodes out."""
+        fault = self._fault
+        if not fault.harms:
+            return None
+        began_s, until_s = fault.event.at_s, self._next_harm_s(fault.nodes)
+        return self._first(
+            "proxy-down", began_s, until_s, lambda line: bool(fault.nodes & set(line.of))
+        )
+
+    def _until_next(
+        self, words: Collection[str], from_s: float, among: Callable[[_Line], bool] = lambda _: True
+    ) -> _Line | None:
+        """The first of these words, before anything else happens that could be the reason."""
         edges = (one.event.at_s for one in self._others if one.word not in {"slow", "disk-stall"})
         until_s = min((edge_s for edge_s in edges if edge_s > from_s), default=inf)
-        lines = [self._first(what, from_s, until_s, lambda _: True) for what in _WRITES]
+        lines = [self._first(what, from_s, until_s, among) for what in words]
         return min((line for line in lines if line), key=lambda line: line.at_s, default=None)
 
     def _suspicion(self) -> _Line | None:

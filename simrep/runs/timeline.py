@@ -47,6 +47,9 @@ _SAID = {
     "manager-leaves": "{node} leaves {of} alone",
     "manager-ends": "{node} ends with the machine of {of}",
     "manager-begins": "{node} begins again on the machine of {of}",
+    "proxy-down": "{node} takes {of} out",
+    "proxy-up": "{node} takes {of} in",
+    "proxy-writer": "{node} sends writes to {of}",
 }
 _REPEATED = {"wave", "no-answer"}
 _HOW = {"aborted": ": {how}"}

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
-from simrep.scenario.table import Interval, Name, Table
+from simrep.scenario.table import Backoff, Interval, Name, Table
 from simrep.workload.policy import Policy
 
 __all__ = ["ClientsTable"]
@@ -41,9 +41,33 @@ class ClientsTable(Table):
         description="pause after an error of a node that serves nobody, and between attempts to "
         "connect; instead of the think time",
     )
+    retry_backoff: Backoff = Field(
+        1.0,
+        description="every further pause in a row is so many times as long; the first one after "
+        "something has worked is retry_pause_s again",
+    )
+    longest_pause_s: Interval | None = Field(
+        None, description="but not longer than that; default: without limit"
+    )
+    via: Literal["proxy", "direct"] | None = Field(
+        None,
+        description="whether they go to the [proxy], or to their node; default: to the proxy if "
+        "there is one",
+    )
+    place: Literal["node"] | None = Field(
+        None,
+        description="node: they sit beside their node, and reach others by its network, with its "
+        "delays and cuts; default: they reach every node alike, and no cut keeps them from it",
+    )
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
+        if self.place is not None and self.via == "proxy":
+            raise ScenarioError(
+                "place",
+                "clients of a proxy are where it is",
+                'place the proxy (proxy.beside), or set via = "direct"',
+            )
         if self.nodes is None:
             return self
         if self.on_error != "next":
@@ -64,6 +88,11 @@ class ClientsTable(Table):
         own = {name: getattr(self, name) for name in self.model_fields_set}
         return other.model_copy(update=own)
 
+    @property
+    def direct(self) -> bool:
+        """Whether they go to their node even where there is a proxy."""
+        return self.via == "direct" or self.place is not None
+
     def policy(self, position: Mapping[str, int]) -> Policy:
         """The same for the engine; ``position`` is that of each node by its name."""
         return Policy(
@@ -72,4 +101,8 @@ class ClientsTable(Table):
             read_timeout_s=inf if self.read_timeout_s is None else self.read_timeout_s,
             connect_timeout_s=self.connect_timeout_s,
             retry_pause_s=self.retry_pause_s,
+            retry_backoff=self.retry_backoff,
+            longest_pause_s=inf if self.longest_pause_s is None else self.longest_pause_s,
+            direct=self.direct,
+            beside_node=self.place is not None,
         )

@@ -27,6 +27,7 @@ from simrep.scenario.faults import FaultTable
 from simrep.scenario.network import NetworkTable, paths
 from simrep.scenario.old_faults import listed_faults, outdated
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
+from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table, Title
 from simrep.scenario.workload import WorkloadTable, expand
 from simrep.user_files import check_content, parse_toml, read_text
@@ -86,6 +87,11 @@ class Scenario(Table):
         default_factory=NetworkTable, description="latency, jitter, bandwidth, loss"
     )
     workload: WorkloadTable = Field(default_factory=WorkloadTable, description="the load")
+    proxy: ProxyTable | None = Field(
+        None,
+        description="a proxy between clients and servers: it checks these and routes clients to "
+        "them; default of all keys but like: as the proxy that it is like (below)",
+    )
     fault_tables: tuple[FaultTable, ...] = Field(
         (), alias="fault", description="what goes wrong, when and where"
     )
@@ -303,6 +309,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
                 f"{path}.on_error", "there is no next node: the cluster has one", 'set "stay"'
             )
     yield from _strangers(("workload", "scheduled"), scenario.workload.scheduled, names)
+    yield from _places(scenario)
     run = scenario.run
     yield from _warmup(scenario)
     yield from _intervals(run)
@@ -335,6 +342,27 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
             "or set workload.queries or workload.transactions_per_client (or run.settle_s, with a "
             "scheduled transaction)",
         )
+
+
+def _places(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Where a proxy and clients are, and whether there is a proxy for them."""
+    proxy, workload = scenario.proxy, scenario.workload
+    if proxy is not None:
+        yield from proxy.strangers(scenario.node_names, scenario.arbitrators)
+    placed = ["proxy.beside"] if proxy is not None and proxy.beside is not None else []
+    for path, policy in workload.policies:
+        if policy.place is not None:
+            placed.append(f"{path}.place")
+        if policy.via == "proxy" and proxy is None:
+            yield ScenarioError(f"{path}.via", "there is no proxy", "describe it in [proxy]")
+    if workload.client_rtt_ms:
+        for path in placed:
+            yield ScenarioError(
+                path,
+                "the network of that node tells how far it is to the others, and "
+                f"workload.client_rtt_ms = {workload.client_rtt_ms:g} says otherwise",
+                "remove either",
+            )
 
 
 _MOST_INTERVALS = 10**8

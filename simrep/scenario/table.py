@@ -15,8 +15,10 @@ from simrep.errors import ScenarioError
 from simrep.printable import unprintable
 
 __all__ = [
+    "Backoff",
     "Bandwidth",
     "Bytes",
+    "Checks",
     "Clients",
     "Cores",
     "Count",
@@ -161,6 +163,11 @@ Factor = Annotated[
     _within(1, 1000),
     Reason("1 changes nothing, and no two machines differ by more than 1,000"),
 ]
+Backoff = Annotated[
+    float,
+    _within(1, 10),
+    Reason("1 changes nothing, and beyond 10 the third pause is the last"),
+]
 Multiple = Annotated[
     float,
     _within(0.01, 1000),
@@ -205,6 +212,7 @@ Clients = Annotated[
     _counted(1, 100_000),
     Reason("a server takes at most 100,000 (max_connections)"),
 ]
+Checks = Annotated[int, _counted(1, 1000), Reason("nobody would wait for more checks")]
 Transactions = Annotated[
     int,
     _counted(1, 1_000_000_000),

@@ -18,10 +18,13 @@ from simrep.workload.classes import Make
 from simrep.workload.clients import NOT_TOLD, Clients, Crew, Recorder, Server
 from simrep.workload.fate import Fate, Fates
 from simrep.workload.policy import CONNECTION_ERRORS, Policy
+from simrep.workload.proxy import Leg
 from simrep.workload.transaction import TrackedTransaction, Transaction
+from simrep.workload.ways import Way
 from simrep.workload.workload import Arrivals, Loop, Workload
 
-__all__ = ["Attempted", "FailoverClients", "groups_of"]
+__all__ = ["NO_ANSWER", "Attempted", "Caller", "FailoverClients", "again", "ending", "groups_of",
+           "is_lost"]  # fmt: skip
 
 NO_CONNECTION = "2003 no answer while connecting"
 NO_ANSWER = "2013 no answer until the read timeout"
@@ -53,7 +56,7 @@ def groups_of(workload: Workload) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source.group for source in workload.sources))
 
 
-class _Caller:
+class Caller:
     """A client, or all connections of a stream without a limit: where it turns to.
 
     Attributes
@@ -69,12 +72,15 @@ class _Caller:
 
     def __init__(self, source: Loop | Arrivals, node: int, group: int, *, writes: bool) -> None:
         self.policy = source.policy or Policy()
-        self.node = node
+        self.home = self.node = node
         self.group = group
         self.writes = writes  # what it connects for
         self.connected = self.paused = False
         self.since_s: float | None = None
         self.connecting: dict[Process, float] = {}  # since when
+        self.pauses = 0  # in a row
+        self.way: Way | None = None  # if it is not where its server is
+        self.leg: Leg | None = None  # by which a proxy has connected it
 
 
 class FailoverClients(Clients):
@@ -113,8 +119,8 @@ class FailoverClients(Clients):
         self._log = log
         self._fates = fates
         self._groups = {name: number for number, name in enumerate(groups_of(workload))}
-        self._callers: list[_Caller] = []
-        self._open: dict[int, tuple[float, _Caller]] = {}  # since when, by client
+        self._callers: list[Caller] = []
+        self._open: dict[int, tuple[float, Caller]] = {}  # since when, by client
 
     def attempts(self) -> Any:
         """The run has ended: the log of all attempts, also of those that wait for a second."""
@@ -189,7 +195,7 @@ class FailoverClients(Clients):
             transaction.client = next(self._numbers)
             clock.process(self._arrival(transaction, caller))
 
-    def _arrival(self, transaction: Transaction, caller: _Caller) -> Generator[Event, Any, None]:
+    def _arrival(self, transaction: Transaction, caller: Caller) -> Generator[Event, Any, None]:
         """One that finds no connection fails, unless it is submitted again until it commits."""
         process = self._begun()
         if not caller.connected and not self._workload.retry:
@@ -232,20 +238,20 @@ class FailoverClients(Clients):
         assert process is not None
         return process
 
-    def _caller(self, source: Loop | Arrivals, node: int) -> _Caller:
+    def _caller(self, source: Loop | Arrivals, node: int) -> Caller:
         writes = any(
             one.statements > 0
             for one in self._workload.classes
             if source.classes is None or one.name in source.classes
         )
-        caller = _Caller(source, node, self._groups[source.group], writes=writes)
+        caller = Caller(source, node, self._groups[source.group], writes=writes)
         self._callers.append(caller)
         return caller
 
     # -- what they do --------------------------------------------------------------------------
 
     def _run(
-        self, transaction: Transaction, caller: _Caller, process: Process
+        self, transaction: Transaction, caller: Caller, process: Process
     ) -> Generator[Event, Any, None]:
         """One transaction to its end; latency counts from its first attempt."""
         assert isinstance(transaction, TrackedTransaction)
@@ -262,18 +268,20 @@ class FailoverClients(Clients):
             self._fates.send(transaction)
             if writes:
                 fate = self._fates.begin(transaction, fate)
-            done = yield from self._attempt(transaction, caller.policy.read_timeout_s)
+            done, transaction, fate = yield from self._attempt(transaction, caller, fate)
             if clock._now == started_s:  # so that the clock sees it when time stands still
                 yield clock.timeout(0.0)
             del self._in_flight[client], self._open[client]
+            node = transaction.node
             error = "" if done else transaction.error or NOT_TOLD
             self._log.ended(began_s, caller.group, node, writes=writes, error=error)
             if fate is not None:
-                fate.ended("answered" if done else _ending(transaction, fate, error))
+                fate.ended("answered" if done else ending(transaction, fate, error))
             self._waited(caller)
             if done:
                 self._fates.read(transaction)
                 caller.paused = False
+                caller.pauses = 0
                 self.committed += 1
                 self._recorder.committed(started_s, kind, client, node)
                 return
@@ -282,45 +290,52 @@ class FailoverClients(Clients):
             yield from self._recover(caller, node, error, unserved=transaction.unserved)
             if not self._workload.retry:
                 return
-            transaction = _again(transaction)
+            transaction = again(transaction)
             yield from self._connect(caller, process)
             began_s = clock._now
 
     def _attempt(
-        self, transaction: TrackedTransaction, limit_s: float
-    ) -> Generator[Event, Any, bool]:
-        """Whether it committed; a server goes on alone when its client gives up."""
+        self, transaction: TrackedTransaction, caller: Caller, fate: Fate | None
+    ) -> Generator[Event, Any, tuple[bool, TrackedTransaction, Fate | None]]:
+        """Whether it committed; a server goes on alone when its client gives up.
+
+        Returned with it are the transaction and its fate, which are others if somebody between
+        client and server has submitted it again.
+        """
+        limit_s = caller.policy.read_timeout_s
         if limit_s == inf:
-            return (yield from self._server.transact(transaction))
+            done = yield from self._server.transact(transaction)
+            return done, transaction, fate
         running = self._clock.process(self._server.transact(transaction))
         yield running | self._clock.timeout(limit_s)
         if running.triggered:
-            return bool(running.value)
+            return bool(running.value), transaction, fate
         transaction.abandoned = True
         transaction.error = NO_ANSWER
-        return False
+        return False, transaction, fate
 
     def _recover(
-        self, caller: _Caller, node: int, error: str, *, unserved: bool
+        self, caller: Caller, node: int, error: str, *, unserved: bool
     ) -> Generator[Event, Any, None]:
         """What follows an error: a pause, and another node or connection where it takes one."""
         self._turn(caller, node, error)
-        caller.paused = unserved or _is_lost(error)
+        caller.paused = unserved or is_lost(error)
         if caller.paused:
             if caller.since_s is None:
                 caller.since_s = self._clock.now
-            yield self._clock.timeout(caller.policy.retry_pause_s)
+            caller.pauses += 1
+            yield self._clock.timeout(caller.policy.pause_s(caller.pauses))
 
-    def _turn(self, caller: _Caller, node: int, error: str) -> None:
+    def _turn(self, caller: Caller, node: int, error: str) -> None:
         """Leave the connection that is lost, or the node that has failed."""
         if caller.policy.on_error == "next":
             if caller.node == node:
                 caller.node = caller.policy.after(node, self._nodes)
                 caller.connected = False
-        elif _is_lost(error):
+        elif is_lost(error):
             caller.connected = False
 
-    def _connect(self, caller: _Caller, process: Process) -> Generator[Event, Any, None]:
+    def _connect(self, caller: Caller, process: Process) -> Generator[Event, Any, None]:
         """Connect until there is a connection."""
         while not caller.connected:
             node = caller.node
@@ -328,7 +343,7 @@ class FailoverClients(Clients):
             if error:
                 yield from self._recover(caller, node, error, unserved=True)
 
-    def _connect_once(self, caller: _Caller, process: Process) -> Generator[Event, Any, str]:
+    def _connect_once(self, caller: Caller, process: Process) -> Generator[Event, Any, str]:
         """Connect; the error, empty if there is a connection."""
         began_s, node = self._clock.now, caller.node
         error = yield from self._open_connection(caller, node, process)
@@ -340,7 +355,7 @@ class FailoverClients(Clients):
         return error
 
     def _open_connection(
-        self, caller: _Caller, node: int, process: Process
+        self, caller: Caller, node: int, process: Process
     ) -> Generator[Event, Any, str]:
         """Connect once; the error, empty if there is a connection."""
         clock = self._clock
@@ -352,19 +367,24 @@ class FailoverClients(Clients):
 
         clock.at(began_s + caller.policy.connect_timeout_s, give_up)
         try:
-            error = yield from self._server.connect(node)
+            error = yield from self._dial(caller, node)
         except Interrupt:
             return NO_CONNECTION
         finally:
             del caller.connecting[process]
         return error or ""
 
-    def _failed_to_connect(self, caller: _Caller, began_s: float, node: int, error: str) -> None:
+    def _dial(self, caller: Caller, node: int) -> Generator[Event, Any, str | None]:
+        """Connect to a server; the error if it is refused."""
+        del caller
+        return self._server.connect(node)
+
+    def _failed_to_connect(self, caller: Caller, began_s: float, node: int, error: str) -> None:
         self._log.ended(
             began_s, caller.group, node, writes=caller.writes, error=error, connecting=True
         )
 
-    def _waited(self, caller: _Caller) -> None:
+    def _waited(self, caller: Caller) -> None:
         """A client that has paused has its answer."""
         if caller.since_s is not None:
             if caller.writes or not self._writes:
@@ -372,20 +392,22 @@ class FailoverClients(Clients):
             caller.since_s = None
 
 
-def _ending(transaction: Transaction, fate: Fate, error: str) -> str:
+def ending(transaction: Transaction, fate: Fate, error: str) -> str:
     """What the client of an attempt that has failed knows of it."""
     asked = transaction.autocommit or fate.committing  # for a commit
-    unknown = transaction.outcome_unknown or (asked and _is_lost(error))
+    unknown = transaction.outcome_unknown or (asked and is_lost(error))
     return "unknown" if unknown else "failed"
 
 
-def _is_lost(error: str) -> bool:
+def is_lost(error: str) -> bool:
+    """Whether a client has no connection any more after an error."""
     return error.partition(" ")[0] in CONNECTION_ERRORS
 
 
-def _again(transaction: TrackedTransaction) -> TrackedTransaction:
+def again(transaction: TrackedTransaction) -> TrackedTransaction:
     """The same once more; what the server still does with the first is no business of it."""
-    again = copy(transaction)
-    again.error = ""
-    again.unserved = again.outcome_unknown = again.abandoned = False
-    return again
+    repeated = copy(transaction)
+    repeated.error = ""
+    repeated.unserved = repeated.outcome_unknown = repeated.abandoned = False
+    repeated.way = None
+    return repeated

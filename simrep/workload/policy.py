@@ -14,6 +14,7 @@ CONNECTION_ERRORS = frozenset({"1053", "1927", "2002", "2003", "2006", "2013", "
 A server that shuts down, a connection that is killed, no connection to a socket or an address, a
 server that has gone away, a connection that is lost during a query, the offline mode.
 """
+_MOST_TIMES = 64  # a pause that has grown so often is longer than any run
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,14 @@ class Policy:
         After so long without a connection it gives up the attempt.
     retry_pause_s : float
         Its pause after an error that tells that its node serves nobody.
+    retry_backoff : float
+        How many times as long every further pause is, until something is done.
+    longest_pause_s : float
+        But not longer than that.
+    direct : bool
+        It goes to its node itself, although there is a proxy.
+    beside_node : bool
+        It sits beside its node, and reaches the others by the network of that.
     """
 
     on_error: Literal["stay", "next"] = "stay"
@@ -40,6 +49,15 @@ class Policy:
     read_timeout_s: float = inf
     connect_timeout_s: float = 10.0
     retry_pause_s: float = 1.0
+    retry_backoff: float = 1.0
+    longest_pause_s: float = inf
+    direct: bool = False
+    beside_node: bool = False
+
+    def pause_s(self, pauses: int) -> float:
+        """How long it pauses, when it is so many times in a row."""
+        grown_s = self.retry_pause_s * self.retry_backoff ** min(pauses - 1, _MOST_TIMES)
+        return max(self.retry_pause_s, min(grown_s, self.longest_pause_s))
 
     def order(self, nodes: int) -> tuple[int, ...]:
         """Where clients of so many nodes may turn to, in a ring; empty for those who stay."""

@@ -247,6 +247,7 @@ class Transaction:
     session: Any = None
     same_content = False
     journal: Witness | None = None
+    way: Any = None
     whole: LongTransaction | None = None
     last_part = True
 
@@ -300,6 +301,8 @@ class TrackedTransaction(Transaction):
         Who has sent it, and when: see ``freshness``; None if nobody asks.
     seen : object
         What its reads saw.
+    way : Way or None
+        The connection by which its client reaches the server from elsewhere.
     """
 
     # No slots: what most transactions do not have is kept apart.

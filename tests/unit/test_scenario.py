@@ -77,7 +77,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_the_schema_has_the_names_that_files_use() -> None:
     schema = json_schema()
     assert set(schema["properties"]) == {
-        "name", "description", "cluster", "node", "host", "network", "workload", "fault", "run",
+        "name", "description", "cluster", "node", "host", "network", "workload", "proxy", "fault",
+        "run",
     }  # fmt: skip
     definitions = schema["$defs"]
     assert {"from", "to"} <= set(definitions["PathTable"]["properties"])

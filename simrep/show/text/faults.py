@@ -81,21 +81,30 @@ def _seconds(spread: Spread) -> str:
 def _noticed(found: Sequence[Incident], terms: Mapping[str, str]) -> Table:
     evicts = any(one.evicted for one in found)
     elects = any(one.elected for one in found)
+    routes = any(one.rerouted or one.left_out_s.known for one in found)
     heads = (
         *("fault", "at (s)", "link lost", "suspected", "by"),
         *(("voted out",) if evicts else ()),
         *(terms.get("stable", "new view"), terms.get("primary", "quorum")),
         *(("takes writes", "node") if elects else ()),
+        *(("out of the proxy", "writes sent to") if routes else ()),
     )
     rows = (
         (one.called, f"{one.at_s:g}", _seconds(one.link_closed_s), _seconds(one.suspected_s),
          ", ".join(one.suspected_by) or "-",
          *((_seconds(one.evicted_s),) if evicts else ()),
          _seconds(one.view_s), _seconds(one.primary_s),
-         *((_seconds(one.writable_s), ", ".join(one.elected) or "-") if elects else ()))
+         *((_seconds(one.writable_s), ", ".join(one.elected) or "-") if elects else ()),
+         *((_seconds(one.left_out_s), _where(one)) if routes else ()))
         for one in found
     )  # fmt: skip
-    return _table(heads, f"lrrrl{'r' * (3 if evicts else 2)}{'rl' if elects else ''}", rows)
+    aligned = f"lrrrl{'r' * (3 if evicts else 2)}{'rl' if elects else ''}{'rl' if routes else ''}"
+    return _table(heads, aligned, rows)
+
+
+def _where(one: Incident) -> str:
+    """Where a proxy sent writes, and after how many seconds."""
+    return f"{', '.join(one.rerouted)} {_seconds(one.rerouted_s)}" if one.rerouted else "-"
 
 
 def _stalls(found: Faults) -> Table:
