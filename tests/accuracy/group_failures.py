@@ -28,6 +28,8 @@ _STUCK = {"aborted", "evicted", "non-primary", "joiner", "rejoin"}
 _STATES = {*_STUCK, "primary", "synced"}
 _APART = 20  # executed transactions that members may differ by while clients go on
 _PREFIX = "group_replication_"
+_AGAIN = "it reaches them again"  # so a member says that its detector has a majority
+_TICK_S = 1.0  # of the detector
 _WRITERS = 3  # each on a member of its own
 
 
@@ -112,7 +114,14 @@ def broken_promises(scenario: Scenario, replication: Replication) -> Iterator[st
 
 
 def _answers_of_a_minority(scenario: Scenario, replication: Replication) -> Iterator[str]:
-    """A write that began on a member without a majority, and was answered before it had one."""
+    """A write that began on a member without a majority, and was answered before it had one.
+
+    A member notes who is alive when its detector looks, once a second. A member that was silent and
+    is heard again wakes the detector; a configuration that becomes valid does not, so that the
+    majority of a smaller one orders and answers up to a second before its members note it
+    (``xcom_detector.cc``, ``detector_task``: ``TIMED_TASK_WAIT(&detector_wait, 1.0)``, and
+    ``xcom_base.cc``, ``dispatch_op``).
+    """
     attempts = replication.attempts
     assert attempts is not None
     for node, name in enumerate(scenario.node_names):
@@ -134,7 +143,7 @@ def _spans(replication: Replication, node: int) -> Iterator[tuple[float, float]]
         if noted.what in {"non-primary", "evicted", "aborted"} and since is None:
             since = noted.at_s
         elif noted.what == "primary" and since is not None:
-            yield since, noted.at_s
+            yield since, noted.at_s - (_TICK_S if noted.how == _AGAIN else 0.0)
             since = None
     if since is not None:
         yield since, float("inf")

@@ -12,7 +12,7 @@ GROWTH = 1.4142136
 SHORTEST_S = 0.1
 """No first wait is shorter."""
 _SAMPLES = 19
-_UNKNOWN_S = 0.1  # the median before there are that many samples
+_UNKNOWN_S = 0.1  # what a sample is before it was taken
 _FUZZ = 5.0
 _LONGEST_S = 20.0
 
@@ -20,9 +20,9 @@ _LONGEST_S = 20.0
 class ProposalTimes:
     """The median of a member's last 19 proposals, from the batch to its being learned.
 
-    It includes the time that a proposal waits for the event horizon. Simplified: a member whose
-    group has been running for long takes the median of the samples that it has, and 0.1 s only if
-    there is none; a server that starts has 0.1 s until there are 19.
+    It includes the time that a proposal waits for the event horizon, and all attempts until it is
+    learned. A server begins with 19 samples of 0.1 s. Simplified: a member whose group has been
+    running for long takes the median of the samples that it has, and 0.1 s if there is none.
 
     Parameters
     ----------
@@ -31,27 +31,24 @@ class ProposalTimes:
 
     References
     ----------
-    xcom_statistics.cc, median_time; xcom_base.cc, wakeup_delay, recently_active.
+    xcom_statistics.cc, median_time, median_filter_init; xcom_base.cc, wakeup_delay,
+    recently_active, proposer_task (``add_to_filter``).
     """
 
     def __init__(self, uniform: Callable[[], float]) -> None:
         self._uniform = uniform
         self._samples: deque[float] = deque(maxlen=_SAMPLES)
-        self._needed = 1
         self.add = self._samples.append
 
     def clear(self) -> None:
         """A new process knows nothing yet."""
-        self._samples.clear()
-        self._needed = _SAMPLES
+        self._samples.extend([_UNKNOWN_S] * _SAMPLES)
 
     @property
     def median_s(self) -> float:
         """The median in seconds."""
         samples = self._samples
-        if len(samples) < self._needed:
-            return _UNKNOWN_S
-        return sorted(samples)[len(samples) // 2]
+        return sorted(samples)[len(samples) // 2] if samples else _UNKNOWN_S
 
     def first_wait(self) -> float:
         """How long is waited for a slot at first, in seconds."""
