@@ -205,6 +205,17 @@ def test_members_that_come_back_together_all_get_online():
     assert run.done.fates.lost == 0
 
 
+def test_members_that_look_for_a_group_ask_each_other_until_there_is_one():
+    faults = [fault("cut", "n1", 2.0, 20.0), fault("cut", "n2", 2.0, 20.0)]
+    faults += [fault("kill", "n2", 35.0), fault("bootstrap", "n2", 40.0)]
+    options = {"unreachable_majority_timeout": 4}
+    run = Run(scenario(*faults, duration_s=55.0, options=options))
+    assert {one.how for one in run.noted("rejoin")} == {"1 of 3"}
+    for name in ("n1", "n3"):  # within the minute that a try takes, not five minutes later
+        (synced,) = run.noted("synced", name)
+        assert synced.at_s > 40.0
+
+
 def promoted(*faults, **tables):
     return Run(scenario(fault("promote", "n2", 5.0, **tables), *faults, duration_s=12.0, **SLOW))
 

@@ -7,6 +7,7 @@ alive (``Detector``); it adds whom to remove (``Suspicions``) and views (``Views
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from enum import Enum, auto
 from typing import Any
 
 from simrep.modelling import Clock, Deliver, Stream, Timeline
@@ -21,9 +22,19 @@ __all__ = ["Group"]
 _ASK_AGAIN_S = 1.0  # handle_alive: a member that has not booted asks at most so often
 _START_AGAIN_S = 1.0  # somebody repeats START GROUP_REPLICATION
 _CONNECTION_ATTEMPTS = 10  # of one: rounds over those who may add this member
+_RETRIES = 10  # questions to a process that is in no group, REQUEST_RETRY,
+_RETRY_S = 1.0  # and how often it is asked (xcom_send_app_wait_and_get)
 _WAIT_S = 30.0  # WAITING_TIME of gcs_xcom_proxy.cc: for a snapshot, and for the end of XCom
 _TERMINATE_S = 3.0  # TERMINATE_DELAY
 _NEED_BOOT_BYTES = 300
+
+
+class _Added(Enum):
+    """What a process says to the request to add another one (``client_reply_code``)."""
+
+    YES = auto()
+    NO = auto()
+    LATER = auto()
 
 
 class _NeedBoot:
@@ -202,7 +213,7 @@ class Group:
         self._open()
         self._attempt += 1
         self._failed = failed
-        self._ask((self._attempt, 0))
+        self._ask((self._attempt, 0, 1))
 
     def leave(self, call: Callable[[], object] | None = None) -> None:
         """Leave in order: the others remove this member; ``call()`` when XCom has ended.
@@ -275,9 +286,12 @@ class Group:
 
     # -- joining ---------------------------------------------------------------------------------
 
-    def _ask(self, turn: tuple[int, int]) -> None:
-        """Ask the next seed to have this member added (``send_add_node_request``)."""
-        attempt, asked = turn
+    def _ask(self, turn: tuple[int, int, int]) -> None:
+        """Ask the next seed to have this member added (``send_add_node_request``).
+
+        One that is in no group yet, as it wants to join itself, is asked again every second.
+        """
+        attempt, asked, times = turn
         if attempt != self._attempt or self._added:
             return
         seeds = [position for position in range(self._transport.size) if position != self.me]
@@ -289,18 +303,21 @@ class Group:
             self._fail_to_join()
             return
 
-        def answered(accepted: Any) -> None:
+        def answered(answer: Any) -> None:
             if attempt != self._attempt:
                 return
-            if accepted:
+            if answer is _Added.YES:
                 self._added = True
                 self._refused = self._alone = False
                 self._clock.at(self._clock.now + _WAIT_S, self._without_snapshot, attempt)
                 return
-            if accepted is False and not self._refused:
+            if answer is _Added.LATER and times < _RETRIES:
+                self._clock.at(self._clock.now + _RETRY_S, self._ask, (attempt, asked, times + 1))
+                return
+            if answer is _Added.NO and not self._refused:
                 self._refused = True
                 self._note("refused", (seeds[seed],))
-            self._ask((attempt, asked + 1))
+            self._ask((attempt, asked + 1, 1))
 
         self._transport.requests.ask(seeds[seed], self._life, answered)
 
@@ -321,12 +338,11 @@ class Group:
         if attempt == self._attempt:
             self.join()
 
-    def _allow(self, position: int, life: Any) -> bool | None:
-        """Have a process added, unless a former one of it is still there (``allow_add_node``).
-
-        Who is in no group yet has no answer: None.
-        """
-        return self._order.add(position, life) if self._running else None
+    def _allow(self, position: int, life: Any) -> _Added:
+        """Have a process added, unless a former one of it is there (``can_execute_cfgchange``)."""
+        if not self._running:
+            return _Added.LATER
+        return _Added.YES if self._order.add(position, life) else _Added.NO
 
     def _on_alive(self, message: Alive) -> None:
         """A sign of life; who waits for a snapshot asks for one (``handle_alive``)."""

@@ -222,6 +222,6 @@ def _fates(fates: FateSpread) -> Table:
     rows = (
         (said, spread_text(getattr(fates, name), amount))
         for name, said in _FATES.items()
-        if name not in _IF_ANY or getattr(fates, name).maximum
+        if name not in _IF_ANY or getattr(fates, name).high
     )
     return _table(("transactions", "number"), rows=rows)
