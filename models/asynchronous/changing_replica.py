@@ -83,7 +83,12 @@ class _RelayChannel(EndingChannel):
     def stop(self, call: Call) -> None:
         """``call()`` when the appliers have stopped; the rest of the relay log is left."""
         self._waiters.clear()
-        self._appliers.stop(call)
+        clock = self.server.clock
+
+        def stopped() -> None:
+            clock.at(clock.now, _call, call)  # when it is told how far they have come
+
+        self._appliers.stop(stopped)
 
     def _sync(self, work: tuple[RelayedTransaction, Callable[[Any], object]]) -> None:
         if not self.server.alive:

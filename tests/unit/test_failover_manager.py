@@ -61,6 +61,26 @@ def test_the_one_that_has_received_most_is_chosen():
     assert roles(result)[0] == ("promoted", "n3")
 
 
+def test_what_the_new_source_has_received_is_applied_first_as_long_as_the_manager_waits():
+    """A replica applies five transactions a second, and gets 20."""
+    results = []
+    for wait_s in (60.0, 3.0):
+        content = scenario(
+            fault("kill"), tool="orchestrator", manager_drain_timeout_s=wait_s,
+            replica_parallel_workers=1,
+        )  # fmt: skip
+        content["cluster"]["costs"] = {"apply_us": 200_000.0}
+        results.append(simrep.run(content))
+    patient, hasty = results
+    assert [run.fates.lost for run in patient.runs] == [0]
+    assert noted(patient, "manager-drained", "manager-gives-up")[0][0] == "manager-drained"
+    ((word, _, of, how),) = noted(hasty, "manager-drained", "manager-gives-up")
+    assert (word, of) == ("manager-gives-up", ("n2",))
+    assert hasty.runs[0].fates.lost == pytest.approx(int(how.split()[0]), abs=2)
+    first, second = (next(iter(one.faults.values())).writable_s.median for one in results)
+    assert second < first
+
+
 def test_a_server_that_is_back_before_enough_polls_failed_stays_the_source():
     result = simrep.run(scenario(fault("kill"), fault("restart", at_s=8.0)))
     assert roles(result) == []
