@@ -187,7 +187,9 @@ class Asynchronous(Model):
         def start_s(node: int) -> float:
             return self._costs[node].start_ms * 1e-3
 
-        self._changes = Changes(cluster, self._options, self._logs, members, self._start, start_s)
+        self._changes = Changes(
+            cluster, self._options, self._logs, self._durability, members, self._start, start_s
+        )
         self._manager = manager_of(cluster, self._options, self._changes, SOURCE)
 
     def _start(self, node: int) -> None:

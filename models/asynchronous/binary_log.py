@@ -22,11 +22,14 @@ class Line:
         What it forks from.
     fork : int
         Up to this position it has all of that.
+    reuses : bool
+        Its server has lost what came behind: it gives the numbers once more.
     """
 
-    def __init__(self, origin: Line | None = None, fork: int = 0) -> None:
+    def __init__(self, origin: Line | None = None, fork: int = 0, *, reuses: bool = False) -> None:
         self.origin = origin
         self.fork = fork
+        self.reuses = reuses
         self._released: int = 0 if origin is None else origin._released
         self._entries: list[BinlogTransaction] = []
         if origin is not None:
@@ -65,6 +68,15 @@ class Line:
             length = min(length, line.fork)
             line = line.origin
 
+    def confused(self, other: Line) -> bool:
+        """Whether what another one has of its own has the numbers of what this one has."""
+        line: Line | None = self
+        while line is not None and line is not other:
+            if line.reuses and line.fork == self.shared(other):
+                return True
+            line = line.origin
+        return False
+
     def release(self, position: float) -> None:
         """Nobody reads up to this position any more."""
         if position > self._released:
@@ -84,8 +96,8 @@ class BinaryLog:
         Position of the last transaction.
     readable : int
         Up to here dump threads may read; with ``sync_binlog = 1`` that is on the disk.
-    uncommitted : dict
-        By position, those that the storage engine has not committed.
+    purged : int
+        Up to here it lacks some.
     extras : list
         What is in the file, and of another line: errant transactions.
     """
@@ -93,8 +105,7 @@ class BinaryLog:
     def __init__(self, line: Line) -> None:
         self.line = line
         self.extras: list[BinlogTransaction] = []
-        self.end = self.readable = 0
-        self.uncommitted: dict[int, BinlogTransaction] = {}
+        self.end = self.readable = self.purged = 0
 
     def __getitem__(self, position: int) -> BinlogTransaction:
         return self.line[position]
@@ -103,7 +114,6 @@ class BinaryLog:
         """Write a transaction of a client at the end."""
         self.line.append(written)
         self.end = written.seqno
-        self.uncommitted[written.seqno] = written
 
     def applied(self, line: Line, position: int) -> None:
         """A replica has committed everything up to a position of a line."""
@@ -114,16 +124,13 @@ class BinaryLog:
         """Go on alone from its end."""
         self.line = Line(self.line, self.end)
 
-    def cut(self) -> None:
-        """Lose what dump threads could not read yet: it was not on the disk."""
-        for position in range(self.readable + 1, self.end + 1):
-            del self.uncommitted[position]
-        self.end = self.readable
-        self.fork()
+    def cut(self, end: int, purged: int = 0) -> None:
+        """Lose all behind a position, and some up to another one, which the server still has."""
+        self.purged = max(self.purged, purged)
+        if end < self.end:
+            self.end = end
+            self.line = Line(self.line, end, reuses=True)
 
-    def recover(self) -> Sequence[BinlogTransaction]:
-        """Let the storage engine commit all that is in the file, and tell which it had not."""
-        recovered = list(self.uncommitted.values())
-        self.uncommitted.clear()
+    def open(self) -> None:
+        """Have all that is in the file be read."""
         self.readable = self.end
-        return recovered

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, Literal
 
 from simrep.modelling import Change, Cluster, ScenarioError, ServerStatus
+from simrep.models.mysql.durability import CrashRecovery, Durability
 
 from .binary_log import BinaryLog
-from .changing_replica import RelayRemains
+from .changing_replica import RelayRemains, position_of
 from .failover.servers import ReplicaReport
 from .member import Member
 from .options import AsynchronousOptions
@@ -49,6 +50,8 @@ class Changes:
     options : AsynchronousOptions
     logs : sequence of BinaryLog
         Of all servers.
+    durability : sequence of Durability
+        What is on their disks.
     members : sequence of Member
         One that comes back takes the place of the old one.
     start : callable
@@ -66,6 +69,7 @@ class Changes:
         cluster: Cluster,
         options: AsynchronousOptions,
         logs: Sequence[BinaryLog],
+        durability: Sequence[Durability],
         members: Sequence[Member[Any, Any]],
         start: Callable[[int], object],
         start_s: Callable[[int], float],
@@ -76,6 +80,7 @@ class Changes:
         self._timeline = cluster.timeline
         self._options = options
         self._logs = logs
+        self._durability = durability
         self._members = members
         self._start = start
         self._start_s = start_s
@@ -90,9 +95,15 @@ class Changes:
 
     def _release(self, _: None) -> None:
         """Nobody needs what all have committed."""
+        logs = list(enumerate(self._logs))
         for line in {log.line for log in self._logs}:
-            line.release(min(min(log.readable, log.line.shared(line)) for log in self._logs))
+            line.release(min(min(self._kept(node), log.line.shared(line)) for node, log in logs))
         self._clock.at(self._clock.now + _RELEASE_S, self._release)
+
+    def _kept(self, node: int) -> int:
+        """Up to this position a server has everything, even if it loses power now."""
+        at_risk = map(position_of, self._durability[node].at_risk)
+        return min([self._logs[node].readable, *(position - 1 for position in at_risk)])
 
     def _note(self, node: int, what: str, of: tuple[int, ...] = ()) -> None:
         if self._timeline is not None:
@@ -117,7 +128,6 @@ class Changes:
             self._check_promotion(change)
             self._promotion = Promotion(self, self._cluster, self._members, node)
         else:
-            self._check_durable(change)
             self._end(node, what)
 
     def _check_restart(self, change: Change) -> None:
@@ -160,24 +170,6 @@ class Changes:
                 f"promote {' or '.join(map(repr, replicas))}" if replicas else "",
             )
 
-    def _check_durable(self, change: Change) -> None:
-        """Refuse a crash after which nobody knows what is on the disk."""
-        options, name = self._options, self._names[change.node]
-        if change.what == "power-loss" and not options.durable:
-            raise ScenarioError(
-                "fault",
-                f"{name!r} loses power at {self._clock.now:g} s, and the model does not tell which "
-                "commits are on its disk",
-                "set sync_binlog = 1 and innodb_flush_log_at_trx_commit = 1",
-            )
-        if options.innodb_flush_log_at_trx_commit == 0:
-            raise ScenarioError(
-                "fault",
-                f"{name!r} is killed at {self._clock.now:g} s, and the model does not tell which "
-                "commits of the last second are in its redo log",
-                "set innodb_flush_log_at_trx_commit = 1, or 2",
-            )
-
     # -- a server goes ---------------------------------------------------------------------------
 
     def _leave(self, node: int) -> None:
@@ -195,6 +187,7 @@ class Changes:
         server.when_quiet(quiet)
 
     def _end(self, node: int, what: str) -> None:
+        self._durability[node].ends(what)
         then = self._leaving.pop(node, None)
         member, silent = self._members[node], what == "power-loss"
         if self._starting.pop(node, None) is not None:
@@ -204,9 +197,7 @@ class Changes:
             return
         member.server.die(silent=silent)
         member.source.die()
-        relay = None if member.replica is None else member.replica.die(what)
-        if relay is None and what == "power-loss":
-            self._logs[node].cut()
+        relay = None if member.replica is None else member.replica.die()
         self._rests[node] = _Rest(member.target, member.read_only, relay)
         if self._promotion is not None:
             self._promotion.gone(node)
@@ -228,19 +219,49 @@ class Changes:
             return
         del self._starting[node]
         rest, log = self._rests.pop(node), self._logs[node]
-        if rest.relay is None:
-            for written in log.recover():
-                if written.transaction.journal is not None:
-                    written.transaction.journal.recovered(node)
+        relay = self._recover(node, rest.relay)
         self._start(node)
         member = self._members[node]
         member.read_only = rest.read_only
         member.server.commits = log.end
-        if rest.relay is not None and rest.target is not None:
-            member.resume(rest.target, rest.relay)
+        if relay is not None and rest.target is not None:
+            member.resume(rest.target, relay)
         else:
             member.source.lead()
             self._note(node, "synced")
+
+    def _recover(self, node: int, relay: RelayRemains | None) -> RelayRemains | None:
+        """Find what is on the disk of a server that starts; of a replica, what it has."""
+        log, crash = self._logs[node], self._durability[node].recover()
+        safety = self._options.crash_safety
+        lost = [position_of(entry) for entry in crash.unlogged]
+        kept = [position_of(entry) for entry in crash.ahead] if safety == "mysql-8.0" else []
+        if relay is None:
+            end = max([min([log.end + 1, *lost]) - 1, *kept])
+            log.cut(end, max(kept, default=0))
+            log.open()
+        else:
+            self._check_replica(node, crash)
+            relay = relay.recovered(crash, safety)
+            log.applied(relay.line, relay.executed)
+            log.cut(log.end, max(kept, default=0))
+        crash.tell(node, self._timeline)
+        return relay
+
+    def _check_replica(self, node: int, crash: CrashRecovery) -> None:
+        """Refuse one that does not know what it has executed, and would execute it again."""
+        safety = self._options.crash_safety
+        lost = crash.rolled_back or crash.behind
+        if (lost and safety == "mysql-5.5") or (
+            crash.ahead and safety in {"mysql-5.5", "mysql-5.6"}
+        ):
+            raise ScenarioError(
+                "fault",
+                f"{self._names[node]!r} starts at {self._clock.now:g} s and has lost transactions "
+                "in one of its logs alone: that a replica before MySQL 8.0.17 executes some again, "
+                "or never, is not played",
+                "set sync_binlog = 1 and innodb_flush_log_at_trx_commit = 1",
+            )
 
     # -- what an operator or a manager says ------------------------------------------------------
 

@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Literal
 from simrep.modelling import Cluster
 from simrep.models.mysql.appliers import Appliers
 from simrep.models.mysql.channel import Channel, Committing, RelayedTransaction
+from simrep.models.mysql.durability import CrashRecovery
 from simrep.models.mysql.ending_server import EndingChannel, EndingServer
+from simrep.models.mysql.options import CrashSafety
 from simrep.models.mysql.server import BinlogTransaction
 from simrep.models.mysql.stoppable_appliers import StoppableAppliers
 
@@ -19,7 +21,7 @@ from .connection import Events, Kind, Packet, Port
 from .options import AsynchronousCosts, AsynchronousOptions
 from .replica import Replica
 
-__all__ = ["QUERIES", "ChangingReplica", "RelayRemains"]
+__all__ = ["QUERIES", "ChangingReplica", "RelayRemains", "position_of"]
 
 _ROUNDING_S = 1e-9
 _SYN_AGAIN_S = 1.0  # Linux repeats a SYN after 1, 3, 7, ... s (RFC 6298)
@@ -27,6 +29,7 @@ _SYN_AGAIN_S = 1.0  # Linux repeats a SYN after 1, 3, 7, ... s (RFC 6298)
 # it asks the source for (time, server_id, heartbeat, checksum twice, gtid_mode, server_uuid), what
 # it sets (its own uuid), and its registration.
 QUERIES = 11
+_REUSED = "{} of its transactions have the numbers of others, which it never gets"
 
 Call = Callable[[], object]
 
@@ -59,14 +62,31 @@ class RelayRemains:
     executed: int
     received: int
 
+    def recovered(self, crash: CrashRecovery, safety: CrashSafety) -> RelayRemains:
+        """What crash recovery makes of it.
+
+        A replica of MariaDB knows from its storage engine alone what it has executed, one of MySQL
+        from its binary log as well. A relay log is read up to the first that it has lost.
+        """
+        engine_only = safety == "mariadb"
+        gone = (*crash.rolled_back, *(crash.behind if engine_only else ()))
+        more = (*crash.recovered, *(() if engine_only else crash.behind))
+        executed = max([self.executed, *map(position_of, more)])
+        executed = min([executed, *(position_of(entry) - 1 for entry in gone)])
+        received = min([self.received, *(change.seqno - 1 for change in crash.unrelayed)])
+        return RelayRemains(self.line, executed, max(executed, received))
+
+
+def position_of(entry: BinlogTransaction | Committing) -> int:
+    """Position in its line of what a server commits."""
+    return entry.change.seqno if isinstance(entry, Committing) else entry.seqno
+
 
 class _RelayChannel(EndingChannel):
-    """A channel that knows what of its relay log is on the disk, and that may be stopped.
+    """A channel that may be stopped.
 
     Attributes
     ----------
-    synced : int
-        Position of the last transaction that an fsync has covered.
     on_progress : callable
         ``on_progress()`` when more is committed.
     """
@@ -76,9 +96,7 @@ class _RelayChannel(EndingChannel):
 
     def __init__(self, *args: Any, **how: Any) -> None:
         super().__init__(*args, **how)
-        self.synced = 0
         self.on_progress: Call = _nothing
-        self._syncing: RelayedTransaction | None = None
 
     def stop(self, call: Call) -> None:
         """``call()`` when the appliers have stopped; the rest of the relay log is left."""
@@ -89,18 +107,6 @@ class _RelayChannel(EndingChannel):
             clock.at(clock.now, _call, call)  # when it is told how far they have come
 
         self._appliers.stop(stopped)
-
-    def _sync(self, work: tuple[RelayedTransaction, Callable[[Any], object]]) -> None:
-        if not self.server.alive:
-            return
-        change = work[0]
-        if self._syncing is change:
-            self._syncing = None
-            self.synced = change.seqno
-        syncs = self.relay_syncs
-        super()._sync(work)
-        if self.relay_syncs > syncs:
-            self._syncing = change
 
     def _durable(self, entry: Committing) -> None:
         if self.server.alive:
@@ -126,7 +132,8 @@ class ChangingReplica(Replica):
 
     Notes
     -----
-    Simplified: a relay log that was torn by a loss of power is readable up to its last fsync; what
+    Simplified: a relay log that was torn by a loss of power is readable up to what was on the disk;
+    the source refuses at the end of the handshake, half a round trip too early; what
     was committed out of order (``replica_preserve_commit_order = OFF``) is applied again after a
     restart.
 
@@ -208,17 +215,16 @@ class ChangingReplica(Replica):
         received = remains.executed if self._relay_log_recovery else remains.received
         for change in self._line.between(remains.executed, received):
             self.channel.reread(change)
-        self.channel.synced = self._position = received
+        self._position = received
         self._connect()
 
-    def die(self, what: str) -> RelayRemains:
-        """The process has ended in this way; returns what it leaves."""
+    def die(self) -> RelayRemains:
+        """The process has ended; returns what it leaves, if crash recovery finds all of it."""
         if self._state is not _State.STOPPED and not self.server.silent:
             self.port.send(self._packet(Kind.FIN))
         channel = self.channel
         executed = channel.low_water
-        received = channel.synced if what == "power-loss" else channel.received
-        return RelayRemains(self._line, executed, max(executed, received))
+        return RelayRemains(self._line, executed, max(executed, channel.received))
 
     def stop_io(self) -> None:
         """Stop the IO thread, when it has written what has arrived (``STOP REPLICA IO_THREAD``)."""
@@ -233,6 +239,7 @@ class ChangingReplica(Replica):
         """
         self.stop_io()
         self._runs = False
+        self.server.durability.relay.lose()  # whoever says this deletes the file afterwards
         self.channel.stop(call)
 
     def drain(self, call: Call) -> None:
@@ -363,16 +370,33 @@ class ChangingReplica(Replica):
         if self._step <= self._queries:
             self.port.send(self._packet(Kind.QUERY))
             return
-        if self._position > self._line.shared(self._source_log.line):
+        refusal = self._refusal()
+        if refusal:
+            self._state = _State.STOPPED
+            self.port.send(self._packet(Kind.FIN))
+            self._note("link-closed", how=f"the IO thread stops: {refusal}")
+            return
+        others = int(max(0, self._position - self._line.shared(self._source_log.line)))
+        if others and not self._source_log.line.confused(self._line):
             self.on_fork()
             return
+        self._line = self._source_log.line  # those with the same numbers are taken for the same
         self._state = _State.OPEN
         self._failures = 0
         self._read_something = False
         self.port.send(self._packet(Kind.DUMP, (self._line, self._position)))
-        self._note("link-open")
+        self._note("link-open", how=_REUSED.format(others) if others else "")
         self._missing = self._source_log.readable
         self._catch_up()
+
+    def _refusal(self) -> str:
+        """Why the source does not send its binary log, if that is so."""
+        source, position = self._source_log, self._position
+        if position > source.end and source.line.confused(self._line):
+            return "1236 the replica has more GTIDs than the source"
+        if position < source.purged:
+            return "1236 the source has purged required GTIDs"
+        return ""
 
     def _read(self, packet: Packet) -> None:
         kind = packet.kind

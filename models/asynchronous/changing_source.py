@@ -134,12 +134,6 @@ class ChangingSource(BinlogSource):
         self.log.readable = max(self.log.readable, group[-1].argument.seqno)
         self.wake()
 
-    def in_engine(self, entry: BinlogTransaction) -> None:
-        """See ``BinlogHooks.in_engine``."""
-        super().in_engine(entry)
-        if self.leads:
-            self.log.uncommitted.pop(entry.seqno, None)
-
     # -- its connections -------------------------------------------------------------------------
 
     def hear(self, packet: Packet) -> None:

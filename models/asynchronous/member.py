@@ -137,7 +137,7 @@ class Member(Generic[S, R]):
             log.append(written)
             if written.transaction.journal is not None:
                 written.transaction.journal.committed(node)
-        log.recover()
+        log.open()
         log.extras.clear()
 
     def follow(self, target: int, call: Call) -> None:

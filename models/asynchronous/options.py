@@ -15,7 +15,7 @@ from simrep.modelling import (
     ScenarioError,
     prior,
 )
-from simrep.models.mysql.options import ApplierCosts, ApplierOptions, Pipeline
+from simrep.models.mysql.options import ApplierCosts, ApplierOptions, CrashSafety, Pipeline
 
 from .failover.presets import PRESETS, Asks, ManagerName, rules_of
 
@@ -91,6 +91,11 @@ class AsynchronousOptions(ApplierOptions):
     relay_log_recovery: bool = Field(
         False,
         description="a replica that starts gets from the source again what it has not applied",
+    )
+    gtids_in_engine: bool = Field(
+        True,
+        description="version trait: the storage engine keeps the GTIDs of what it commits (MySQL "
+        "8.0.17 and later)",
     )
     failover_manager: ManagerName = Field(
         "none", description="the program that makes a replica the source when that is gone"
@@ -200,6 +205,12 @@ class AsynchronousOptions(ApplierOptions):
         """Nobody notices a server that is silent for no longer than this, in seconds."""
         rules = rules_of(self)
         return self.heartbeat_s if rules is None else min(self.heartbeat_s, rules.unnoticed_s)
+
+    @property
+    def crash_safety(self) -> CrashSafety:
+        """See ``ServerOptions.crash_safety``."""
+        safety = super().crash_safety
+        return "mysql-5.6" if safety == "mysql-8.0" and not self.gtids_in_engine else safety
 
     @property
     def heartbeat_s(self) -> float:

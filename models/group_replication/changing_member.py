@@ -137,6 +137,8 @@ class ChangingMember(RecoveringMember):
         self._order = max([self._order, *(order for order, _ in remains.relayed)])
         if not (boots or self._options.start_on_boot):
             self.lone = True
+            if self._fates is not None:
+                self._fates.outside(self.index)
             self.read_only = False
             self.note("not-started")
             return

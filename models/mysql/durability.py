@@ -41,6 +41,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from math import ceil, floor
 from typing import Any, Protocol
 
@@ -105,6 +106,7 @@ class LogFile:
         """The machine loses power: what is not on the disk is gone."""
         self._write_back()
         lost = [item for _, item in self._items]
+        self._before += len(lost)
         self._items.clear()
         return lost
 
@@ -198,7 +200,7 @@ class CrashRecovery:
         """Tell what a node has and has not, now that it starts."""
         journals = [entry.transaction.journal for entry in self.recovered]
         for journal in filter(None, journals):
-            journal.committed(node)
+            journal.recovered(node)
         journals = [entry.transaction.journal for entry in (*self.rolled_back, *self.behind)]
         for journal in filter(None, journals):
             journal.forgotten(node)
@@ -298,8 +300,10 @@ class Durability:
 
     @property
     def at_risk(self) -> list[Any]:
-        """Entries that the storage engine may lose, or has lost."""
-        return [*(entry for _, entry in self.redo), *self._lost.commits, *self._lost.prepares]
+        """Entries that the storage engine may lose, or has lost; the first in the binary log."""
+        lost = self._lost
+        logged = (*islice(self.binlog, 1), *islice(lost.logged, 1))
+        return [*(entry for _, entry in self.redo), *lost.commits, *lost.prepares, *logged]
 
     # -- how it ends, and begins again -----------------------------------------------------------
 
