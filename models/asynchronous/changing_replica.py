@@ -377,10 +377,11 @@ class ChangingReplica(Replica):
             self._note("link-closed", how=f"the IO thread stops: {refusal}")
             return
         others = int(max(0, self._position - self._line.shared(self._source_log.line)))
-        if others and not self._source_log.line.confused(self._line):
-            self.on_fork()
-            return
-        self._line = self._source_log.line  # those with the same numbers are taken for the same
+        if others:
+            if not self._source_log.line.confused(self._line):
+                self.on_fork()
+                return
+            self._line = self._source_log.line  # what has the same numbers is taken for the same
         self._state = _State.OPEN
         self._failures = 0
         self._read_something = False

@@ -217,11 +217,6 @@ class AsynchronousOptions(ApplierOptions):
         """A source with nothing to send says so this often, in seconds: the default of MySQL."""
         return self.replica_net_timeout / 2.0
 
-    @property
-    def durable(self) -> bool:
-        """Whether commits survive a loss of power."""
-        return self.sync_binlog == 1 and self.innodb_flush_log_at_trx_commit == 1
-
 
 class AsynchronousCosts(ApplierCosts):
     """Those of a server that applies, and what it costs to send and receive."""

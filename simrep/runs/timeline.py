@@ -30,6 +30,7 @@ _SAID = {
     "donor": "{node} gives its state to {of}",
     "joiner": "{node} gets the state from {of}",
     "joined": "{node} is joined",
+    "recovered": "{node} starts after a crash",
     "synced": "{node} is synced",
     "delayed": "{node} finds {of} delayed",
     "evicts": "{node} evicts {of}",

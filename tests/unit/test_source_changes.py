@@ -146,12 +146,6 @@ def test_a_long_pause_of_the_source_costs_its_connections():
     ("faults", "options", "words"),
     [
         ([fault("bootstrap", "n1", 3.0)], {}, ("fault.0.what", "does not play 'bootstrap'")),
-        ([fault("power-loss", "n1", 3.0)], {"sync_binlog": 0}, ("n1", "sync_binlog = 1")),
-        (
-            [fault("kill", "n1", 3.0)],
-            {"innodb_flush_log_at_trx_commit": 0},
-            ("redo log", "innodb_flush_log_at_trx_commit"),
-        ),
         (
             [fault("kill", "n2", 2.0), {**fault("restart", "n2", 3.0), "transfer_s": 2.0}],
             {},

@@ -33,7 +33,6 @@ SAID = {
     "aborted": "{node} leaves the group",
     "not-started": "{node} does not start group replication (start_on_boot = OFF): it takes writes "
     "that no other member gets",
-    "recovered": "{node} starts after a crash",
 }
 """How members say what they note; see ``Model.said``."""
 TERMS = {"stable": "configuration", "primary": "view"}
