@@ -44,6 +44,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from simpy.events import Event
@@ -83,7 +84,10 @@ from .recognition import SourceRecognition
 from .replica import Replica
 from .source import SOURCE, BinlogSource
 
-__all__ = ["Asynchronous"]
+__all__ = ["MANAGED", "Asynchronous"]
+
+MANAGED: Mapping[str, str] = MappingProxyType({"failover_manager": "orchestrator"})
+"""With which manager it is deployed where the scenario does not say it."""
 
 S = TypeVar("S", bound=MysqlServer)
 
@@ -234,7 +238,7 @@ class Asynchronous(Model):
     @staticmethod
     def deployments() -> Sequence[Deployment]:
         """See ``Model.deployments``."""
-        return (Deployment(name="asynchronous", keeps="none"),)
+        return (Deployment(name="asynchronous", keeps="none", options=MANAGED),)
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

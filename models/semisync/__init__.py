@@ -57,7 +57,7 @@ from simrep.modelling import (
     StallPhase,
 )
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.asynchronous import Asynchronous
+from simrep.models.asynchronous import MANAGED, Asynchronous
 from simrep.models.asynchronous.failover import failover_phases
 from simrep.models.asynchronous.source import SOURCE
 
@@ -106,7 +106,7 @@ class Semisync(Asynchronous):
     @staticmethod
     def deployments() -> Sequence[Deployment]:
         """See ``Model.deployments``."""
-        return (Deployment(name="semi-synchronous", keeps="replica", here=(1, 2)),)
+        return (Deployment(name="semi-synchronous", keeps="replica", here=(1, 2), options=MANAGED),)
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:
