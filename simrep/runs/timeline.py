@@ -94,6 +94,8 @@ class Line:
             return self.how
         pattern = self.said or _SAID.get(self.what, f"{{node}}: {self.what} {{of}}")
         said = pattern.format(node=self.node, of=", ".join(self.of)).strip()
+        if self.what == "proxy-writer" and not self.of:
+            said = f"{said} nobody"
         how = _HOW.get(self.what, " ({how})").format(how=self.how)
         return f"{said}{how}" if self.how else said
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.contract.model import StallPhase
 from simrep.errors import ScenarioError
+from simrep.kernel.timeline import Noted
 from simrep.kernel.watch import Waited
 from simrep.measure.blockage import Blockage, Cause, blockages, causes
 from simrep.measure.series import Stall
@@ -20,6 +21,7 @@ from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
 from simrep.scenario.events import events
+from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.schema import Scenario
 from simrep.why.origin import Origin, origins
 from simrep.why.replay import Replay
@@ -295,7 +297,7 @@ def explain_stall(
         told_of = setup.model.stall_phases(
             record.noted, names, setup.options, stall.began_s, ended_s
         )
-        phases += told_of
+        phases += _by_proxy(told_of, record.noted, names, setup.scenario.proxy, stall)
         rest_s = stall.seconds - sum(one.seconds for one in phases)
         if phases and rest_s > _LEAST_REST_S:
             phases.append(StallPhase("not explained", rest_s))
@@ -312,3 +314,34 @@ def explain_stall(
         scenario=setup.scenario.to_dict(),
         versions=setup.versions,
     )
+
+
+def _by_proxy(
+    phases: Sequence[StallPhase],
+    noted: Sequence[Noted],
+    names: Sequence[str],
+    proxy: ProxyTable | None,
+    stall: Stall,
+) -> list[StallPhase]:
+    """The same with the time that a proxy takes, if it is the last that clients wait for."""
+    ended_s = stall.began_s + stall.seconds
+    moves = [one for one in noted if one.what == "proxy-writer" and one.of]
+    moves = [one for one in moves if stall.began_s < one.at_s < ended_s]
+    if proxy is None or not moves:
+        return list(phases)
+    moved, began_s = moves[-1], stall.began_s
+    before: list[StallPhase] = []
+    for one in phases:
+        if began_s + one.seconds > moved.at_s:
+            break
+        before.append(one)
+        began_s += one.seconds
+    if len(phases) - len(before) > 1:  # others take longer
+        return list(phases)
+    why = (
+        f"it sends writes to {names[moved.of[0]]}; it checks every {proxy.check_s:g} s (proxy), "
+        f"with fall = {proxy.fall}, fall_errors = {proxy.fall_errors}, rise = {proxy.rise}"
+    )
+    last = phases[len(before)] if len(before) < len(phases) else StallPhase("clients", 0.0)
+    proxied = StallPhase("proxy", moved.at_s - began_s, why)
+    return [*before, proxied, last._replace(seconds=ended_s - moved.at_s)]

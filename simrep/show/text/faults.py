@@ -87,7 +87,7 @@ def _noticed(found: Sequence[Incident], terms: Mapping[str, str]) -> Table:
         *(("voted out",) if evicts else ()),
         *(terms.get("stable", "new view"), terms.get("primary", "quorum")),
         *(("takes writes", "node") if elects else ()),
-        *(("out of the proxy", "writes sent to") if routes else ()),
+        *(("proxy", "writes to") if routes else ()),
     )
     rows = (
         (one.called, f"{one.at_s:g}", _seconds(one.link_closed_s), _seconds(one.suspected_s),
