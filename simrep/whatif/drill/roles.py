@@ -109,11 +109,18 @@ def roles_of(setup: Setup) -> Roles:
     names = [name for name in scenario.node_names if name not in scenario.arbitrators]
     writing = {one.name for one in workload.classes if one.statements * one.rows}
     load: Counter[str] = Counter()
+    proxy = scenario.proxy
+    routed = [] if proxy is None else list(proxy.nodes or names)  # where it sends writes
+    if proxy is not None and proxy.writers == "one":
+        routed = routed[:1]
     for source in workload.sources:
         if source.classes is not None and not writing.intersection(source.classes):
             continue
-        for node in source.nodes if isinstance(source, Loop) else (source.node,):
-            load[scenario.node_names[node]] += 1
+        placed = source.nodes if isinstance(source, Loop) else (source.node,)
+        direct = source.policy is not None and source.policy.direct
+        for node in placed:
+            for name in [scenario.node_names[node]] if direct or not routed else routed:
+                load[name] += 1
     leader = setup.model.writers(setup.options)
     writer = names[0] if leader is not None else max(names, key=lambda name: load[name])
     others = tuple(name for name in names if name != writer and not setup.model.alone)
