@@ -113,6 +113,7 @@ class Asynchronous(Model):
         }
     )  # fmt: skip
     node_costs: ClassVar[bool] = True
+    waits_for_own: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = SourceRecognition()
     made_of: ClassVar[tuple[Any, ...]] = (WatchedParts, BinlogSource, Replica)

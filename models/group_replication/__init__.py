@@ -122,6 +122,7 @@ class GroupReplication(Model):
     said: ClassVar[Mapping[str, str]] = SAID
     terms: ClassVar[Mapping[str, str]] = TERMS
     node_costs: ClassVar[bool] = True
+    waits_for_own: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT)
     recognition: ClassVar[Recognition] = GroupRecognition()
 

@@ -216,6 +216,9 @@ class Model(ABC):
     """Whether nodes may be without data: those of ``Cluster.arbitrators``."""
     node_costs: ClassVar[bool] = False
     """Whether each of its servers has the costs that ``Cluster.costs_of`` gives it."""
+    waits_for_own: ClassVar[bool] = False
+    """Whether a session may wait on any server until that has committed a given transaction, as
+    ``WAIT_FOR_EXECUTED_GTID_SET`` does."""
     alone: ClassVar[bool] = False
     """Whether its servers know nothing of each other, so that no commit sees the network."""
     recognition: ClassVar[Recognition] = Recognition()

@@ -100,6 +100,7 @@ def setup_of(scenario: Scenario) -> Setup:
     check_faults(scenario, model, options, machines, links)
     eventful = noticed(scenario, model, options)
     _check_arbitrators(scenario, model)
+    _check_own_writes(scenario, model)
     return Setup(
         scenario=complete,
         model=model,
@@ -196,6 +197,17 @@ def _check_arbitrators(scenario: Scenario, model: type[Model]) -> None:
                 f"node.{position}.arbitrator",
                 f"model {model.name!r} has no nodes without data",
                 f"models that have: {models_that(lambda other: other.arbitrators)}",
+            )
+
+
+def _check_own_writes(scenario: Scenario, model: type[Model]) -> None:
+    for path, policy in scenario.workload.policies:
+        if policy.read_your_writes != "none" and not model.waits_for_own:
+            raise ScenarioError(
+                f"{path}.read_your_writes",
+                f"a session of model {model.name!r} cannot wait for a single transaction",
+                f"look for an option of its own, or take a model that can: "
+                f"{models_that(lambda other: other.waits_for_own)}",
             )
 
 

@@ -28,10 +28,10 @@ from simrep.runs.incidents import faults_of
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.host import Host, Thread
-from simrep.workload.clients import Clients, Recorder
+from simrep.workload.clients import Clients, Recorder, Server
 from simrep.workload.failover import FailoverClients, groups_of
 from simrep.workload.fate import Fates
-from simrep.workload.freshness import FollowedClients, FollowedFates
+from simrep.workload.freshness import FollowedClients, FollowedFates, WaitingServer
 from simrep.workload.proxy import Proxy
 from simrep.workload.routing import RoutedClients
 from simrep.workload.ways import Ways
@@ -148,7 +148,7 @@ def build_reads(
 ) -> tuple[FollowedFates, ReadMeter] | None:
     """Who follows what reads miss, and who counts it from ``start_s`` on; None if nobody asks."""
     scenario = setup.scenario
-    if not scenario.run.staleness:
+    if not (scenario.run.staleness or setup.workload.waits_for_own):
         return None
     names, groups = scenario.node_names, groups_of(setup.workload)
     edges = {edge_s for one in faults_of(scenario) for edge_s in (one.at_s, one.until_s)}
@@ -167,7 +167,10 @@ def build_clients(
 ) -> Clients:
     """The clients of one replication: those that meet errors, where there is anything to meet."""
     clock, streams, workload = cluster.clock, cluster.streams, setup.workload
-    how = (clock, streams, workload, model, recorder, cluster.size)
+    server: Server = model
+    if fates is not None and workload.waits_for_own:
+        server = WaitingServer(clock, model, fates)
+    how = (clock, streams, workload, server, recorder, cluster.size)
     if cluster.fates is None and fates is not None:
         groups = {name: number for number, name in enumerate(groups_of(workload))}
         return FollowedClients(*how, fates=fates, groups=groups)

@@ -204,7 +204,7 @@ def simulate(
         faults=faults,
         attempts=attempts,
         fates=fates,
-        stale=None if watched is None else watched[1].record(),
+        stale=watched[1].record() if watched is not None and settings.staleness else None,
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         load=None if periods is None else periods.record(measurement.series),

@@ -59,6 +59,14 @@ class ClientsTable(Table):
         description="node: they sit beside their node, and reach others by its network, with its "
         "delays and cuts; default: they reach every node alike, and no cut keeps them from it",
     )
+    read_your_writes: Literal["none", "gtid-wait"] = Field(
+        "none",
+        description="gtid-wait: before a read on another node they let that wait until it has "
+        "their last write (WAIT_FOR_EXECUTED_GTID_SET, MASTER_GTID_WAIT)",
+    )
+    gtid_wait_timeout_s: Interval | None = Field(
+        None, description="but at most so long, then they read all the same; default: for ever"
+    )
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
@@ -67,6 +75,10 @@ class ClientsTable(Table):
                 "place",
                 "clients of a proxy are where it is",
                 'place the proxy (proxy.beside), or set via = "direct"',
+            )
+        if self.gtid_wait_timeout_s is not None and self.read_your_writes == "none":
+            raise ScenarioError(
+                "gtid_wait_timeout_s", "nobody waits", 'set read_your_writes = "gtid-wait"'
             )
         if self.nodes is None:
             return self
@@ -93,6 +105,12 @@ class ClientsTable(Table):
         """Whether they go to their node even where there is a proxy."""
         return self.via == "direct" or self.place is not None
 
+    @property
+    def _own_writes_s(self) -> float | None:
+        if self.read_your_writes == "none":
+            return None
+        return inf if self.gtid_wait_timeout_s is None else self.gtid_wait_timeout_s
+
     def policy(self, position: Mapping[str, int]) -> Policy:
         """The same for the engine; ``position`` is that of each node by its name."""
         return Policy(
@@ -105,4 +123,5 @@ class ClientsTable(Table):
             longest_pause_s=inf if self.longest_pause_s is None else self.longest_pause_s,
             direct=self.direct,
             beside_node=self.place is not None,
+            own_writes_s=self._own_writes_s,
         )

@@ -230,7 +230,7 @@ class FailoverClients(Clients):
 
     def _make(self, source: Loop | Arrivals, name: str, client: int, node: int) -> Make:
         make = super()._make(source, name, client, node)
-        return self._fates.marked(make, self._groups[source.group], lasting=source.lasting)
+        return self._fates.marked(make, source, self._groups[source.group])
 
     def _begun(self) -> Process:
         """The process that begins now; later on, another one may have run inside of it."""

@@ -10,6 +10,7 @@ from typing import Any
 from simrep.kernel.clock import Clock
 from simrep.workload.classes import Make
 from simrep.workload.transaction import TrackedTransaction, Witness
+from simrep.workload.workload import Arrivals, Loop
 
 __all__ = ["Fate", "FateCount", "Fates"]
 
@@ -227,12 +228,9 @@ class Fates:
 
     # -- what others may want to know; nothing here ------------------------------------------------
 
-    def marked(self, make: Make, group: int, *, lasting: bool) -> Make:
-        """What builds the transactions of a client of a group: the same, and who sends them.
-
-        A ``lasting`` client sends more than one.
-        """
-        del group, lasting
+    def marked(self, make: Make, source: Loop | Arrivals, group: int) -> Make:
+        """What builds the transactions of a client of a group: the same, and who sends them."""
+        del source, group
         return make
 
     def send(self, transaction: TrackedTransaction) -> None:

@@ -23,8 +23,9 @@ returned before another operation is called comes first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
-from math import nan
+from collections.abc import Collection, Generator, Mapping, Sequence
+from copy import copy
+from math import inf, nan
 from typing import Any, NamedTuple, Protocol
 
 from simpy.events import Event
@@ -32,12 +33,17 @@ from simpy.events import Event
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.workload.classes import Make
-from simrep.workload.clients import Clients
+from simrep.workload.clients import Clients, Server
 from simrep.workload.fate import Fate, Fates
-from simrep.workload.transaction import TrackedTransaction, Transaction
+from simrep.workload.transaction import (
+    Statement,
+    TrackedTransaction,
+    Transaction,
+    Witness,
+)
 from simrep.workload.workload import Arrivals, Loop
 
-__all__ = ["FollowedClients", "FollowedFates", "ReadRecorder"]
+__all__ = ["FollowedClients", "FollowedFates", "ReadRecorder", "WaitingServer"]
 
 _FIRST = 0  # of what is numbered from 1 on, before anything is
 
@@ -76,6 +82,7 @@ class _Sent(NamedTuple):
 
     group: int
     lasting: bool  # its client sends others
+    own_writes_s: float | None  # how long it may wait for what that has written
     after: int
 
 
@@ -90,9 +97,10 @@ class FollowedFate(Fate):
 
     fates: FollowedFates
 
-    def __init__(self, fates: FollowedFates, client: int) -> None:
+    def __init__(self, fates: FollowedFates, transaction: TrackedTransaction) -> None:
         super().__init__(fates)
-        self.client = client
+        self.transaction = transaction
+        self.client = transaction.client if transaction.sent.lasting else -1
         self.number = _FIRST
 
     def committed(self, node: int) -> None:
@@ -142,16 +150,21 @@ class FollowedFates(Fates):
         # By node what was answered and is not committed there, the oldest answer first.
         self._lacking: list[dict[FollowedFate, None]] = [{} for _ in range(nodes)]
         self._own: dict[int, FollowedFate] = {}  # the last write of each client that stays
+        self._lost: set[FollowedFate] = set()  # of these, for as long as nobody is back who has it
+        self._waiting: dict[tuple[FollowedFate, int], list[Event]] = {}  # for a write on a node
 
     # -- what clients send and get ----------------------------------------------------------------
 
-    def marked(self, make: Make, group: int, *, lasting: bool) -> Make:
+    def marked(self, make: Make, source: Loop | Arrivals, group: int) -> Make:
         """See ``Fates.marked``."""
+        lasting = source.lasting
+        own_writes_s = None if source.policy is None else source.policy.own_writes_s
+        mark = _Sent(group, lasting, own_writes_s, _FIRST)
 
         def sent(now: float) -> Transaction:
             transaction = make(now)
             assert isinstance(transaction, TrackedTransaction)
-            transaction.sent = _Sent(group, lasting, _FIRST)
+            transaction.sent = mark
             return transaction
 
         return sent
@@ -164,9 +177,7 @@ class FollowedFates(Fates):
 
     def begin(self, transaction: TrackedTransaction, before: Fate | None = None) -> Fate:
         """See ``Fates.begin``."""
-        sent: _Sent = transaction.sent
-        fate = FollowedFate(self, transaction.client if sent.lasting else -1)
-        return self.follow(fate, transaction, before)
+        return self.follow(FollowedFate(self, transaction), transaction, before)
 
     def answered(self, fate: FollowedFate) -> None:
         """A client is told that its transaction is committed: reads sent from now on are to see it.
@@ -197,33 +208,55 @@ class FollowedFates(Fates):
             seen.at_s, transaction.node, transaction.sent.group, seen.age_s, seen.missed_own
         )
 
+    def wait(self, transaction: TrackedTransaction) -> TrackedTransaction | None:
+        """What a client lets a server do first, before it reads there; None if that is nothing.
+
+        It waits for the last write of the client, if that was on another node.
+        """
+        sent: _Sent = transaction.sent
+        own = self._own.get(transaction.client) if sent.lasting else None
+        if transaction.rows or sent.own_writes_s is None or own is None:
+            return None
+        if own.transaction.node == transaction.node:
+            return None
+        first = copy(transaction)
+        first.statements = (Statement(0, 0),)
+        first.autocommit = True
+        first.started_s = self.clock.now
+        first.journal = Witness()
+        first.seen = own
+        return first
+
     # -- what nodes do ---------------------------------------------------------------------------
 
     def snapshot(self, transaction: Transaction) -> None:
         """A server begins to execute the first statement of a transaction."""
-        if (
-            not isinstance(transaction, TrackedTransaction)
-            or transaction.sent is None
-            or transaction.abandoned
-            or not _reads(transaction)
-        ):
+        if not isinstance(transaction, TrackedTransaction) or transaction.sent is None:
+            return
+        if isinstance(transaction.seen, FollowedFate):
+            transaction.awaited = self._wait_for(transaction.seen, transaction)
+            return
+        if transaction.abandoned or not _reads(transaction):
             return
         lacking, now = self._lacking[transaction.node], self.clock.now
         sent: _Sent = transaction.sent
         age_s = nan
-        for fate in lacking:
-            if fate.number > sent.after:
-                break
-            if fate.nodes:  # else nobody has it any more: it is lost
+        for fate in self._oldest(lacking):
+            if fate.number <= sent.after:
                 age_s = now - fate.answered_s
-                break
         own = self._own.get(transaction.client) if sent.lasting else None
-        missed_own = None if own is None else own in lacking and bool(own.nodes)
+        missed_own = None if own is None else own in lacking and not self._is_lost(own)
         transaction.seen = _Snapshot(now, age_s, missed_own)
 
     def arrived(self, fate: FollowedFate, node: int) -> None:
         """A node has committed what was answered before."""
         self._lacking[node].pop(fate, None)
+        if fate in self._lost:  # it was not, after all
+            for other in range(len(self._lacking)):
+                self._compare(other)
+        if self._waiting:
+            for awaited in self._waiting.pop((fate, node), ()):
+                self._end(awaited)
 
     def missed(self, fate: FollowedFate, node: int) -> None:
         """A node has lost what it had committed."""
@@ -240,6 +273,12 @@ class FollowedFates(Fates):
         super().emptied(node)
         self._compare(node)
 
+    def inside(self, node: int) -> None:
+        """See ``Fates.inside``: what only this node has is not lost."""
+        super().inside(node)
+        for other in range(len(self._lacking)):
+            self._compare(other)
+
     def never_told(self) -> None:
         """See ``Fates.never_told``: then nobody knows which reads are stale."""
         raise ScenarioError(
@@ -248,6 +287,39 @@ class FollowedFates(Fates):
             "transaction.journal.committed(node) tells it",
         )
 
+    def _oldest(self, lacking: dict[FollowedFate, None]) -> Sequence[FollowedFate]:
+        """The oldest write that a node lacks, if there is one; what is lost is set aside."""
+        oldest = []
+        gone = []
+        for fate in lacking:
+            if not self._is_lost(fate):
+                oldest.append(fate)
+                break
+            gone.append(fate)
+        for fate in gone:
+            del lacking[fate]
+            self._lost.add(fate)
+        return oldest
+
+    def _is_lost(self, fate: FollowedFate) -> bool:
+        """Whether no node of the service has it any more."""
+        return not fate.nodes & ~self._outside
+
+    def _wait_for(self, fate: FollowedFate, transaction: TrackedTransaction) -> Event | None:
+        """What a session waits for that wants this on its server; None if that is there."""
+        node, limit_s = transaction.node, transaction.sent.own_writes_s
+        if fate not in self._lacking[node]:
+            return None
+        awaited = Event(self.clock)
+        self._waiting.setdefault((fate, node), []).append(awaited)
+        if limit_s < inf:
+            self.clock.at(self.clock.now + limit_s, self._end, awaited)
+        return awaited
+
+    def _end(self, awaited: Event) -> None:
+        if not awaited.triggered:
+            self.clock.fire(awaited)
+
     def _compare(self, node: int) -> None:
         known = (fate for fate in self.kept if isinstance(fate, FollowedFate))
         answered = (fate for fate in known if fate.number and fate.wanted >> node & 1)
@@ -255,6 +327,10 @@ class FollowedFates(Fates):
 
     def _reorder(self, node: int, lacking: Collection[FollowedFate]) -> None:
         self._lacking[node] = dict.fromkeys(sorted(lacking, key=lambda fate: fate.number))
+        self._lost.difference_update(lacking)
+        for fate, of in [key for key in self._waiting if key[1] == node and key[0] not in lacking]:
+            for awaited in self._waiting.pop((fate, of)):
+                self._end(awaited)
 
 
 class FollowedClients(Clients):
@@ -267,7 +343,7 @@ class FollowedClients(Clients):
 
     def _make(self, source: Loop | Arrivals, name: str, client: int, node: int) -> Make:
         make = super()._make(source, name, client, node)
-        return self._fates.marked(make, self._groups[source.group], lasting=source.lasting)
+        return self._fates.marked(make, source, self._groups[source.group])
 
     def _submit(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         assert isinstance(transaction, TrackedTransaction)
@@ -282,6 +358,46 @@ class FollowedClients(Clients):
         if committed:
             fates.read(transaction)
         return committed
+
+
+class WaitingServer:
+    """A server whose clients wait for their own writes, before they read on another node.
+
+    The wait is a statement of its own, on the connection of the read.
+
+    Parameters
+    ----------
+    clock : Clock
+    server : Server
+    fates : FollowedFates
+    """
+
+    def __init__(self, clock: Clock, server: Server, fates: FollowedFates) -> None:
+        self._clock = clock
+        self._server = server
+        self._fates = fates
+
+    def connect(self, node: int) -> Generator[Event, Any, str | None]:
+        """See ``Server.connect``."""
+        return self._server.connect(node)
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """See ``Server.transact``."""
+        if isinstance(transaction, TrackedTransaction) and transaction.sent is not None:
+            first = self._fates.wait(transaction)
+            if first is not None:
+                return self._after(first, transaction)
+        return self._server.transact(transaction)
+
+    def _after(
+        self, first: TrackedTransaction, transaction: TrackedTransaction
+    ) -> Generator[Event, Any, bool]:
+        done = yield from self._server.transact(first)
+        if not done or transaction.abandoned:
+            transaction.error, transaction.unserved = first.error, first.unserved
+            return False
+        transaction.waited_s = self._clock.now - first.started_s
+        return (yield from self._server.transact(transaction))
 
 
 def _reads(transaction: Transaction) -> bool:

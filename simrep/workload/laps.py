@@ -67,7 +67,8 @@ class LapClock(Clock):
         set before the model is made.
     snapshots : callable or None
         ``snapshots(transaction)`` is called when a server begins to execute the first statement of
-        a transaction, after all that a consistency level has it wait for; set likewise.
+        a transaction, after all that a consistency level has it wait for; set likewise. It may set
+        ``transaction.awaited``.
     """
 
     laps: LapRecorder | None = None

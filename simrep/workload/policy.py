@@ -42,6 +42,9 @@ class Policy:
         It goes to its node itself, although there is a proxy.
     beside_node : bool
         It sits beside its node, and reaches the others by the network of that.
+    own_writes_s : float or None
+        Before a read on another node it waits until that has its last write, at most so long;
+        infinite: until it has. None: it does not wait.
     """
 
     on_error: Literal["stay", "next"] = "stay"
@@ -53,6 +56,7 @@ class Policy:
     longest_pause_s: float = inf
     direct: bool = False
     beside_node: bool = False
+    own_writes_s: float | None = None
 
     def pause_s(self, pauses: int) -> float:
         """How long it pauses, when it is so many times in a row."""

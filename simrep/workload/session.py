@@ -258,8 +258,12 @@ class Sessions(Generic[T]):
                 owner.seconds = self._stopwatch(whole or transaction)
             began_s = owner.marked_s
             if began_s != transaction.started_s:  # it waited in line, or there were attempts before
+                waited_s = transaction.waited_s
                 owner.seconds[_CLIENT] += transaction.queued_s
-                owner.seconds[Lap.RETRIES] += began_s - transaction.started_s - transaction.queued_s
+                owner.seconds[Lap.CONSISTENCY] += waited_s
+                owner.seconds[Lap.RETRIES] += (
+                    began_s - transaction.started_s - transaction.queued_s - waited_s
+                )
             streaming = None
             if self._streaming is not None and (self._streams_all or transaction.special):
                 streaming = self._streaming(transaction, owner)
@@ -354,6 +358,11 @@ class Sessions(Generic[T]):
                 if error is not None:
                     owner.error = error
                     return written
+                if transaction.awaited is not None and not transaction.awaited.triggered:
+                    owner.lock_granted = transaction.awaited  # which fires if its server ends
+                    yield transaction.awaited
+                    owner.lock_granted = None
+                    owner.mark(Lap.CONSISTENCY)
             if transaction.abandoned and not autocommit:  # nobody sends a further statement
                 owner.error = _GIVEN_UP
                 return written + (owner.written or 0)

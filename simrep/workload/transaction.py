@@ -250,6 +250,8 @@ class Transaction:
     way: Any = None
     whole: LongTransaction | None = None
     last_part = True
+    awaited: Event | None = None
+    waited_s = 0.0
 
     def __init__(
         self,
@@ -297,6 +299,10 @@ class TrackedTransaction(Transaction):
         that it executes, and takes no further one.
     journal : Witness or None
         Who is told what happens to it.
+    awaited : Event or None
+        What its first statement waits for on its server.
+    waited_s : float
+        How long its client had it wait before, in seconds; part of the time since ``started_s``.
     sent : object
         Who has sent it, and when: see ``freshness``; None if nobody asks.
     seen : object

@@ -169,6 +169,12 @@ class Workload:
         return frozenset(reading) if self.writes else frozenset()
 
     @property
+    def waits_for_own(self) -> bool:
+        """Whether clients wait for their own writes before they read."""
+        policies = [source.policy for source in self.sources if source.policy is not None]
+        return any(policy.own_writes_s is not None for policy in policies)
+
+    @property
     def has_policy(self) -> bool:
         """Whether it is said what some clients do about errors."""
         return any(source.policy is not None for source in self.sources)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import pytest
+from simpy.events import Event
 
 import simrep
 from simrep.errors import ScenarioError
+from simrep.runs import build
+from simrep.workload.freshness import WaitingServer
+from simrep.workload.transaction import Transaction
 from tests.own_models import install
 
 
@@ -154,3 +158,50 @@ def test_a_causal_read_that_waits_too_long_fails() -> None:
     result = simrep.run(content)
     assert result.nodes["n3"].errors["1205"] > 0
     assert result.nodes["n3"].classes["read"].latency.max_s < 0.021
+
+
+class ReadsElsewhere(WaitingServer):
+    """Reads of all clients go to the last node."""
+
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        if not transaction.rows:
+            transaction.node = 2
+        return super().transact(transaction)
+
+
+@pytest.mark.parametrize("model", ["asynchronous", "group_replication"])
+@pytest.mark.parametrize("breaks", [False, True])
+def test_who_waits_for_its_own_write_finds_it(
+    model: str, breaks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "WaitingServer", ReadsElsewhere)
+    content = scenario(model, network={"rtt_ms": 20})
+    content["workload"] = {
+        "class": content["workload"]["class"], "threads": 3, "think_time_ms": 4,
+        "clients": {"read_your_writes": "gtid-wait"},
+    }  # fmt: skip
+    if breaks:
+        times = {"pause": (0.5, 0.8), "kill": (1.0, None), "restart": (1.1, None)}
+        content["fault"] = [
+            {"what": what, "node": "n3", "at_s": at_s} | ({"until_s": end_s} if end_s else {})
+            for what, (at_s, end_s) in times.items()
+        ]
+    kept = simrep.run(content)
+    assert stale(kept).own_writes == 0
+    assert stale(kept).total.of_own > 20
+    content["workload"]["clients"]["gtid_wait_timeout_s"] = 0.001
+    hurried = simrep.run(content)
+    if model == "asynchronous":  # its source does not wait for replicas
+        assert stale(hurried).own_writes > 0
+        stages = [one.breakdown("read").stages["consistency"] for one in (hurried, kept)]
+        assert 0.0 < stages[0] < stages[1]
+
+
+def test_who_cannot_wait_for_a_transaction_is_told_what_can() -> None:
+    content = scenario("galera")
+    content["workload"]["clients"] = {"read_your_writes": "gtid-wait"}
+    with pytest.raises(ScenarioError, match=r"read_your_writes.*asynchronous.*semisync"):
+        simrep.run(content)
+    content["workload"]["clients"] = {"gtid_wait_timeout_s": 1}
+    with pytest.raises(ScenarioError, match="nobody waits"):
+        simrep.run(content)
