@@ -233,6 +233,8 @@ class Changes:
     def _recover(self, node: int, relay: RelayRemains | None) -> RelayRemains | None:
         """Find what is on the disk of a server that starts; of a replica, what it has."""
         log, crash = self._logs[node], self._durability[node].recover()
+        if relay is None and self._options.cuts_doubts:
+            crash = crash.without_doubt()
         safety = self._options.crash_safety
         lost = [position_of(entry) for entry in crash.unlogged]
         kept = [position_of(entry) for entry in crash.ahead] if safety == "mysql-8.0" else []

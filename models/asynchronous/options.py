@@ -207,6 +207,11 @@ class AsynchronousOptions(ApplierOptions):
         return self.heartbeat_s if rules is None else min(self.heartbeat_s, rules.unnoticed_s)
 
     @property
+    def cuts_doubts(self) -> bool:
+        """Whether a source that starts again drops what its engine had only prepared."""
+        return False
+
+    @property
     def crash_safety(self) -> CrashSafety:
         """See ``ServerOptions.crash_safety``."""
         safety = super().crash_safety

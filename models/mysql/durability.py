@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import ceil, floor
 from typing import Any, Protocol
@@ -187,6 +187,9 @@ class CrashRecovery:
         All that the binary log has lost, in its order.
     unrelayed : tuple
         All that the relay log has lost, in its order.
+    in_doubt : tuple
+        Prepared, in the binary log, and not committed on the disk: those that are recovered, and
+        others that are committed once more, which nobody sees.
     """
 
     recovered: tuple[Any, ...] = ()
@@ -195,6 +198,20 @@ class CrashRecovery:
     ahead: tuple[Any, ...] = ()
     unlogged: tuple[Any, ...] = ()
     unrelayed: tuple[Any, ...] = ()
+    in_doubt: tuple[Any, ...] = ()
+
+    def without_doubt(self) -> CrashRecovery:
+        """Roll back what is in doubt, and cut off the binary log what begins with it."""
+        if not self.in_doubt:
+            return self
+        cut = (*self.in_doubt, *self.behind)
+        return replace(
+            self,
+            recovered=(),
+            behind=(),
+            rolled_back=(*cut, *self.rolled_back),
+            unlogged=(*cut, *self.unlogged),
+        )
 
     def tell(self, node: int, timeline: Timeline | None) -> None:
         """Tell what a node has and has not, now that it starts."""
@@ -327,7 +344,7 @@ class Durability:
         lost, self._lost = self._lost, _Lost()
         uncommitted, self._uncommitted = self._uncommitted, {}
         self.redo.synced(self.redo.end)
-        recovered: list[Any] = []
+        in_doubt: list[Any] = []
         rolled_back: list[Any] = []
         behind: list[Any] = []
         for entry in {**lost.commits, **uncommitted}:
@@ -335,16 +352,17 @@ class Durability:
                 rolled_back.append(entry)
             elif entry in lost.prepares:
                 behind.append(entry)
-            elif entry in uncommitted:  # else it is committed once more, and nobody sees that
-                recovered.append(entry)
+            else:
+                in_doubt.append(entry)
         gone = set(rolled_back)
         return CrashRecovery(
-            tuple(recovered),
+            tuple(entry for entry in in_doubt if entry in uncommitted),
             tuple(rolled_back),
             tuple(behind),
             tuple(entry for entry in lost.logged if entry not in gone),
             tuple(lost.logged),
             tuple(lost.relayed),
+            tuple(in_doubt),
         )
 
 

@@ -29,8 +29,7 @@ Optimistic
     that of the binary log.
 Left out
     As there. Asynchronous replicas beside semi-synchronous ones; MariaDB's one wake-up of all who
-    wait, before 11.3, and its rollback of what was not acknowledged when a source comes back as a
-    replica (10.6).
+    wait, before 11.3.
 Validated
     Against own measurements of MySQL 9.7 and MariaDB 11.8 at 0.05 and 50 ms (dataset
     ``semisync-rig``) and against published ones over a WAN (dataset ``semisync-wan``).

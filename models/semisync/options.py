@@ -27,6 +27,7 @@ class SemisyncOptions(AsynchronousOptions):
         **AsynchronousOptions.only_with,
         "wait_point": ("AFTER_COMMIT", ("mysql-5.7", "mariadb")),
         "wait_for_replica_count": (1, ("mysql-5.7",)),
+        "init_rpl_role": ("MASTER", ("mariadb",)),
     }
 
     enabled: bool = Field(
@@ -65,6 +66,17 @@ class SemisyncOptions(AsynchronousOptions):
         serialization_alias="rpl_semi_sync_source_wait_no_replica",
         description="wait for the timeout even if too few replicas are connected",
     )
+
+    init_rpl_role: Literal["MASTER", "SLAVE"] = Field(
+        "MASTER",
+        description="MariaDB: with SLAVE, a source that starts after a crash rolls back what its "
+        "engine had only prepared, and cuts it off its binary log, to follow another one",
+    )
+
+    @property
+    def cuts_doubts(self) -> bool:
+        """See ``AsynchronousOptions.cuts_doubts``."""
+        return self.init_rpl_role == "SLAVE"
 
     @property
     def stop_and_wait(self) -> bool:

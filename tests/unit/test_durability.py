@@ -20,7 +20,11 @@ RATE_TPS = 20.0
 
 def run(*faults, model="asynchronous", version="mysql-9", duration_s=23.0, costs=None, **options):
     options = {"replica_net_timeout": 6, "source_connect_retry": 2, **options}
-    faults = [dict(zip(("what", "node", "at_s"), fault, strict=True)) for fault in faults]
+    names = ("what", "node", "at_s")
+    faults = [
+        fault if isinstance(fault, dict) else dict(zip(names, fault, strict=True))
+        for fault in faults
+    ]
     return simrep.run(
         {
             "cluster": {"model": model, "nodes": 3, "version": version, "options": options}
@@ -191,3 +195,16 @@ def test_the_kernel_writes_back_what_has_been_dirty_for_long():
     clock.at(40.0, lambda _: lost.append(file.lose()))
     clock.run(50.0)
     assert lost == [[1.0, 10.0, 31.9], [32.1], [32.1]]
+
+
+@pytest.mark.parametrize(("role", "cuts"), [("MASTER", False), ("SLAVE", True)])
+def test_a_source_of_mariadb_that_was_replaced_cuts_off_what_it_had_only_prepared(role, cuts):
+    cut = {"what": "cut", "node": "n1", "at_s": 5.5, "until_s": 9.0}
+    ends = ("power-loss", "n1", 6.0), ("promote", "n2", 7.0), ("restart", "n1", 8.0)
+    result = run(
+        cut, *ends, model="semisync", version="mariadb-11.8", duration_s=10.4,
+        log_replica_updates=True, sync_binlog=1, init_rpl_role=role,
+        rpl_semi_sync_master_wait_point="AFTER_SYNC",
+    )  # fmt: skip
+    assert result.faults.fates.extra.median == (0.0 if cuts else 2.0)  # both clients waited
+    assert result.faults.fates.lost.median == 0.0
