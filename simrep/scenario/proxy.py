@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError, nearest
-from simrep.scenario.table import Checks, Interval, Name, Seconds, Table, Whole, Words
+from simrep.scenario.table import Checks, Interval, Name, Queued, Seconds, Table, Words
 from simrep.user_files import parse_toml
 from simrep.workload.proxy import Rules
 
@@ -94,7 +94,7 @@ class ProxyTable(Table):
     max_lag_s: Seconds | None = Field(
         None, description="a server that is further behind gets no reads; default: whatever it is"
     )
-    max_queue: Whole | None = Field(
+    max_queue: Queued | None = Field(
         None,
         description="one with more transactions in its queue gets no clients; default: however "
         "many",

@@ -38,6 +38,7 @@ __all__ = [
     "NotNegative",
     "Period",
     "Positive",
+    "Queued",
     "Rate",
     "Real",
     "Reason",
@@ -213,6 +214,7 @@ Clients = Annotated[
     Reason("a server takes at most 100,000 (max_connections)"),
 ]
 Checks = Annotated[int, _counted(1, 1000), Reason("nobody would wait for more checks")]
+Queued = Annotated[int, _counted(0, 1_000_000_000), Reason("no run has more transactions")]
 Transactions = Annotated[
     int,
     _counted(1, 1_000_000_000),

@@ -73,6 +73,8 @@ class RoutedClients(FailoverClients):
             leg = yield from proxy.reach(proxy.role(reads=not caller.writes), inf)
             if isinstance(leg, str):
                 return leg
+            if caller.leg is not None:  # it left, and is back
+                proxy.release(caller.leg)
             caller.leg = leg
             return None
         origin = caller.home if caller.policy.beside_node else None

@@ -28,7 +28,28 @@ def drawn(model: str, number: int) -> dict[str, Any]:
     _sysbench(draw, content["workload"])
     _variation(draw, content)
     _clients(Draw(f"{model}+clients", number), content)
+    _proxy(Draw(f"{model}+proxy", number), content)
     return content
+
+
+def _proxy(draw: Draw, content: Table) -> None:
+    """A proxy between clients and servers."""
+    if not draw.chance(0.15):
+        return
+    likes = ("haproxy", "haproxy-operator", "proxysql", "maxscale", "mysql-router")
+    proxy: Table = {"like": draw.pick(likes)}
+    if draw.chance(0.5):
+        proxy["check_s"] = draw.pick((0.01, 0.1, 2.0))
+    for key in ("split", "redispatch", "fail_back", "donors"):
+        if draw.chance(0.3):
+            proxy[key] = draw.chance(0.5)
+    if draw.chance(0.3):
+        proxy |= {"writers": "all", "on_fail_back": "close", "on_marked_down": "close"}
+    if draw.chance(0.3) and not content["workload"].get("client_rtt_ms"):
+        proxy["beside"] = draw.pick(_names(content))
+    if draw.chance(0.3):
+        proxy["max_queue"] = draw.whole(0, 5)
+    content["proxy"] = proxy
 
 
 def _names(content: Table) -> list[str]:

@@ -24,6 +24,7 @@ from simrep.workload.routing import RoutedClients
 from simrep.workload.status import ServerStatus
 from simrep.workload.transaction import Transaction
 from simrep.workload.workload import Loop, Think, Workload
+from tests import own_models
 
 GROUPS = [
     {"name": "web", "node": "n3", "threads": 2, "class": ["write"]},
@@ -288,3 +289,22 @@ def test_what_cannot_be_played_is_refused(changes, path, problem):
         simrep.run(scenario(model, {"like": "proxysql"}, seconds=1.0, changes=changes))
     assert path in str(caught.value)
     assert problem in str(caught.value)
+
+
+class Told(own_models.Silent):
+    """A model of one's own that tells how its servers are, and whose sessions are its own."""
+
+    name = "told"
+
+    def status(self, node: int) -> ServerStatus:
+        return ServerStatus(state="up", serves=True, writes=node > 0, rank=node)
+
+
+def test_a_model_of_ones_own_has_a_proxy_if_it_tells_how_its_servers_are(monkeypatch):
+    own_models.install(monkeypatch, told=f"{__name__}:Told", silent="tests.own_models:Silent")
+    (run,) = simrep.run(scenario("told", {"like": "haproxy"}, seconds=1.0)).runs
+    assert nodes_of(run, "web") == {"n2"}
+    with pytest.raises(ScenarioError, match=r"does not tell a proxy .* method status"):
+        simrep.run(scenario("silent", {"like": "haproxy"}, seconds=1.0))
+    with pytest.raises(ScenarioError, match=r"beside: .* from elsewhere .* parts\.sessions"):
+        simrep.run(scenario("told", {"beside": "n1"}, seconds=1.0))
