@@ -160,6 +160,7 @@ class GroupReplication(Model):
         members: list[ChangingMember] = []
         self.members = members
         kernels: dict[Host, float] = {}
+        looks = cluster.streams.uniform("group_replication/detectors")()
         seats = [
             Seat.of(
                 parts,
@@ -170,6 +171,7 @@ class GroupReplication(Model):
                 self._abort,
                 self._restart,
                 kernels,
+                looks,
             )
             for parts in self._parts
         ]

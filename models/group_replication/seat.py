@@ -68,10 +68,12 @@ class Seat:
         aborts: Callable[[int], object],
         restarts: Callable[[int, int], object],
         kernels: dict[Host, float],
+        looks: float,
     ) -> Seat:
         """The place of a node, with its group communication.
 
         ``kernels`` are the phases of the timers of machines: nodes on one of them share its kernel.
+        ``looks`` is the phase of all detectors.
         """
         cluster, index, clock = parts.cluster, parts.index, parts.clock
         host = cluster.hosts[index]
@@ -92,7 +94,7 @@ class Seat:
             kernels.get(host),
         )
         kernels[host] = transport.timer_phase
-        detector = Detector(clock, transport, uniform("detector"))
+        detector = Detector(clock, transport, uniform("detector"), looks)
         single = options.paxos_single_leader and options.single_primary_mode
         xcom = ChangingXcom(
             clock,

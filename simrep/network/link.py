@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from math import exp, inf
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -261,6 +261,12 @@ class Link:
             extra = max(extra, wait)
         return extra
 
+    def carry(
+        self, size_bytes: int, at: float, call: Callable[[Any], object], argument: Any
+    ) -> None:
+        """Put a message on the link at time ``at``; ``call(argument)`` when it has arrived."""
+        self._clock.at(self.arrival(size_bytes, at), call, argument)
+
     # -- when connections come and go ------------------------------------------------------------
 
     def stalled(self, at: float) -> bool:
@@ -272,6 +278,12 @@ class Link:
         """Let TCP repeat as late as the timers of Linux are; ``phase`` is where they are, 0 to 1.
 
         It matters only where TCP repeats for many seconds what nobody acknowledges.
+        """
+
+    def answered_on(self, back: Link) -> None:
+        """Tell on which link the other side answers, by which it acknowledges at once.
+
+        It matters only where acknowledgements get lost.
         """
 
     def renew(self) -> None:

@@ -75,6 +75,8 @@ class Network:
                     raise ValueError("a relayed path needs a relay")
                 self._relayed[source][target] = True
             self._links[source][target] = self.aside(source, target, "link")
+        for source, target in self.paths:
+            self.link(source, target).answered_on(self.link(target, source))
 
     def aside(self, source: int, target: int, name: str) -> Link:
         """A link of its own over the path between two nodes, with random numbers of its own.
@@ -138,28 +140,34 @@ class Network:
 
         That of a connection which is not open yet, or no longer: SYN and its answers.
         """
-        self._deliver(source, target, message, self.link(source, target).arrival_once(at))
+        arrival = self.link(source, target).arrival_once(at)
+        if arrival < inf:
+            self._clock.at(arrival, *self._delivery(source, target, message))
 
     def send_on(
         self, link: Link, source: int, target: int, size_bytes: int, message: Any, at: float
     ) -> None:
         """Send on one of several connections between two nodes (``Link.another``)."""
-        self._deliver(source, target, message, link.arrival(size_bytes, at))
+        self._carry(link, source, target, size_bytes, message, at)
 
     def renew(self, source: int, target: int) -> None:
         """Begin a new connection in one direction: see ``Link.renew``."""
         self.link(source, target).renew()
 
-    def _deliver(self, source: int, target: int, message: Any, arrival: float) -> None:
-        """Hand a message over when it arrives, unless it never does."""
+    def _carry(
+        self, link: Link, source: int, target: int, size_bytes: int, message: Any, at: float
+    ) -> None:
+        """Send on a link on which something may happen."""
+        call, argument = self._delivery(source, target, message)
+        link.carry(size_bytes, at, call, argument)
+
+    def _delivery(self, source: int, target: int, message: Any) -> tuple[Receive, Any]:
+        """What to call when a message arrives, and with which argument."""
         receive = self._receive[target]
         assert receive is not None
-        if arrival == inf:
-            return
         if self._relayed[source][target]:
-            self._clock.at(arrival, self._due, (receive, message))
-        else:
-            self._clock.at(arrival, receive, message)
+            return self._due, (receive, message)
+        return receive, message
 
     def _due(self, delivery: tuple[Receive, Any]) -> None:
         assert self._relay is not None
@@ -180,7 +188,7 @@ class EventfulNetwork(Network):
 
     def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
         """See ``Network.send``."""
-        self._deliver(source, target, message, self.link(source, target).arrival(size_bytes, at))
+        self._carry(self.link(source, target), source, target, size_bytes, message, at)
 
 
 class WatchedNetwork(Network):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Self
 
 from simrep.kernel.streams import Stream, Streams
 from simrep.network.link import LONGEST_TIMEOUT_S, Jitter, Link
+from simrep.network.retransmission import Exchange, Repetitions, Sent, Timers
 
 __all__ = ["Trouble", "TroubledLink"]
 
-# The timer wheel of Linux (kernel/time/timer.c): timers of up to 64 grains are that exact, longer
-# ones eight times coarser, and so on; they are never early. The grain is a tick: CONFIG_HZ=250.
-_GRAIN_S = 0.004
-_GRAINS = 64
-_COARSER = 8.0
-_LONGEST_GRAIN_S = _GRAIN_S * _COARSER**3  # of waits up to 131 s
+_REMEMBERED = 64  # messages: what is older counts for less than a thousandth in a round trip
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +32,23 @@ class Trouble:
     jitter: tuple[Jitter, ...] = ()  # varies the delay; independent parts
 
 
+class _Held:
+    """Messages of a connection that wait for a repetition."""
+
+    __slots__ = ("due_s", "messages")
+
+    def __init__(self) -> None:
+        self.due_s = inf
+        self.messages: list[tuple[int, float, Callable[[Any], object], Any]] = []
+
+
 class TroubledLink(Link):
     """A link to which something happens.
 
-    The first message that meets a cut is sent again by the retransmission timeout, which doubles
-    every time. The first repetition after the end of the cut gets through; everything behind it
-    follows then. What had left before the cut arrives. What waits for the end of a cut that has
-    none never arrives.
+    The first message that meets a cut is sent again as Linux does (``Repetitions``), by a timeout
+    that follows from how long acknowledgements took (``Exchange``). The first repetition after the
+    end of the cut gets through; everything behind it follows then. What had left before the cut
+    arrives. What waits for the end of a cut that has none never arrives.
 
     While only the acknowledgements are cut, messages arrive for one retransmission timeout. Then
     TCP repeats the first of them alone, and sends nothing new until that is acknowledged.
@@ -69,8 +76,9 @@ class TroubledLink(Link):
     """
 
     __slots__ = (
-        "_at", "_cuts", "_deaf", "_first_unheard_s", "_lossy", "_own_coin", "_own_loss",
-        "_own_sampler", "_phase_s", "_resume_s", "_timeout_s", "_trouble_coin", "_varied",
+        "_answers", "_at", "_back_cuts", "_cuts", "_deaf", "_first_unheard_s", "_held", "_lossy",
+        "_own_coin", "_own_loss", "_own_sampler", "_repetitions", "_resume_s", "_sent",
+        "_timeout_s", "_timers", "_trouble_coin", "_varied",
     )  # fmt: skip
 
     def __init__(
@@ -85,12 +93,16 @@ class TroubledLink(Link):
         super().__init__(*args, **link)
         self._cuts = [(trouble.from_s, trouble.to_s) for trouble in troubles if trouble.cut]
         # What is cut both ways is not sent; no need to ask for its acknowledgements.
-        self._deaf = [cut for cut in ((one.from_s, one.to_s) for one in back if one.cut)
-                      if cut not in self._cuts]  # fmt: skip
+        self._back_cuts = [(trouble.from_s, trouble.to_s) for trouble in back if trouble.cut]
+        self._deaf = [cut for cut in self._back_cuts if cut not in self._cuts]
         self._first_unheard_s = inf  # when the first message left that nobody acknowledged
         self._timeout_s = self._base + self._back + self._tcp.minimum_timeout_s
         self._resume_s = self._at = 0.0
-        self._phase_s: float | None = None
+        self._timers = Timers()
+        self._sent: deque[Sent] = deque(maxlen=_REMEMBERED)
+        self._answers: TroubledLink | None = None
+        self._repetitions: Repetitions | None = None
+        self._held = _Held()
         self._own_loss, self._own_coin = self._loss, self._coin
         self._own_sampler = self._sampler
         self._lossy = [trouble for trouble in troubles if trouble.loss]
@@ -111,23 +123,89 @@ class TroubledLink(Link):
             self._sampler = self._delay
 
     def arrival(self, size_bytes: int, at: float) -> float:
-        """See ``Link.arrival``; infinite if the message never arrives."""
+        """See ``Link.arrival``; infinite if the message never arrives.
+
+        What is sent later does not let the message arrive earlier: see ``carry``.
+        """
+        sets_out_s = self._sets_out(size_bytes, at)
+        if sets_out_s == inf:
+            return inf
+        self._set_out(sets_out_s)
+        arrival = super().arrival(size_bytes, sets_out_s)
+        if sets_out_s == at:
+            self._sent.append((at, arrival, size_bytes))
+        return arrival
+
+    def carry(
+        self, size_bytes: int, at: float, call: Callable[[Any], object], argument: Any
+    ) -> None:
+        """See ``Link.carry``: a message that never arrives is forgotten."""
+        held = self._held
+        sets_out_s = self._sets_out(size_bytes, at)
+        if sets_out_s == at and not held.messages:
+            self._set_out(at)
+            arrival = super().arrival(size_bytes, at)
+            self._sent.append((at, arrival, size_bytes))
+            self._clock.at(arrival, call, argument)
+        elif sets_out_s < inf:
+            held.messages.append((size_bytes, at, call, argument))
+            if self._resume_s != held.due_s:
+                held.due_s = max(self._resume_s, self._clock.now)
+                self._clock.at(held.due_s, self._release, (held, held.due_s))
+
+    def _release(self, due: tuple[_Held, float]) -> None:
+        """What has waited is sent."""
+        held, due_s = due
+        if held.due_s != due_s:
+            return  # it was sent again earlier, or is later
+        messages, held.messages, held.due_s = held.messages, [], inf
+        for size_bytes, at, call, argument in messages:
+            self._set_out(max(at, due_s))
+            self._clock.at(super().arrival(size_bytes, max(at, due_s)), call, argument)
+
+    def _sets_out(self, size_bytes: int, at: float) -> float:
+        """When a message leaves for the first time, or again, and arrives; infinite if never."""
         if self._deaf:
             self._hear(at)
+        packets = -(-max(size_bytes, 1) // self._tcp.segment_bytes)
         if at < self._resume_s:
-            at = self._resume_s
-            if at == inf:
-                return inf
-        timeout_s = self._timeout_s
-        while (until_s := self._cut_until(at)) > at:
-            if until_s == inf:
-                self._resume_s = inf
-                return inf
-            at = self._repeated(at, timeout_s)
-            timeout_s = min(2 * timeout_s, LONGEST_TIMEOUT_S)
-            self._resume_s = at
-        self._set_out(at)
-        return super().arrival(size_bytes, at)
+            if self._repetitions is not None:
+                self._go_on(self._repetitions, packets, at)
+            return max(at, self._resume_s)
+        if self._cut_until(at) <= at:
+            return at
+        smoothed_s, unheard = self._exchanged(at)
+        self._repetitions = Repetitions(
+            self._timers,
+            self._tcp,
+            smoothed_s,
+            min(unheard, default=at),
+            packets + len(unheard),
+            at,
+        )
+        self._resume_s = self._repetitions.through(self._cut_until, self._base + self._back)
+        return self._resume_s
+
+    def _go_on(self, repetitions: Repetitions, packets: int, at: float) -> None:
+        """More is sent while what is before it is lost."""
+        if repetitions.in_loss(at):
+            return
+        round_trip_s = self._base + self._back
+        if self._cut_until(at) > at:
+            repetitions.sends(at, packets)
+            self._resume_s = repetitions.through(self._cut_until, round_trip_s)
+        else:  # that it arrives tells that what is before it got lost (SACK)
+            self._resume_s = min(self._resume_s, at + round_trip_s)
+
+    def _exchanged(self, at: float) -> tuple[float, list[float]]:
+        """The smoothed round trip, and when what nobody has acknowledged by then was sent."""
+        answers = () if self._answers is None else [one[0] for one in self._answers._sent]
+        until_s = min(
+            (from_s for from_s, to_s in self._back_cuts if from_s <= at < to_s), default=at
+        )
+        exchange = Exchange(self._sent, answers, self._back, until_s)
+        round_trip_s = exchange.smoothed_s
+        return (self._base + self._back if round_trip_s is None else round_trip_s), exchange.unheard
 
     def stalled(self, at: float) -> bool:
         """See ``Link.stalled``."""
@@ -135,28 +213,26 @@ class TroubledLink(Link):
 
     def coarsen_timers(self, phase: float) -> None:
         """See ``Link.coarsen_timers``."""
-        self._phase_s = _LONGEST_GRAIN_S * phase
-        self._timeout_s = (self._timeout_s // _GRAIN_S + 1.0) * _GRAIN_S  # in whole ticks
+        self._timers = Timers(phase)
 
-    def _repeated(self, at: float, timeout_s: float) -> float:
-        """When TCP repeats what it has sent at some time and nobody has acknowledged."""
-        at += timeout_s
-        if self._phase_s is None:
-            return at
-        grain_s = _GRAIN_S
-        while timeout_s >= _GRAINS * grain_s:
-            grain_s *= _COARSER
-        return self._phase_s + ((at - self._phase_s) // grain_s + 1.0) * grain_s
+    def answered_on(self, back: Link) -> None:
+        """See ``Link.answered_on``."""
+        self._answers = back if isinstance(back, TroubledLink) else None
 
     def renew(self) -> None:
         """See ``Link.renew``."""
         super().renew()
         self._resume_s = 0.0
         self._first_unheard_s = inf
+        self._repetitions = None
+        self._held = _Held()
+        self._sent.clear()
 
     def another(self) -> Self:
         """See ``Link.another``."""
         other = super().another()
+        other._answers = None
+        other._sent = deque(maxlen=_REMEMBERED)
         if other._varied:
             other._sampler = other._delay
         return other
@@ -172,19 +248,24 @@ class TroubledLink(Link):
         """Note whether acknowledgements come; if none did for too long, let messages wait."""
         first_s, timeout_s = self._first_unheard_s, self._timeout_s
         round_trip_s = self._base + self._back
+        after = self._timers.after
         if at >= first_s + timeout_s:
-            repeated_s = self._repeated(first_s, timeout_s)
+            repeated_s = after(first_s, timeout_s)
             while self._unheard(repeated_s):
                 ends = [to_s for from_s, to_s in (*self._cuts, *self._deaf) if from_s <= repeated_s]
                 if max(ends, default=0.0) == inf:
                     self._resume_s = inf
                     return
                 timeout_s = min(2 * timeout_s, LONGEST_TIMEOUT_S)
-                repeated_s = self._repeated(repeated_s, timeout_s)
+                repeated_s = after(repeated_s, timeout_s)
             self._resume_s = max(self._resume_s, repeated_s + round_trip_s)
+            self._repetitions = None
             self._first_unheard_s = first_s = inf
         at = max(at, self._resume_s)
         if self._unheard(at):
+            if first_s == inf:
+                smoothed_s, _ = self._exchanged(at)
+                self._timeout_s = self._timers.whole(smoothed_s + self._tcp.minimum_timeout_s)
             self._first_unheard_s = min(first_s, at)
         elif at + round_trip_s <= first_s + self._timeout_s:
             self._first_unheard_s = inf

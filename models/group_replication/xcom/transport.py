@@ -481,7 +481,9 @@ class Transport(Mesh):
             self.packet(source, number, Rst())
 
     def _accept(self, peer: int, number: int) -> None:
-        link = self._network.link(self.me, peer).another()
+        link, back = self._network.link(self.me, peer).another(), self._network.link(peer, self.me)
+        link.answered_on(back)
+        back.answered_on(link)
         self._accepted[number] = self._answered[peer] = Accepted(peer, number, link)
 
     def _on_syn_ack(self, source: int, number: int, _: Any) -> None:
