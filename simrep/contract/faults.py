@@ -116,8 +116,8 @@ def _check_cut(
 ) -> None:
     """Refuse a cut that servers would notice, of a model in which they notice none.
 
-    TCP repeats what is lost after a timeout that doubles every time, so that a link is silent for
-    longer than it is cut.
+    TCP repeats what is lost after a timeout that doubles every time (``network.retransmission``),
+    so that a link is silent for longer than it is cut. Simplified: acknowledgements are not late.
     """
     most_s = model.silence_limit_s(options)
     assert most_s is not None
@@ -143,11 +143,14 @@ def _check_cut(
 
 
 def _longest_s(most_s: float, timeout_s: float) -> float:
-    """The longest cut after which TCP gets through again within ``most_s``."""
+    """The longest cut after which TCP gets through again within ``most_s``.
+
+    It repeats 0, 1, 3, 7 timeouts after the probe, which comes after a timeout at the latest.
+    """
     if most_s == inf:
         return inf
-    longest_s = 0.0
-    while longest_s + timeout_s <= most_s * _ROUNDED:
+    longest_s, most_s = 0.0, most_s * _ROUNDED - timeout_s
+    while longest_s + timeout_s <= most_s:
         longest_s += timeout_s
         timeout_s *= 2.0
     return longest_s

@@ -35,10 +35,11 @@ class Trouble:
 class _Held:
     """Messages of a connection that wait for a repetition."""
 
-    __slots__ = ("due_s", "messages")
+    __slots__ = ("due_s", "in_loss", "messages")
 
     def __init__(self) -> None:
         self.due_s = inf
+        self.in_loss = False  # after a timeout the window is one segment, and doubles
         self.messages: list[tuple[int, float, Callable[[Any], object], Any]] = []
 
 
@@ -47,8 +48,9 @@ class TroubledLink(Link):
 
     The first message that meets a cut is sent again as Linux does (``Repetitions``), by a timeout
     that follows from how long acknowledgements took (``Exchange``). The first repetition after the
-    end of the cut gets through; everything behind it follows then. What had left before the cut
-    arrives. What waits for the end of a cut that has none never arrives.
+    end of the cut gets through. What is behind it follows then, after a timeout by slow start from
+    one segment on (RFC 5681). What had left before the cut arrives. What waits for the end of a cut
+    that has none never arrives.
 
     While only the acknowledgements are cut, messages arrive for one retransmission timeout. Then
     TCP repeats the first of them alone, and sends nothing new until that is acknowledged.
@@ -150,6 +152,8 @@ class TroubledLink(Link):
         elif sets_out_s < inf:
             held.messages.append((size_bytes, at, call, argument))
             if self._resume_s != held.due_s:
+                repetitions = self._repetitions
+                held.in_loss = repetitions is not None and repetitions.in_loss(self._resume_s)
                 held.due_s = max(self._resume_s, self._clock.now)
                 self._clock.at(held.due_s, self._release, (held, held.due_s))
 
@@ -159,9 +163,18 @@ class TroubledLink(Link):
         if held.due_s != due_s:
             return  # it was sent again earlier, or is later
         messages, held.messages, held.due_s = held.messages, [], inf
+        window = self._tcp.segment_bytes if held.in_loss else sum(one[0] for one in messages)
+        room, last_s = window, self._arrival
         for size_bytes, at, call, argument in messages:
+            if room <= 0:
+                due_s += self._base + self._back
+                window *= 2
+                room += window
+            room -= size_bytes
             self._set_out(max(at, due_s))
             self._clock.at(super().arrival(size_bytes, max(at, due_s)), call, argument)
+        if held is not self._held:  # another connection has begun, which nothing of this holds up
+            self._arrival = last_s
 
     def _sets_out(self, size_bytes: int, at: float) -> float:
         """When a message leaves for the first time, or again, and arrives; infinite if never."""

@@ -31,14 +31,16 @@ def test_outside_of_the_outage_it_is_a_link_like_any_other():
         assert interrupted.arrival(100_000, at) == plain.arrival(100_000, at)
 
 
-def carried(sends, *cuts, renewed=()):
+def carried(sends, *cuts, renewed=(), size_bytes=100):
     """When messages arrive that are sent at these times, by a link that can be renewed."""
     clock, arrivals = Clock(), {}
     cut = [Trouble(*one, cut=True) for one in cuts]
     wire = TroubledLink(clock, DELAY, troubles=cut, back=cut)
     for at in sends:
         put = partial(arrivals.__setitem__, at)
-        clock.at(at, lambda at, put=put: wire.carry(100, at, lambda _: put(clock.now), None), at)
+        clock.at(
+            at, lambda at, put=put: wire.carry(size_bytes, at, lambda _: put(clock.now), None), at
+        )
     for at in renewed:
         clock.at(at, lambda _: wire.renew(), None)
     clock.run()
@@ -67,6 +69,13 @@ def test_a_probe_or_whatever_arrives_after_a_short_cut_tells_what_was_lost():
     probe = 1.01 + 4 * DELAY + 0.002
     assert carried([1.0, 1.01], (1.0, 1.1)) == pytest.approx([probe + 3 * DELAY] * 2)
     assert carried([1.0, 1.2], (1.0, 1.1)) == pytest.approx([1.2 + 3 * DELAY] * 2)
+
+
+def test_after_a_timeout_the_window_is_one_segment_and_doubles():
+    sends = [1.0 + k * 1e-3 for k in range(15)]
+    arrivals = carried(sends, (1.0, 1.8), renewed=[2.0], size_bytes=1448)
+    trips = [round((arrival - arrivals[0]) / (2 * DELAY)) for arrival in arrivals]
+    assert trips == [0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3]
 
 
 # What Linux sent, in seconds after the first of packets that were sent when nothing got through any
