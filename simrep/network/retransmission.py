@@ -27,9 +27,9 @@ from math import ceil, floor, inf
 
 from simrep.network.link import LONGEST_TIMEOUT_S, Tcp
 
-__all__ = ["Exchange", "Repetitions", "Sent", "Timers"]
+__all__ = ["LONGEST_DELAY_S", "Exchange", "Repetitions", "Sent", "Timers"]
 
-_DELAY_S = 0.04
+LONGEST_DELAY_S = 0.04
 """How long a receiver keeps back an acknowledgement (TCP_DELACK_MIN, TCP_ATO_MIN)."""
 _UNREAD_BYTES = 536  # more than that is acknowledged at once (TCP_MSS_DEFAULT: rcv_mss)
 _PROBE_S = 0.002  # TCP_TIMEOUT_MIN_US: on top of two round trips
@@ -130,10 +130,10 @@ class Exchange:
             if sent_s < inf:
                 heard_s = at
                 unread_bytes += size_bytes
-                due_s = min(due_s, at + _DELAY_S)
+                due_s = min(due_s, at + LONGEST_DELAY_S)
                 many = len(self.unheard) > 1 or unread_bytes > _UNREAD_BYTES
             else:
-                answers = answers or at < heard_s + _DELAY_S
+                answers = answers or at < heard_s + LONGEST_DELAY_S
                 many = True
             if self.unheard and (many or not answers):
                 self._acknowledge(at)

@@ -10,7 +10,13 @@ from typing import Any, Self
 
 from simrep.kernel.streams import Stream, Streams
 from simrep.network.link import LONGEST_TIMEOUT_S, Jitter, Link
-from simrep.network.retransmission import Exchange, Repetitions, Sent, Timers
+from simrep.network.retransmission import (
+    LONGEST_DELAY_S,
+    Exchange,
+    Repetitions,
+    Sent,
+    Timers,
+)
 
 __all__ = ["Trouble", "TroubledLink"]
 
@@ -158,22 +164,29 @@ class TroubledLink(Link):
                 self._clock.at(held.due_s, self._release, (held, held.due_s))
 
     def _release(self, due: tuple[_Held, float]) -> None:
-        """What has waited is sent."""
+        """What has waited is sent.
+
+        The first segment of a connection that has been closed is acknowledged by an answer, at
+        which it ends (RST), or after 40 ms.
+        """
         held, due_s = due
         if held.due_s != due_s:
             return  # it was sent again earlier, or is later
         messages, held.messages, held.due_s = held.messages, [], inf
         window = self._tcp.segment_bytes if held.in_loss else sum(one[0] for one in messages)
         room, last_s = window, self._arrival
+        ended = held is not self._held
+        wait_s = self._base + self._back + (LONGEST_DELAY_S if ended else 0.0)
         for size_bytes, at, call, argument in messages:
             if room <= 0:
-                due_s += self._base + self._back
+                due_s += wait_s
+                wait_s = self._base + self._back
                 window *= 2
                 room += window
             room -= size_bytes
             self._set_out(max(at, due_s))
             self._clock.at(super().arrival(size_bytes, max(at, due_s)), call, argument)
-        if held is not self._held:  # another connection has begun, which nothing of this holds up
+        if ended:  # another connection has begun, which nothing of this holds up
             self._arrival = last_s
 
     def _sets_out(self, size_bytes: int, at: float) -> float:

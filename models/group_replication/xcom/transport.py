@@ -518,8 +518,12 @@ class Transport(Mesh):
             sender.broken = True
 
     def _close(self, sender: Sender, how: str) -> None:
-        """Close a connection; what waits to be sent goes on another one, but for the first."""
+        """Close a connection; what waits to be sent goes on another one, but for the first.
+
+        What the socket has taken is still sent, until the other end answers (``_arrived``).
+        """
         self._network.send(self.me, sender.peer, *self._fin(sender.number), self._clock._now)
+        self._network.renew(self.me, sender.peer)
         sender.open = sender.spoken = sender.blocked = False
         if sender.reading:
             sender.reading = False
