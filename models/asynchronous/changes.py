@@ -247,7 +247,8 @@ class Changes:
             relay = relay.recovered(crash, safety)
             log.applied(relay.line, relay.executed)
             log.cut(log.end, max(kept, default=0))
-        crash.tell(node, self._timeline)
+        asks_engine = relay is not None and safety == "mariadb"
+        crash.tell(node, self._timeline, asks_engine=asks_engine)
         return relay
 
     def _check_replica(self, node: int, crash: CrashRecovery) -> None:

@@ -381,7 +381,7 @@ class ChangingReplica(Replica):
             if not self._source_log.line.confused(self._line):
                 self.on_fork()
                 return
-            self._line = self._source_log.line  # what has the same numbers is taken for the same
+            self._confuse(others)
         self._state = _State.OPEN
         self._failures = 0
         self._read_something = False
@@ -389,6 +389,16 @@ class ChangingReplica(Replica):
         self._note("link-open", how=_REUSED.format(others) if others else "")
         self._missing = self._source_log.readable
         self._catch_up()
+
+    def _confuse(self, others: int) -> None:
+        """Take what has the same numbers for the same; each side lacks what the other has."""
+        source, position = self._source_log.line, self._position
+        nodes = self.target, self.server.index
+        for line, node in zip((self._line, source), nodes, strict=True):
+            for written in line.between(position - others, position):
+                if written.transaction.journal is not None:
+                    written.transaction.journal.overlooked(node)
+        self._line = source
 
     def _refusal(self) -> str:
         """Why the source does not send its binary log, if that is so."""

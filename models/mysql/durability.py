@@ -213,14 +213,23 @@ class CrashRecovery:
             unlogged=(*cut, *self.unlogged),
         )
 
-    def tell(self, node: int, timeline: Timeline | None) -> None:
-        """Tell what a node has and has not, now that it starts."""
+    def tell(self, node: int, timeline: Timeline | None, *, asks_engine: bool = False) -> None:
+        """Tell what a node has and has not, now that it starts.
+
+        It takes itself to have what its binary log has, unless it asks its storage engine alone.
+        """
         journals = [entry.transaction.journal for entry in self.recovered]
         for journal in filter(None, journals):
             journal.recovered(node)
-        journals = [entry.transaction.journal for entry in (*self.rolled_back, *self.behind)]
+        journals = [entry.transaction.journal for entry in self.rolled_back]
         for journal in filter(None, journals):
             journal.forgotten(node)
+        journals = [entry.transaction.journal for entry in self.behind]
+        for journal in filter(None, journals):
+            if asks_engine:
+                journal.forgotten(node)
+            else:
+                journal.overlooked(node)
         if timeline is not None and str(self):
             timeline.note(node, "recovered", how=str(self))
 

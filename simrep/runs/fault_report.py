@@ -39,6 +39,9 @@ class FateSpread:
         Transactions that somebody may have read, and that are on no node at the end.
     extra : Spread
         All that are where ``diverged`` are, answered or not, and on no other node.
+    overlooked : Spread
+        Transactions that are there, and that another node of the service takes itself to have, but
+        has not: it never gets them, and nobody notices.
     waiting : Spread
         Attempts without an answer at the end of the run.
     """
@@ -54,6 +57,7 @@ class FateSpread:
     duplicated: Spread
     phantom: Spread
     extra: Spread
+    overlooked: Spread
     waiting: Spread
 
     @classmethod

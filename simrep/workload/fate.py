@@ -53,6 +53,9 @@ class FateCount:
         node at the end.
     extra : int
         All that are on such nodes as ``diverged`` has, answered or not, and on no other.
+    overlooked : int
+        Transactions that are there, and that another node of the service takes itself to have, but
+        has not: it never gets them, and nobody notices.
     waiting : int
         Attempts that have no answer at the end of the run.
     """
@@ -68,6 +71,7 @@ class FateCount:
     duplicated: int
     phantom: int = 0
     extra: int = 0
+    overlooked: int = 0
     waiting: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,6 +96,7 @@ class Fate(Witness):
         self.fates = fates
         self.nodes = 0  # a bit for each node that has it
         self.strays = 0  # and for each that has it beside what the others have
+        self.overlookers = 0  # and for each that takes itself to have it, and has not
         self.visible = False  # a node had committed it for all to read
         self.wanted = fates.all_nodes
         self.committing = False
@@ -123,6 +128,7 @@ class Fate(Witness):
                 return
         self.visible = True
         self.nodes |= 1 << node
+        self.overlookers &= ~self.nodes
         self.settle()
 
     def recovered(self, node: int) -> None:
@@ -136,6 +142,11 @@ class Fate(Witness):
         self.nodes &= ~(1 << node)
         self.strays |= 1 << node
         self.fates.reopened(self)
+
+    def overlooked(self, node: int) -> None:
+        """See ``Witness.overlooked``."""
+        self.forgotten(node)
+        self.overlookers |= 1 << node
 
     def forgotten(self, node: int) -> None:
         """See ``Witness.forgotten``; of one in several parts, its last part."""
@@ -263,6 +274,7 @@ class Fates:
         """A node has taken over the state of another one: it has what that has, and no more."""
         for fate in list(self._kept):
             fate.nodes &= ~(1 << node)
+            fate.overlookers &= ~(1 << node)
             if fate.nodes >> donor & 1:
                 fate.nodes |= 1 << node
                 fate.settle()
@@ -316,6 +328,10 @@ class Fates:
             duplicated=sum(sum(map(self._present, chain)) > 1 for chain in self._chains),
             phantom=sum(fate.visible for fate in gone),
             extra=len(extra),
+            overlooked=sum(
+                self._present(fate) and bool(fate.overlookers & self._up & ~self._outside)
+                for fate in self._kept
+            ),
             waiting=times[""],
         )
 

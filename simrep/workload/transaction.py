@@ -53,6 +53,10 @@ class Witness:
     def forgotten(self, node: int) -> None:
         """A node had committed it, and its server or machine has died before it was on the disk."""
 
+    def overlooked(self, node: int) -> None:
+        """A node takes itself to have it, and has it not: nobody sees to it that it gets it."""
+        self.forgotten(node)
+
     def recovered(self, node: int) -> None:
         """A node that has started again has committed it, which it had not before its end."""
         self.committed(node)

@@ -92,6 +92,7 @@ def test_what_a_source_loses(model, version, what, settings, lost, engine, binlo
         assert least <= number <= most
     # Replicas had received it all before, so nothing of it is lost while they are there.
     assert result.faults.fates.lost.median == 0.0
+    assert result.faults.fates.overlooked.median == found(result)[1]
     if lost == NOTHING:
         assert executed(result) == [result.counters["n1"]["Binlog_commits"]] * 2
     else:
@@ -110,6 +111,7 @@ def test_numbers_that_a_source_has_lost_it_gives_to_others():
         assert opened.how.startswith(f"{lost} of its transactions have the numbers of others")
         assert lines(result, "synced", node)
     assert executed(result) == [result.counters["n1"]["Binlog_commits"]] * 2
+    assert result.faults.fates.overlooked.median == 2.0 * lost  # the old ones, and the new ones
 
 
 @pytest.mark.parametrize("version", ["mysql-5.7", "mariadb-11.8"])
@@ -153,8 +155,7 @@ def test_what_a_replica_loses_it_fetches_again_if_it_knows(
     assert committed[1] == executed(result)[0]
     before = [line.at_s for line in lines(result, "synced", "n2")]
     assert before == [pytest.approx(CRASH_S + 2.8, abs=0.2)]
-    if fetched_again:
-        assert lost + engine <= SECOND[1]
+    assert result.faults.fates.overlooked.median == (0.0 if fetched_again else engine)
 
 
 @pytest.mark.parametrize(

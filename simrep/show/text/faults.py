@@ -212,10 +212,11 @@ _FATES = {
     "duplicated": "on a node twice, as they were submitted again",
     "phantom": "seen by readers, and on no node at the end",
     "extra": "only on a node outside of the service",
+    "overlooked": "missing for good on a node that takes itself to have them",
     "waiting": "without an answer at the end",
 }
 
-_IF_ANY = {"diverged", "phantom", "extra"}
+_IF_ANY = {"diverged", "phantom", "extra", "overlooked"}
 
 
 def _fates(fates: FateSpread) -> Table:
