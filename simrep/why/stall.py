@@ -338,9 +338,10 @@ def _by_proxy(
         began_s += one.seconds
     if len(phases) - len(before) > 1:  # others take longer
         return list(phases)
+    to = ", ".join(names[node] for node in moved.of)
     why = (
-        f"it sends writes to {names[moved.of[0]]}; it checks every {proxy.check_s:g} s (proxy), "
-        f"with fall = {proxy.fall}, fall_errors = {proxy.fall_errors}, rise = {proxy.rise}"
+        f"it sends writes to {to}; it checks every {proxy.check_s:g} s (proxy), with "
+        f"fall = {proxy.fall}, fall_errors = {proxy.fall_errors}, rise = {proxy.rise}"
     )
     last = phases[len(before)] if len(before) < len(phases) else StallPhase("clients", 0.0)
     proxied = StallPhase("proxy", moved.at_s - began_s, why)

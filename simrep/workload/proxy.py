@@ -257,10 +257,10 @@ class Proxy:
 
     def _choose_writers(self) -> None:
         before, self._writers = self._writers, self._best_writers()
-        if self._writers == before or self.rules.writers == "all":
+        if self._writers == before:
             return
         self._note("proxy-writer", self._writers)
-        for node in before:
+        for node in before if self.rules.writers == "one" else ():
             if self._servers[node].fit["writes"] and self.rules.on_fail_back == "close":
                 self._close(node, _ROLES[1:])
 

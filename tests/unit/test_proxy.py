@@ -132,6 +132,36 @@ def test_a_demoted_primary_loses_its_clients_where_connections_are_closed():
         assert (errors["1290"] > 8) != closes
 
 
+def test_reports_and_stalls_tell_what_the_proxy_took():
+    faults = [{"name": "dies", "what": "kill", "node": "n1", "at_s": 5}]
+    groups = [GROUPS[0]]
+    proxy = {"like": "haproxy", "check_s": 8.0}
+    one = scenario(proxy=proxy, faults=faults, groups=groups, mix=MIX[:1], seconds=40.0)
+    result = simrep.run(one)
+    assert simrep.load(result.scenario).proxy.hold_s == 3.0  # all of it, to run it again
+    told = simrep.explain_stall(one)
+    *_, waits, rest = told.phases
+    assert waits.name == "proxy"
+    assert "fall = 3" in waits.why
+    assert sum(phase.seconds for phase in told.phases) == pytest.approx(told.stall.seconds)
+    moved_s = 5.0 + result.faults["dies"].rerouted_s.median
+    assert rest.seconds == pytest.approx(told.stall.began_s + told.stall.seconds - moved_s)
+    assert "writes to" in str(result.faults)
+
+
+def test_a_source_that_is_back_beside_a_new_one_gets_writes_too():
+    """As in ProxySQL, whose writers are all that are not read-only: split brain."""
+    faults = [
+        {"what": "kill", "node": "n1", "at_s": 3},
+        {"what": "promote", "node": "n2", "at_s": 4},
+        {"what": "restart", "node": "n1", "at_s": 8},
+    ]
+    (run,) = simrep.run(scenario("asynchronous", {"like": "proxysql"}, faults, seconds=30.0)).runs
+    late = run.attempts.of(group="web").between(25.0)
+    assert {late.nodes[node] for node in late.node} == {"n1", "n2"}
+    assert run.fates.diverged > 0
+
+
 # -- ways ------------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,7 @@ def plot_faults(
         *(*marks, *_suspicions(run.noted, names), *_components(run.noted, names)),
         *((f"{names[one.node]} takes writes", one.at_s)
           for one in run.noted if one.what in {"writable", "promoted"}),
-        *((f"{one.actor} sends writes to {names[one.of[0]]}", one.at_s)
+        *((f"{one.actor} sends writes to {', '.join(names[node] for node in one.of)}", one.at_s)
           for one in run.noted if one.what == "proxy-writer" and one.of),
     ]  # fmt: skip
     said = [(text, at_s) for text, at_s in said if began_s <= at_s <= ended_s]
