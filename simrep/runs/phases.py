@@ -9,6 +9,7 @@ from math import inf, nan
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simrep.measure.attempts import Attempts
 from simrep.measure.histogram import LatencyHistogram
@@ -76,6 +77,9 @@ class Phase:
         All clients together.
     groups : mapping of str to GroupOutcome
         By name of the group of clients.
+    answered, lost : Spread
+        Transactions that write of whose commit clients were told in the phase; of these, on no node
+        at the end of the run. NaN if the model does not tell.
     reaction_from_s, reaction_to_s : Spread
         When the other servers began to deal with what has happened, and when they had a view
         again, in simulated seconds; NaN if that was within a second, or not in this phase.
@@ -88,6 +92,8 @@ class Phase:
     to_s: float
     clients: GroupOutcome
     groups: Mapping[str, GroupOutcome]
+    answered: Spread = NEVER
+    lost: Spread = NEVER
     reaction_from_s: Spread = NEVER
     reaction_to_s: Spread = NEVER
     reaction: Mapping[str, GroupOutcome] = field(default_factory=dict)
@@ -107,7 +113,11 @@ class Phase:
 
 
 def phases(
-    faults: Iterable[Incident], attempts: Attempts, from_s: float, until_s: float
+    faults: Iterable[Incident],
+    attempts: Attempts,
+    from_s: float,
+    until_s: float,
+    lost_at_s: Sequence[float] | None = None,
 ) -> dict[str, Phase]:
     """The phases of one replication by name, in the order of time.
 
@@ -118,8 +128,11 @@ def phases(
         Of all clients.
     from_s, until_s : float
         The measured time.
+    lost_at_s : sequence of float, optional
+        When clients were told of what is lost; None if nobody knows.
     """
     found: dict[str, Phase] = {}
+    writes_s = attempts.of(writes=True).commits_s
     faults = list(faults)
     cuts = {edge_s for one in faults for edge_s in (one.at_s, one.until_s)}
     edges = [from_s, *sorted(edge_s for edge_s in cuts if from_s < edge_s < until_s), until_s]
@@ -134,12 +147,20 @@ def phases(
             to_s=end_s,
             clients=_outcome(attempts, begin_s, end_s),
             groups=_outcomes(groups, begin_s, end_s),
+            answered=_told(writes_s, begin_s, end_s),
+            lost=NEVER if lost_at_s is None else _told(lost_at_s, begin_s, end_s),
             reaction_from_s=Spread.of(low_s),
             reaction_to_s=Spread.of(high_s),
             reaction=_outcomes(groups, low_s, high_s) if reacts else {},
             then=_outcomes(groups, high_s, end_s) if reacts else {},
         )
     return found
+
+
+def _told(at_s: Sequence[float] | NDArray[np.float64], from_s: float, to_s: float) -> Spread:
+    """How many of these times lie in a phase."""
+    times = np.asarray(at_s, np.float64)
+    return Spread.of(float(np.count_nonzero((times >= from_s) & (times < to_s))))
 
 
 def stalls(

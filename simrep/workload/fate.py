@@ -58,6 +58,8 @@ class FateCount:
         has not: it never gets them, and nobody notices.
     waiting : int
         Attempts that have no answer at the end of the run.
+    lost_at_s : tuple of float
+        When clients were told of each that is lost, in simulated seconds.
     """
 
     answered: int
@@ -73,10 +75,11 @@ class FateCount:
     extra: int = 0
     overlooked: int = 0
     waiting: int
+    lost_at_s: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """All numbers by name."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "lost_at_s"}
 
 
 class Fate(Witness):
@@ -333,6 +336,7 @@ class Fates:
                 for fate in self._kept
             ),
             waiting=times[""],
+            lost_at_s=tuple(sorted(lost_s)),
         )
 
     @property

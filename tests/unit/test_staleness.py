@@ -205,3 +205,26 @@ def test_who_cannot_wait_for_a_transaction_is_told_what_can() -> None:
     content["workload"]["clients"] = {"gtid_wait_timeout_s": 1}
     with pytest.raises(ScenarioError, match="nobody waits"):
         simrep.run(content)
+
+
+def test_what_is_lost_is_missing_no_more_when_the_others_go_on_without_it() -> None:
+    """The source is cut off, loses power, and another server is promoted."""
+    content = scenario("asynchronous", network={"rtt_ms": 40})
+    content["workload"]["clients"] = {"read_timeout_s": 0.1, "connect_timeout_s": 0.1}
+    content["workload"]["group"][0]["clients"] = {"on_error": "next", "retry_pause_s": 0.05}
+    content["fault"] = [
+        {"what": "cut", "node": "n1", "at_s": 0.5, "until_s": 1.7},
+        {"what": "power-loss", "node": "n1", "at_s": 0.6},
+        {"what": "promote", "node": "n2", "at_s": 1.1},
+    ]
+    result = simrep.run(content)
+    phases, found = result.faults.phases, stale(result).phases
+    assert result.faults.fates is not None
+    lost = {name: phase.lost.median for name, phase in phases.items() if phase.lost.median}
+    assert lost == {"n1 cut off": result.faults.fates.lost.median}
+    # Until then what only the lost server has is missing, and after it no more.
+    waits, goes_on = found["n1 loses power"], found["n2 promoted by hand"]
+    assert waits.reads == waits.of_reads > 0
+    assert waits.age_s["max"] > 0.5
+    assert 0.0 < goes_on.age_s["max"] < 1.7 - 1.1
+    assert "What clients got, from fault to fault" in str(result)

@@ -10,10 +10,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from simrep.measure.spread import Spread
+from simrep.measure.staleness import StaleReads
 from simrep.measure.units import amount, duration, number
 from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import Absence, Incident
 from simrep.runs.phases import GroupOutcome, Phase
+from simrep.runs.staleness import Staleness
 from simrep.runs.timeline import TimelineReport, without_repeats
 from simrep.show.text.layout import table, title, words
 from simrep.show.views import tables
@@ -41,7 +43,7 @@ def timeline_tables(timeline: TimelineReport) -> Group:
     return Group(title(heading), table(("time", "what"), "Rl", rows))
 
 
-def fault_parts(faults: Faults) -> dict[str, Table]:
+def fault_parts(faults: Faults, stale: Staleness | None = None) -> dict[str, Table]:
     """The tables of faults by their titles; none if no server noticed anything."""
     parts = {}
     noticed = [one for one in faults.values() if one.noticed]
@@ -60,6 +62,9 @@ def fault_parts(faults: Faults) -> dict[str, Table]:
         if met:
             heads = ("phase", "clients", "error", "times", "first after (s)", "longest wait")
             parts["Errors that clients met"] = _table(heads, "lllr", met)
+    got = got_table(faults, stale)
+    if got is not None:
+        parts["What clients got, from fault to fault"] = got
     if faults.fates is not None:
         parts["Transactions that write, in the whole run"] = _fates(faults.fates)
     return parts
@@ -199,6 +204,34 @@ def _errors(phases: Iterable[Phase]) -> Iterator[tuple[str, ...]]:
                 first, longest = _seconds(one.first_s), spread_text(one.longest_wait_s)
                 yield (name, group, error, spread_text(one.times, number), first, longest)
                 name = ""
+
+
+def got_table(faults: Faults, stale: Staleness | None) -> Table | None:
+    """What clients got from fault to fault: answers that are lost, reads that miss an answer.
+
+    None if there is nothing to tell that other tables do not.
+    """
+    lost = any(phase.lost.high > 0 for phase in faults.phases.values())
+    if not faults.phases or not (lost or stale is not None):
+        return None
+    heads = ("phase", "writes answered", "lost", "reads", "stale", "oldest", "own write missing")
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        by_phase = {} if stale is None else stale.phases
+        for phase in faults.phases.values():
+            written = spread_text(phase.answered, amount), spread_text(phase.lost, amount)
+            read = () if stale is None else _reads(by_phase.get(phase.name))
+            yield (phase.name, *written, *read)
+
+    return _table(heads if stale is not None else heads[:3], "lr", rows())
+
+
+def _reads(count: StaleReads | None) -> tuple[str, ...]:
+    if count is None:
+        return ("-",) * 4
+    oldest = duration(count.age_s["max"]) if count.reads else "-"
+    own = f"{amount(count.own_writes)} of {amount(count.of_own)}" if count.of_own else "-"
+    return amount(count.of_reads), f"{amount(count.reads)} ({count.share:.1%})", oldest, own
 
 
 _FATES = {

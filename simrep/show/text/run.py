@@ -40,7 +40,7 @@ def run_tables(result: Result) -> Group:
         parts["Transaction classes"] = _classes(result)
     if result.load is not None:
         parts["The load over time"] = _load(result.load, several=result.replications > 1)
-    parts |= fault_parts(result.faults)
+    parts |= fault_parts(result.faults, result.stale)
     if result.stale is not None:
         parts[stale_heading(result.stale)] = stale_table(result.stale)
     if len(result.nodes.used) > 1:
