@@ -79,7 +79,7 @@ Restart = Annotated[
     typer.Option(
         "--restart-after",
         metavar="TIME",
-        help="A server that has ended is started again after so long; default: 30s, and 60s after "
+        help="A server that has ended is started again after so long; default: 30s, and 90s after "
         "a power loss.",
     ),
 ]

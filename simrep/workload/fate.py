@@ -341,9 +341,13 @@ class Fates:
 
     @property
     def complete(self) -> bool:
-        """Whether all nodes are up, and have all that was answered a second ago and is not lost."""
+        """Whether all nodes have all that was answered a second ago, but for what is lost.
+
+        All nodes with data are up then, and inside of the service.
+        """
         before_s = self.clock.now - _LATE_S
-        return not self.all_nodes & ~self._up and not any(
+        serving = self._up & ~self._outside
+        return not self.all_nodes & ~serving and not any(
             fate.answered_s < before_s and fate.wanted & ~fate.nodes and self._present(fate)
             for fate in self._kept
         )

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from simrep.measure.units import number
+from simrep.measure.units import duration, number
 from simrep.scenario.changes import short_names
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import tables
@@ -28,9 +28,7 @@ def drill_tables(drill: Drill) -> Group:
     parts: list[RenderableType] = []
     for labels in settings(drill):
         cells = [cell for cell in drill.cells if cell.labels == labels]
-        name = setting_name(labels) or drill.name or "Drill"
-        parts += [title(name), _table(drill, cells)]
-        parts.append(closing([*_refusals(cells), ""]))
+        parts += _setting(drill, setting_name(labels) or drill.name or "Drill", cells)
     return Group(title(_heading(drill)), *parts, closing(_remarks(drill)))
 
 
@@ -83,20 +81,24 @@ def _heading(drill: Drill) -> str:
     return f"{name}drill, {drill.replications} {times} of each fault, seed {drill.seed}"
 
 
-def _table(drill: Drill, cells: Sequence[DrillCell]) -> Table:
-    reads = any(cell.values("reads_back_s") for cell in cells)
-    rto = "RTO p50 / p95" if drill.replications >= PERCENTILES_FROM else "RTO"
-    heads = (
-        *("fault", "noticed", "writes back"),
-        *(("reads back",) if reads else ()),
-        *(rto, "lost", "slow", "whole", "errors"),
-    )
-    rows = ((cell.fault.name, *_cells(drill, cell, reads=reads)) for cell in cells if cell.outcomes)
-    return table(heads, f"Lrr{'r' if reads else ''}rrrrl", rows, keys=1)
+def _setting(drill: Drill, name: str, cells: Sequence[DrillCell]) -> Iterator[RenderableType]:
+    """The tables of a setting: faults, and what reads saw of them."""
+    played = [cell for cell in cells if cell.outcomes]
+    refusals = list(_refusals(cells))
+    yield title(name)
+    if played:
+        rto = "RTO p50 / p95" if drill.replications >= PERCENTILES_FROM else "RTO"
+        heads = ("fault", "noticed", "writes back", rto, "lost", "slow", "whole", "errors")
+        rows = ((cell.fault.name, *_cells(drill, cell)) for cell in played)
+        yield table(heads, "Lrrrrrrl", rows, keys=1)
+    if any(cell.values("reads_back_s") for cell in played):
+        seen = ((cell.fault.name, *_reads(drill, cell)) for cell in played)
+        yield table(("fault", "reads back", "stale reads", "oldest by"), "Lr", seen, keys=1)
+    yield closing([*refusals, ""] if refusals else [])
 
 
-def _cells(drill: Drill, cell: DrillCell, *, reads: bool) -> Iterator[str]:
-    for figure in ("detected_s", "writes_back_s", *(("reads_back_s",) if reads else ())):
+def _cells(drill: Drill, cell: DrillCell) -> Iterator[str]:
+    for figure in ("detected_s", "writes_back_s"):
         yield time_text(drill, cell.median(figure))
     yield _rto(drill, cell)
     yield _lost(cell)
@@ -104,6 +106,13 @@ def _cells(drill: Drill, cell: DrillCell, *, reads: bool) -> Iterator[str]:
         yield time_text(drill, cell.median(figure))
     errors = list(cell.errors)
     yield " ".join(errors[:_ERRORS]) + (" ..." if len(errors) > _ERRORS else "") or "-"
+
+
+def _reads(drill: Drill, cell: DrillCell) -> Iterator[str]:
+    yield time_text(drill, cell.median("reads_back_s"))
+    share = cell.median("stale")
+    yield "-" if isnan(share) else "0" if not share else f"{100.0 * share:.2g} %"
+    yield duration(cell.median("stale_s"))
 
 
 def _rto(drill: Drill, cell: DrillCell) -> str:
@@ -140,6 +149,11 @@ def _remarks(drill: Drill) -> Iterator[str]:
         f"write{few}; lost: answered and on no node at the end; slow: time with less than half of "
         "the usual rate; whole: all nodes have all data again."
     )
+    if any(cell.values("stale") for cell in drill.cells):
+        yield (
+            "Stale reads: those from the fault on that missed what a client had been told before; "
+            "oldest by: for how long it had been told."
+        )
     yield from drill.notes
     if not drill.complete:
         yield "Interrupted: cells are missing."

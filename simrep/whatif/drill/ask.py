@@ -72,7 +72,7 @@ def drill(
     limit_s : float
         So long after the begin of the fault a run ends at last, in simulated seconds.
     restart_s : float, optional
-        A server that has ended is started again after so long; default: 30 s, and 60 s where its
+        A server that has ended is started again after so long; default: 30 s, and 90 s where its
         machine lost power.
     jobs, executor, cache, progress
         See :func:`simrep.sweep`; each replication is kept by itself.
@@ -184,7 +184,11 @@ class _Cell:
         limit_s, restart_s = times_s
         try:
             roles = roles_of(setting.setup)
-            case = Case(setting.scenario, fault, roles, restart_s, limit_s)
+            reads = any(
+                (one.reads or one.range_reads) and not one.statements
+                for one in setting.setup.workload.classes
+            )
+            case = Case(setting.scenario, fault, roles, restart_s, limit_s, reads)
             setup = setup_with(case)
         except MissingRoleError as error:
             self.refused = f"does not apply: {error}"
@@ -239,7 +243,7 @@ def _notes(
         "same instants in all settings."
     )
     if any(fault.back_s for fault in faults):
-        after = "30 s, and 60 s after a power loss" if restart_s is None else f"{restart_s:g} s"
+        after = "30 s, and 90 s after a power loss" if restart_s is None else f"{restart_s:g} s"
         yield f"A server that has ended is started again after {after}."
     by_note: dict[str, list[str]] = {}
     for setting in settings:
@@ -248,6 +252,6 @@ def _notes(
     for note, of in by_note.items():
         those = ", ".join(filter(None, dict.fromkeys(of)))
         owner = f"{those}: " if those and len(by_note) > 1 else ""
-        yield f"{owner}{note} (the scenario does not say)."
+        yield f"{owner or note[0].upper() + note[1:]}{note if owner else ''}."
     if scenario.faults:
         yield "Faults of the scenario itself are not played."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -10,6 +11,7 @@ from simrep.contract.cluster import Cluster
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError
 from simrep.kernel.streams import Streams
+from simrep.measure.staleness import StaleReads, StaleRecord
 from simrep.runs.replication import simulate
 from simrep.scenario import Scenario
 from simrep.scenario.faults import FaultTable
@@ -42,6 +44,8 @@ class Case:
         After so long servers are started again; None: as the catalogue says.
     limit_s : float
         So long after the begin of the fault the run ends at last.
+    staleness : bool
+        Whether to look at what reads miss.
     """
 
     scenario: Scenario
@@ -49,6 +53,7 @@ class Case:
     roles: Roles
     restart_s: float | None
     limit_s: float
+    staleness: bool = False
 
     def broken(self, tables: list[dict[str, Any]]) -> Scenario:
         """The scenario with these faults, in a run that is long enough."""
@@ -56,16 +61,21 @@ class Case:
                   for place, table in enumerate(tables)]  # fmt: skip
         latest_s = max(fault.at_s for fault in faults)
         length_s = max(EARLIEST_S + SPREAD_S, latest_s) + self.limit_s
-        run = self.scenario.run.model_copy(
-            update={"duration_s": length_s, "warmup_s": 0.0, "warmup": None, "log": False}
-        )
+        own: dict[str, Any] = {"duration_s": length_s, "warmup_s": 0.0, "warmup": None}
+        own |= {"log": False, "staleness": self.staleness}
+        run = self.scenario.run.model_copy(update=own)
         return self.scenario.model_copy(update={"fault_tables": tuple(faults), "run": run})
 
 
 def play(case: Case, seed: int, number: int) -> dict[str, Any]:
     """The outcome of one replication, as JSON can hold it; or why there is none (``refused``)."""
     try:
-        return _play(case, seed, number).to_dict()
+        try:
+            return _play(case, seed, number).to_dict()
+        except ScenarioError as error:
+            if error.path != "run.staleness":  # which not every model tells
+                raise
+            return _play(replace(case, staleness=False), seed, number).to_dict()
     except MissingRoleError as error:
         return {"refused": f"does not apply: {error}"}
     except ScenarioError as error:
@@ -96,12 +106,20 @@ def _play(case: Case, seed: int, number: int) -> Outcome:
         record.attempts,
         record.noted,
         record.fates,
+        None if record.stale is None else _reads(record.stale, tables, fault_s),
         end.seen,
         fault_s=fault_s,
         struck=[names.index(name) for name in struck],
         back_s=max(backs, default=inf),
         copies=bool(case.roles.others),
     )
+
+
+def _reads(stale: StaleRecord, tables: list[dict[str, Any]], fault_s: float) -> StaleReads:
+    """All reads from the fault on."""
+    edges = sorted({table[key] for table in tables for key in ("at_s", "until_s") if key in table})
+    first = bisect_right(edges, fault_s)
+    return StaleReads.total(own for (phase, *_), own in stale.cells.items() if phase >= first)
 
 
 class _End:

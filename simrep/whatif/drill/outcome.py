@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from simrep.errors import SimrepError
 from simrep.kernel.timeline import Noted
 from simrep.measure.attempts import Attempts
+from simrep.measure.staleness import StaleReads
 from simrep.workload.fate import FateCount
 
 __all__ = ["Outcome", "RunEnd", "outage", "outcome_of"]
@@ -63,6 +64,11 @@ class Outcome:
     duplicated : float
         Transactions that are there more than once, as clients submitted them again; NaN if the
         model does not tell.
+    stale : float
+        Share of the reads from the fault on that missed what a client had been told before
+        (``run.staleness``). NaN if there are no reads, or the model does not tell.
+    stale_s : float
+        For how long that had been answered, at most; 0 if no read was stale.
     slow_s : float
         How long clients had less than half of their usual rate of answered writes, outages
         included.
@@ -86,6 +92,8 @@ class Outcome:
     lost: float
     lost_span_s: float
     duplicated: float
+    stale: float
+    stale_s: float
     slow_s: float
     whole_s: float
     errors: Mapping[str, int]
@@ -136,6 +144,7 @@ def outcome_of(
     attempts: Attempts,
     noted: Sequence[Noted],
     fates: FateCount | None,
+    reads: StaleReads | None,
     end: RunEnd,
     *,
     fault_s: float,
@@ -151,6 +160,8 @@ def outcome_of(
     noted : sequence of Noted
         In the order of time.
     fates : FateCount or None
+    reads : StaleReads or None
+        Those from the fault on.
     end : RunEnd
     fault_s : float
         When the fault began, in simulated seconds.
@@ -166,8 +177,8 @@ def outcome_of(
     SimrepError
         If nothing is written before the fault.
     """
-    writes, reads = attempts.of(writes=True), attempts.of(writes=False)
-    commits_s, end_s = writes.commits_s, attempts.end_s
+    commits_s, answers_s = (attempts.of(writes=kind).commits_s for kind in (True, False))
+    end_s = attempts.end_s
     usual_tps = _rate(commits_s, fault_s)
     if not usual_tps:
         raise SimrepError("nothing is written before the fault: is a transaction so long?")
@@ -183,11 +194,13 @@ def outcome_of(
         fault_s=fault_s,
         detected_s=_detected_s(noted, fault_s, struck),
         writes_back_s=back,
-        reads_back_s=outage(reads.commits_s, fault_s, end_s, _rate(reads.commits_s, fault_s))[0],
+        reads_back_s=outage(answers_s, fault_s, end_s, _rate(answers_s, fault_s))[0],
         rto_s=rto_s,
         lost=nan if fates is None else float(fates.lost),
         lost_span_s=nan if fates is None else fates.lost_span_s,
         duplicated=nan if fates is None else float(fates.duplicated),
+        stale=nan if reads is None else reads.share,
+        stale_s=nan if reads is None or not reads.of_reads else _oldest_s(reads),
         slow_s=_slow_s(commits_s, fault_s, end_s, usual_tps),
         whole_s=whole_s,
         errors=dict(errors.most_common()),
@@ -230,6 +243,10 @@ def outage(
     longest = int(gaps.argmax())
     gap_s = float(gaps[longest])
     return (float(points[longest + 1]) - fault_s if gap_s > least_s else 0.0), gap_s
+
+
+def _oldest_s(reads: StaleReads) -> float:
+    return reads.age_s["max"] if reads.reads else 0.0
 
 
 def _rate(answers_s: NDArray[np.float64], fault_s: float) -> float:

@@ -27,6 +27,8 @@ FIGURES = (
     "lost",
     "lost_span_s",
     "duplicated",
+    "stale",
+    "stale_s",
     "slow_s",
     "whole_s",
 )

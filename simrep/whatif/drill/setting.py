@@ -119,7 +119,7 @@ def _setting(scenario: Scenario, product: _Product | None, variant: Setting) -> 
     try:
         changed = with_values(scenario, _deployed(scenario, model, own))
         changed = with_values(changed, variant.settings)
-        return _prepared(changed, labels)
+        return _prepared(changed, labels, () if own is None else _deployment(own, changed))
     except ScenarioError as error:
         if model.name == scenario.cluster.model:
             raise
@@ -145,20 +145,34 @@ def _deployed(scenario: Scenario, model: type[Model], own: Deployment | None) ->
     return changes
 
 
-def _prepared(scenario: Scenario, labels: Mapping[str, Any]) -> DrillSetting:
+def _deployment(own: Deployment, scenario: Scenario) -> tuple[str, ...]:
+    """The settings of a deployment, in words."""
+    given = scenario.cluster.options
+    return tuple(f"{name} = {given[name]}" for name in own.options if name in given)
+
+
+def _prepared(
+    scenario: Scenario, labels: Mapping[str, Any], said: tuple[str, ...] = ()
+) -> DrillSetting:
     """The setting with clients that do something about errors."""
     setup = _setup_of(scenario)
     if not setup.workload.writes:
         raise ScenarioError("workload.class", "a drill needs clients that write", "statements = 1")
-    notes = []
+    notes = list(said)
     if not setup.workload.has_policy:
         leader = setup.model.writers(setup.options)
         alone = len(scenario.node_names) == 1 or setup.model.alone
         alone = alone or (leader is not None and not leader.moves)
-        goes = {"on_error": "stay" if alone else "next"}
-        scenario = with_values(scenario, {"workload.clients": goes | _CLIENTS})
-        said = "stay with their node" if alone else "go to the next node after an error"
-        notes.append(f"clients {said}, and wait 5 s for an answer and 2 s for a connection")
+        goes, words = "next", "go to the next node after an error"
+        if scenario.proxy is not None:
+            goes, words = "stay", "go by the proxy"
+        elif alone:
+            goes, words = "stay", "stay with their node"
+        scenario = with_values(scenario, {"workload.clients": {"on_error": goes} | _CLIENTS})
+        notes.append(
+            f"clients {words}, and wait 5 s for an answer and 2 s for a connection (the scenario "
+            "does not say)"
+        )
     return DrillSetting(labels=labels, scenario=scenario, setup=setup, notes=tuple(notes))
 
 
