@@ -42,9 +42,11 @@ class Line:
 
     def append(self, written: BinlogTransaction) -> None:
         """Go on with a transaction, which has its position."""
+        assert written.seqno == self.end + 1
         self._entries.append(written)
 
     def __getitem__(self, position: int) -> BinlogTransaction:
+        assert position > self._released
         return self._entries[position - self._released - 1]
 
     def between(self, after: int, last: int) -> Sequence[BinlogTransaction]:

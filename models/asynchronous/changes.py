@@ -126,6 +126,8 @@ class Changes:
             self._leave(node)
         elif what == "promote":
             self._check_promotion(change)
+            if self._promotion is not None:
+                self._promotion.supersede()
             self._promotion = Promotion(self, self._cluster, self._members, node)
         else:
             self._end(node, what)
@@ -162,7 +164,7 @@ class Changes:
             )
         others = [other for other in self.others_of(node) if self.reaches(node, other)]
         follow = all(self._members[other].target == node for other in others)
-        if self.service == node and self._members[node].target is None and follow:
+        if self.service == node and not self._members[node].read_only and follow:
             replicas = [self._names[other] for other in self.others_of(node)]
             raise ScenarioError(
                 "fault",

@@ -24,7 +24,7 @@ class StoppableAppliers(Appliers):
         super().__init__(*args, **how)
 
     def stop(self, call: Callable[[], object]) -> None:
-        """``call()`` when they have ended all that they had begun."""
+        """``call()`` when they have ended all that they had begun, and it is noted."""
         self._stopped = call
         self._relay.clear()
         self._held = None
@@ -43,7 +43,11 @@ class StoppableAppliers(Appliers):
     def _committed(self, change: RelayEntry) -> None:
         super()._committed(change)
         if self._stopped is not None and not self._started_s:
-            self._stopped()
+            self._clock.at(self._clock.now, _call, self._stopped)
+
+
+def _call(call: Callable[[], object]) -> None:
+    call()
 
 
 def _nothing(_: object) -> None:
