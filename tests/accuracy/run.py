@@ -19,13 +19,21 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from tests.accuracy import coverage, failures, group_failures, predictions, recovery
+from tests.accuracy import (
+    coverage,
+    failures,
+    group_failures,
+    predictions,
+    recovery,
+    source_failures,
+)
 
 RESULTS = Path(__file__).with_name("results.json")
 RECOVERY_TRIALS = 20
 COVERAGE_TRIALS = 200
 SCHEDULES = 500
 GROUP_SCHEDULES = 500
+SOURCE_SCHEDULES = 200
 SETTINGS = {"replications": 10, "duration_s": 2.0}
 LONG_RUNS, LONG_S = 4, 500.0
 
@@ -82,6 +90,14 @@ def broken_group_promises(jobs: int) -> dict[str, Any]:
     return {"group_failures": summed_up(outcomes)}
 
 
+def broken_source_promises(jobs: int) -> dict[str, Any]:
+    """The same of a source and its replicas, of which others are promoted."""
+    with ProcessPoolExecutor(jobs) as pool:
+        numbers = range(SOURCE_SCHEDULES)
+        outcomes = list(pool.map(source_failures.outcome, numbers, chunksize=5))
+    return {"source_failures": summed_up(outcomes)}
+
+
 def predicted(jobs: int) -> dict[str, Any]:
     """What follows from rules and was not measured, with its bounds."""
     every = predictions.predictions()
@@ -110,6 +126,7 @@ PARTS = {
     "intervals": intervals,
     "failures": broken_promises,
     "group-failures": broken_group_promises,
+    "source-failures": broken_source_promises,
     "predictions": predicted,
 }
 
@@ -124,8 +141,8 @@ def main() -> int:
     for name in [given.only] if given.only else PARTS:
         content |= PARTS[name](given.jobs)
     RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    shown = ("coverage", "failures", "group_failures", "predictions")
-    print(json.dumps({name: content[name] for name in shown}, indent=1))
+    shown = ("coverage", "failures", "group_failures", "source_failures", "predictions")
+    print(json.dumps({name: content[name] for name in shown if name in content}, indent=1))
     return 0
 
 
