@@ -15,7 +15,7 @@ RUN_S = 60.0
 VIEW_S = 6.0, 7.1  # survivors of Galera begin to commit again, after their view change
 
 
-def seconds_after(fault, proxy, model="galera", replications=3, **clients):
+def seconds_after(fault, proxy, model="galera", replications=2, **clients):
     """When the proxy takes n1 out, sends writes elsewhere, and the longest time without commit."""
     scenario = {
         "cluster": {"model": model},
