@@ -17,6 +17,7 @@ from simrep.runs.executor import in_groups
 from simrep.runs.fault_report import Faults
 from simrep.runs.prediction import uncertainty_of, with_drawn_costs
 from simrep.runs.record import ScheduledRecord
+from simrep.runs.replica_cluster import ReplicaClusterLag
 from simrep.runs.replication import simulate
 from simrep.runs.result import Result
 from simrep.runs.staleness import Staleness
@@ -25,7 +26,10 @@ __all__ = ["Task", "figures_of", "simulate_cells", "simulate_each", "simulate_gr
 
 T = TypeVar("T")
 
-_ASKED = {"stale": "set run.staleness = true"}
+_ASKED = {
+    "stale": "set run.staleness = true",
+    "replica_cluster": "the scenario needs a table [replica_cluster]",
+}
 """What of a result is there only if the scenario asks for it, and how it does."""
 
 
@@ -152,7 +156,7 @@ def _step(path: str, content: Iterable[str]) -> tuple[str, str | None]:
 
 def _content(value: Any) -> dict[str, Any]:
     """What a path may name next."""
-    if isinstance(value, (Faults, Staleness)):
+    if isinstance(value, (Faults, ReplicaClusterLag, Staleness)):
         return value.to_dict()
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}

@@ -15,7 +15,9 @@ from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.measure.attempts import AttemptLog
+from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.staleness import ReadMeter
+from simrep.network.link import Link
 from simrep.network.network import (
     EventfulNetwork,
     Network,
@@ -33,10 +35,17 @@ from simrep.workload.failover import FailoverClients, groups_of
 from simrep.workload.fate import Fates
 from simrep.workload.freshness import FollowedClients, FollowedFates, WaitingServer
 from simrep.workload.proxy import Proxy
+from simrep.workload.replica_cluster import ReplicaCluster
 from simrep.workload.routing import RoutedClients
 from simrep.workload.ways import Ways
 
-__all__ = ["build_clients", "build_cluster", "build_host", "build_reads"]
+__all__ = [
+    "build_clients",
+    "build_cluster",
+    "build_host",
+    "build_reads",
+    "build_replica_cluster",
+]
 
 _NEVER_CONTENDED = 1 << 16  # cores
 
@@ -140,7 +149,37 @@ def build_cluster(
 def _meets_errors(setup: Setup) -> bool:
     """Whether anything happens that clients have to deal with, or it is said how they would."""
     scenario = setup.scenario
-    return bool(scenario.faults) or setup.workload.has_policy or scenario.proxy is not None
+    said = setup.workload.has_policy or scenario.proxy is not None
+    return bool(scenario.faults) or said or scenario.replica_cluster is not None
+
+
+def build_replica_cluster(
+    setup: Setup, cluster: Cluster, start_s: float
+) -> tuple[ReplicaCluster, LatencyHistogram] | None:
+    """The other cluster that follows this one, and how late it is from ``start_s`` on."""
+    table, names = setup.scenario.replica_cluster, list(cluster.names)
+    if table is None:
+        return None
+    assert cluster.fates is not None
+    rtt_s = seconds(table.rtt_ms)
+    servers = [name for place, name in enumerate(names) if place not in cluster.arbitrators]
+    late = LatencyHistogram()
+    follower = ReplicaCluster(
+        cluster.clock,
+        table.name,
+        cluster.fates,
+        Link(cluster.clock, rtt_s / 2, bytes_per_s=table.bytes_per_s),
+        rtt_s=rtt_s,
+        follows=[names.index(name) for name in table.follows or servers],
+        retry_s=table.retry_s,
+        attempts=table.attempts,
+        silence_s=table.silence_s,
+        timeline=cluster.timeline,
+        start_s=start_s,
+        faults_s=[fault.at_s for fault in faults_of(setup.scenario)],
+        late=late,
+    )
+    return follower, late
 
 
 def build_reads(

@@ -18,6 +18,7 @@ from simrep.measure.staleness import StaleRecord
 from simrep.measure.stations import StationUse
 from simrep.runs.fault_report import Faults
 from simrep.runs.load import LoadRecord
+from simrep.runs.replica_cluster import ReplicaClusterRecord
 from simrep.workload.fate import FateCount
 from simrep.workload.transaction import Journal
 
@@ -179,6 +180,8 @@ class RunRecord:
         What became of transactions that write, likewise; None also if the model does not tell.
     stale : StaleRecord or None
         What reads missed; only of a run with ``run.staleness``.
+    replica_cluster : ReplicaClusterRecord or None
+        What another cluster lacked; only of a scenario with ``[replica_cluster]``.
     """
 
     seed: int
@@ -194,6 +197,7 @@ class RunRecord:
     attempts: Attempts | None = None
     fates: FateCount | None = None
     stale: StaleRecord | None = None
+    replica_cluster: ReplicaClusterRecord | None = None
 
 
 def _mean_rate(series: Series, from_s: float, to_s: float) -> float:

@@ -20,13 +20,14 @@ from simrep.kernel.watch import Waited, Watch
 from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
-from simrep.runs.build import build_clients, build_cluster, build_reads
+from simrep.runs.build import build_clients, build_cluster, build_reads, build_replica_cluster
 from simrep.runs.degradation import DegradationWatch
 from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import incidents
 from simrep.runs.load import PeriodMeter
 from simrep.runs.progress import piece_ended, piece_of
 from simrep.runs.record import RunRecord, ScheduledRecord
+from simrep.runs.replica_cluster import ReplicaClusterRecord
 from simrep.runs.story import Follow, Story
 from simrep.runs.volume import check_volume
 from simrep.scenario.schema import RunTable, Scenario
@@ -135,6 +136,7 @@ def simulate(
     if followed is not None:
         clock.snapshots = followed.snapshot
     cluster = build_cluster(setup, clock, streams, tracer, blocked, followed)
+    follower = build_replica_cluster(setup, cluster, meter.start_s)
     model = setup.model(cluster, setup.options, setup.costs)
     hosts = dict.fromkeys(
         host.machine for host in cluster.hosts
@@ -156,6 +158,8 @@ def simulate(
             clock.at(change.at_s, clients.node_changes, change.node)
         if cluster.fates is not None:
             clock.at(change.at_s, cluster.fates.node_changes, (change.node, change.starts))
+        if follower is not None:
+            clock.at(change.at_s, follower[0].node_changes, (change.node, change.what))
 
     until_s = None
     piece_of(partial(_share, clock, clients, setup))
@@ -205,6 +209,7 @@ def simulate(
         attempts=attempts,
         fates=fates,
         stale=watched[1].record() if watched is not None and settings.staleness else None,
+        replica_cluster=None if follower is None else ReplicaClusterRecord.of(*follower),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
         load=None if periods is None else periods.record(measurement.series),

@@ -29,6 +29,7 @@ from simrep.runs.load import LoadRecord
 from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
 from simrep.runs.prediction import Prediction
 from simrep.runs.record import Counters, RunRecord, ScheduledRecord
+from simrep.runs.replica_cluster import ReplicaClusterLag
 from simrep.runs.report import Report
 from simrep.runs.staleness import Staleness
 from simrep.runs.timeline import TimelineReport
@@ -110,6 +111,8 @@ class Result(Report):
         What came of each fault of the scenario, by its name; empty if there are none.
     stale : Staleness or None
         What reads missed; only of a run with ``run.staleness``.
+    replica_cluster : ReplicaClusterLag or None
+        What another cluster lacked; only of a scenario with ``[replica_cluster]``.
     """
 
     width: ClassVar[int] = 88
@@ -141,6 +144,7 @@ class Result(Report):
     degradation: Mapping[str, float] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
     stale: Staleness | None = None
+    replica_cluster: ReplicaClusterLag | None = None
 
     @classmethod
     def combine(
@@ -182,6 +186,7 @@ class Result(Report):
         texts = _joined_texts([m.error_texts for m in measured])
         faults = over_replications([run.faults for run in runs])
         reads = [run.stale for run in runs if run.stale is not None]
+        lags = [run.replica_cluster for run in runs if run.replica_cluster is not None]
         worst = max((m.stall for m in measured), key=lambda stall: stall.seconds)
         return cls(
             throughput_tps=_mean([m.throughput_tps for m in measured]),
@@ -216,6 +221,7 @@ class Result(Report):
             },
             faults=faults,
             stale=Staleness.of(reads, tuple(faults.phases), scenario) if reads else None,
+            replica_cluster=ReplicaClusterLag.of(lags, faults) if lags else None,
         )
 
     def breakdown(self, kind: str | None = None) -> Breakdown:
@@ -325,7 +331,8 @@ class Result(Report):
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
         left_out = {
-            *("histogram", "runs", "classes", "nodes", "scheduled", "load", "faults", "stale")
+            *("histogram", "runs", "classes", "nodes", "scheduled", "load", "faults", "stale"),
+            "replica_cluster",
         }
         if self.prediction is None:
             left_out.add("prediction")
@@ -344,6 +351,8 @@ class Result(Report):
             content |= self.faults.content()
         if self.stale is not None:
             content["stale"] = self.stale.to_dict()
+        if self.replica_cluster is not None:
+            content["replica_cluster"] = self.replica_cluster.to_dict()
         if self.contention:
             content["contention"] = self.contention
         content["breakdown"] = self.breakdown().to_dict()

@@ -28,6 +28,7 @@ from simrep.scenario.network import NetworkTable, paths
 from simrep.scenario.old_faults import listed_faults, outdated
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
 from simrep.scenario.proxy import ProxyTable
+from simrep.scenario.replica_cluster import ReplicaClusterTable
 from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table, Title
 from simrep.scenario.workload import WorkloadTable, expand
 from simrep.user_files import check_content, parse_toml, read_text
@@ -94,6 +95,9 @@ class Scenario(Table):
     )
     fault_tables: tuple[FaultTable, ...] = Field(
         (), alias="fault", description="what goes wrong, when and where"
+    )
+    replica_cluster: ReplicaClusterTable | None = Field(
+        None, description="another cluster that follows this one asynchronously"
     )
     run: RunTable = Field(default_factory=RunTable, description="length and repetitions")
 
@@ -309,6 +313,9 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
                 f"{path}.on_error", "there is no next node: the cluster has one", 'set "stay"'
             )
     yield from _strangers(("workload", "scheduled"), scenario.workload.scheduled, names)
+    followed = scenario.replica_cluster
+    for position, name in enumerate(followed.follows or () if followed is not None else ()):
+        yield from _unknown(("replica_cluster", "follows", position), "node", name, names)
     yield from _places(scenario)
     run = scenario.run
     yield from _warmup(scenario)

@@ -102,6 +102,7 @@ tables = View(
         "text.plan": ("Capacity", "Product", "Rate", "Threshold", "Timeouts"),
         "text.nodes": ("Nodes",),
         "text.run": ("Result",),
+        "text.replica_cluster": ("ReplicaClusterLag",),
         "text.staleness": ("Staleness",),
         "text.sweep": ("Sweep",),
         "text.why": (*("Explanation", "StallExplanation", "TailExplanation", "WindowExplanation"),),

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import inf, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.workload.classes import Make
 from simrep.workload.transaction import TrackedTransaction, Witness
 from simrep.workload.workload import Arrivals, Loop
+
+if TYPE_CHECKING:
+    from simrep.workload.replica_cluster import ReplicaCluster
 
 __all__ = ["Fate", "FateCount", "Fates"]
 
@@ -91,6 +95,8 @@ class Fate(Witness):
         Its statements are executed: what follows is its commit.
     answered_s : float
         When its client was told that it is committed, in simulated seconds; NaN until then.
+    size_bytes : int
+        Of its row events.
     """
 
     counted = True
@@ -105,6 +111,7 @@ class Fate(Witness):
         self.committing = False
         self.ending = ""  # "answered", "failed", "unknown"; empty until then
         self.answered_s = nan
+        self.size_bytes = 0
         self.chain: list[Fate] | None = None  # attempts at the same transaction
         self._parts = 1
         self._left: dict[int, int] = {}
@@ -116,7 +123,7 @@ class Fate(Witness):
     def alone(self) -> None:
         """No other node will have it."""
         self.fates.told = True
-        self.wanted = 0
+        self.wanted &= self.fates.elsewhere
 
     def executed(self) -> None:
         """Its statements are executed."""
@@ -132,6 +139,8 @@ class Fate(Witness):
         self.visible = True
         self.nodes |= 1 << node
         self.overlookers &= ~self.nodes
+        if self.fates.follower is not None:
+            self.fates.follower.committed(self, node)
         self.settle()
 
     def recovered(self, node: int) -> None:
@@ -162,6 +171,8 @@ class Fate(Witness):
         self.ending = ending
         if ending == "answered":
             self.answered_s = self.fates.answered_s = self.fates.clock._now
+            if self.fates.follower is not None:
+                self.fates.follower.answered(self)
         self.settle()
 
     def settle(self) -> None:
@@ -197,11 +208,18 @@ class Fates:
     late_s : float
         When a transaction last came to the last of the nodes more than a second after its answer;
         minus infinity if none did.
+    follower : ReplicaCluster or None
+        Another cluster that has to get them as well; None if there is none.
+    elsewhere : int
+        The bit of that cluster beside those of the nodes; 0 without it.
     """
 
     def __init__(self, clock: Clock, nodes: int, arbitrators: Collection[int] = ()) -> None:
         self.clock = clock
         self.answered_s = self.late_s = -inf
+        self.follower: ReplicaCluster | None = None
+        self.elsewhere = 0
+        self._beyond = 1 << nodes
         self._up = (1 << nodes) - 1
         self._outside = 0  # a bit for each node with which the others have not gone on
         self.all_nodes = self._up & ~sum(1 << node for node in arbitrators)
@@ -210,6 +228,12 @@ class Fates:
         self._settled = 0
         self._kept: dict[Fate, None] = {}
         self._chains: list[list[Fate]] = []
+
+    def attach(self, follower: ReplicaCluster) -> None:
+        """Another cluster has to get all transactions as well."""
+        self.follower = follower
+        self.elsewhere = self._beyond
+        self.all_nodes |= self._beyond
 
     def begin(self, transaction: TrackedTransaction, before: Fate | None = None) -> Fate:
         """A client submits a transaction; ``before`` is the attempt that it repeats."""
@@ -220,6 +244,7 @@ class Fates:
     ) -> Fate:
         """Follow a transaction by this fate; see ``begin``."""
         transaction.journal = fate
+        fate.size_bytes = transaction.size_bytes
         if self._untold:
             return fate
         self._kept[fate] = None
@@ -269,6 +294,12 @@ class Fates:
 
     def never_told(self) -> None:
         """The model does not tell what its nodes commit: nothing is followed."""
+        if self.follower is not None:
+            raise ScenarioError(
+                "replica_cluster",
+                "the model does not tell which nodes have committed a transaction",
+                "transaction.journal.committed(node) tells it",
+            )
         self._untold = True
         self._kept.clear()
         self._chains.clear()

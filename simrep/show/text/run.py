@@ -18,6 +18,7 @@ from simrep.runs.result import Result
 from simrep.show.text.faults import fault_parts
 from simrep.show.text.layout import table, title, words
 from simrep.show.text.nodes import errors_table, nodes_table
+from simrep.show.text.replica_cluster import replica_heading, replica_table
 from simrep.show.text.staleness import stale_heading, stale_table
 from simrep.show.views import tables
 
@@ -43,6 +44,9 @@ def run_tables(result: Result) -> Group:
     parts |= fault_parts(result.faults, result.stale)
     if result.stale is not None:
         parts[stale_heading(result.stale)] = stale_table(result.stale)
+    if result.replica_cluster is not None:
+        lag = result.replica_cluster
+        parts[replica_heading(lag)] = replica_table(lag)
     if len(result.nodes.used) > 1:
         parts["Nodes"] = nodes_table(result.nodes)
     if result.nodes.errors:
