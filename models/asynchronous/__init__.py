@@ -68,7 +68,7 @@ from simrep.modelling import (
 )
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.mysql.durability import Durability
-from simrep.models.mysql.ending_server import CONNECTION_REFUSED, EndingServer
+from simrep.models.mysql.ending_server import EndingServer
 from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 
@@ -78,7 +78,7 @@ from .changing_replica import ChangingReplica
 from .changing_source import ChangingSource
 from .connection import Packet, Port
 from .failover import FailoverManager, check_place, failover_phases, manager_of
-from .member import READ_ONLY, Member
+from .member import Member
 from .options import AsynchronousCosts, AsynchronousOptions
 from .recognition import SourceRecognition
 from .replica import Replica
@@ -266,29 +266,18 @@ class Asynchronous(Model):
 
     def connect(self, node: int) -> Generator[Event, Any, str | None]:
         """Open a connection to one server."""
-        server = self.servers[node]
-        if self._changes is None:
-            return server.sessions.connect()
-        assert isinstance(server, EndingServer)
-        if self._changes.is_leaving(node):
-            return server.sessions.refused(CONNECTION_REFUSED)
-        return server.connect()
+        if self._changes is not None:
+            return self._changes.connect(node)
+        return self.servers[node].sessions.connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; it fails by a deadlock, a timeout, or when it is too large.
 
         A server that is read-only refuses one that writes.
         """
-        node = transaction.node
-        server = self.servers[node]
-        if self._changes is None:
-            return server.sessions.transact(transaction)
-        assert isinstance(server, EndingServer)
-        if self._changes.is_leaving(node):
-            return server.lose(transaction)
-        if server.alive and self._members[node].refuses(transaction):
-            return server.turn_away(transaction, READ_ONLY)
-        return server.transact(transaction)
+        if self._changes is not None:
+            return self._changes.transact(transaction)
+        return self.servers[transaction.node].sessions.transact(transaction)
 
     def status(self, node: int) -> ServerStatus:
         """See ``Model.status``."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from simrep.modelling import Change, Cluster, ScenarioError, ServerStatus
+from simpy.events import Event
+
+from simrep.modelling import Change, Cluster, ScenarioError, ServerStatus, Transaction
 from simrep.models.mysql.durability import CrashRecovery, Durability
+from simrep.models.mysql.ending_server import EndingServer
+from simrep.models.mysql.server_changes import ServerChanges
 
 from .binary_log import BinaryLog
 from .changing_replica import RelayRemains, position_of
 from .failover.servers import ReplicaReport
-from .member import Member
+from .member import READ_ONLY, Member
 from .options import AsynchronousOptions
 from .promotion import Promotion
 from .source import SOURCE
@@ -34,7 +38,7 @@ class _Rest:
     relay: RelayRemains | None
 
 
-class Changes:
+class Changes(ServerChanges):
     """What happens to the servers of a replication; what is on the disk of those away; who leads.
 
     A server that is started again is what it was. If it was a source, its storage engine commits
@@ -74,23 +78,15 @@ class Changes:
         start: Callable[[int], object],
         start_s: Callable[[int], float],
     ) -> None:
-        self._cluster = cluster
-        self._clock = cluster.clock
-        self._names = cluster.names
-        self._timeline = cluster.timeline
+        super().__init__(cluster, durability, start_s)
         self._options = options
         self._logs = logs
-        self._durability = durability
         self._members = members
         self._start = start
-        self._start_s = start_s
         self.service = SOURCE
         """Position of the source that clients are to write on."""
         self._promotion: Promotion | None = None
         self._rests: dict[int, _Rest] = {}  # of servers that are away
-        self._leaving: dict[int, Change | None] = {}  # and what follows when they have left
-        self._starting: dict[int, int] = {}  # a number for every start that is under way
-        self._starts = 0
         self._release(None)
 
     def _release(self, _: None) -> None:
@@ -109,38 +105,23 @@ class Changes:
         if self._timeline is not None:
             self._timeline.note(node, what, of)
 
-    def is_leaving(self, node: int) -> bool:
-        """Whether a server shuts down, and serves nobody any more."""
-        return node in self._leaving
+    def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+        """See ``ServerChanges.transact``; a server that is read-only refuses one that writes."""
+        node = transaction.node
+        member = self._members[node]
+        if member.alive and not self.is_leaving(node) and member.refuses(transaction):
+            return member.server.turn_away(transaction, READ_ONLY)
+        return super().transact(transaction)
 
     def change(self, change: Change) -> None:
         """Let a server crash, leave, come back or be promoted now."""
-        node, what = change.node, change.what
-        if what == "restart":
-            self._check_restart(change)
-            if node in self._leaving:
-                self._leaving[node] = change
-            else:
-                self._begin(node)
-        elif what == "leave":
-            self._leave(node)
-        elif what == "promote":
+        if change.what == "promote":
             self._check_promotion(change)
             if self._promotion is not None:
                 self._promotion.supersede()
-            self._promotion = Promotion(self, self._cluster, self._members, node)
+            self._promotion = Promotion(self, self._cluster, self._members, change.node)
         else:
-            self._end(node, what)
-
-    def _check_restart(self, change: Change) -> None:
-        if change.transfer_s is not None:
-            raise ScenarioError(
-                "fault",
-                f"{self._names[change.node]!r} gets transfer_s = {change.transfer_s:g} at "
-                f"{self._clock.now:g} s, and no state is transferred to it: a replica gets from "
-                "the binary log of its source what it lacks",
-                "leave it out; start_ms in [cluster.costs] is how long a server takes to start",
-            )
+            super().change(change)
 
     def _check_promotion(self, change: Change) -> None:
         """Refuse one that cannot be, or that changes nothing."""
@@ -172,54 +153,20 @@ class Changes:
                 f"promote {' or '.join(map(repr, replicas))}" if replicas else "",
             )
 
-    # -- a server goes ---------------------------------------------------------------------------
+    # -- servers go and come back ----------------------------------------------------------------
 
-    def _leave(self, node: int) -> None:
-        """Shut down in order: what is in its commit ends, then the process."""
-        if self._starting.pop(node, None) is not None or node in self._rests:
-            return
-        server = self._members[node].server
-        self._leaving[node] = None
-        server.disconnect_uncommitted()
+    def _server(self, node: int) -> EndingServer:
+        return self._members[node].server
 
-        def quiet() -> None:
-            if node in self._leaving and self._members[node].server is server:
-                self._end(node, "leave")
-
-        server.when_quiet(quiet)
-
-    def _end(self, node: int, what: str) -> None:
-        self._durability[node].ends(what)
-        then = self._leaving.pop(node, None)
-        member, silent = self._members[node], what == "power-loss"
-        if self._starting.pop(node, None) is not None:
-            member.server.silent = silent
-            return
-        if node in self._rests:
-            return
-        member.server.die(silent=silent)
+    def _went(self, node: int) -> None:
+        member = self._members[node]
         member.source.die()
         relay = None if member.replica is None else member.replica.die()
         self._rests[node] = _Rest(member.target, member.read_only, relay)
         if self._promotion is not None:
             self._promotion.gone(node)
-        if then is not None:
-            self._begin(node)
 
-    # -- a server comes back ---------------------------------------------------------------------
-
-    def _begin(self, node: int) -> None:
-        self._members[node].server.silent = False  # its machine is there: it refuses connections
-        self._starts += 1
-        self._starting[node] = self._starts
-        at_s = self._clock.now + self._start_s(node)
-        self._clock.at(at_s, self._started, (node, self._starts))
-
-    def _started(self, start: tuple[int, int]) -> None:
-        node, number = start
-        if self._starting.get(node) != number:
-            return
-        del self._starting[node]
+    def _came(self, node: int) -> None:
         rest, log = self._rests.pop(node), self._logs[node]
         relay = self._recover(node, rest.relay)
         self._start(node)

@@ -18,6 +18,9 @@ Left out
     Gap locks; checkpoints and full redo logs; ``innodb_support_xa=0``; MariaDB's
     ``innodb_flush_log_at_trx_commit=3`` and ``binlog_large_commit_threshold``; binary log rotation.
     A lock wait that times out fails the whole transaction, as with ``innodb_rollback_on_timeout``.
+Servers that come and go
+    Where the scenario lets something happen to servers, they crash, lose power and start again with
+    what is on their disks (``models.mysql.durability``).
 Validated
     Not against measurements, beyond one published table of throughput by threads with and
     without group commit (its shape); default costs are typical figures.
@@ -30,17 +33,20 @@ MySQL 8.4 Reference Manual, Server System Variables and Binary Logging Options.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from math import inf
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 from simpy.events import Event
 
 from simrep.modelling import (
+    Change,
     Cluster,
     Evidence,
+    Milliseconds,
     Model,
+    Parts,
     Recognition,
     ServerReading,
     ServerStatus,
@@ -48,20 +54,44 @@ from simrep.modelling import (
     Station,
     Transaction,
     parts_of,
+    prior,
 )
 from simrep.modelling.closed_form import ClosedForm
-from simrep.models.mysql.options import ServerCosts, ServerOptions
+from simrep.models.mysql.durability import Durability
+from simrep.models.mysql.ending_server import EndingServer
+from simrep.models.mysql.options import CrashSafety, ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
 from simrep.models.mysql.server import ERRORS, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 
-__all__ = ["Standalone", "StandaloneOptions"]
+from .changes import Changes
+
+__all__ = ["Standalone", "StandaloneCosts", "StandaloneOptions"]
 
 
 class StandaloneOptions(ServerOptions):
     """Those of any server, and whether it has a binary log at all."""
 
     log_bin: bool = Field(True, description="write a binary log")
+    redo_threads: bool = Field(
+        True,
+        description="version trait: threads of their own write the redo log, all the time (MySQL "
+        "8.0.11 and later)",
+    )
+
+    @property
+    def crash_safety(self) -> CrashSafety:
+        """See ``ServerOptions.crash_safety``."""
+        safety = super().crash_safety
+        return "mysql-5.6" if safety == "mysql-8.0" and not self.redo_threads else safety
+
+
+class StandaloneCosts(ServerCosts):
+    """Those of any server, and how long it takes to start."""
+
+    start_ms: Annotated[Milliseconds, prior.BOOT] = Field(
+        1800.0, description="start of a server until it answers"
+    )
 
 
 class StandaloneRecognition(MysqlRecognition):
@@ -84,29 +114,59 @@ class Standalone(Model):
     cluster : Cluster
         Machines, network and clock.
     options : StandaloneOptions
-    costs : ServerCosts
+    costs : StandaloneCosts
     """
 
     name: ClassVar[str] = "standalone"
     Options: ClassVar[type[StandaloneOptions]] = StandaloneOptions
-    Costs: ClassVar[type[ServerCosts]] = ServerCosts
-    faults: ClassVar = frozenset({"slow", "pause", "disk-stall", "loss", "jitter"})
+    Costs: ClassVar[type[StandaloneCosts]] = StandaloneCosts
+    faults: ClassVar = frozenset(
+        {"slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "loss", "jitter"}
+    )
     node_costs: ClassVar[bool] = True
     alone: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = StandaloneRecognition()
 
-    def __init__(self, cluster: Cluster, options: StandaloneOptions, costs: ServerCosts) -> None:
+    def __init__(
+        self, cluster: Cluster, options: StandaloneOptions, costs: StandaloneCosts
+    ) -> None:
+        self.servers: Sequence[MysqlServer]
+        self._changes: Changes | None = None
+        every = parts_of(cluster, WatchedParts)
+        each = [cluster.costs_of(node, costs) for node in range(cluster.size)]
+        if cluster.changes:
+            self._begin_changing(cluster, every, options, each)
+            return
         self.servers = [
-            parts.make(
-                MysqlServer,
-                parts,
-                options,
-                cluster.costs_of(parts.index, costs),
-                log_bin=options.log_bin,
-            )
-            for parts in parts_of(cluster, WatchedParts)
+            parts.make(MysqlServer, parts, options, costs, log_bin=options.log_bin)
+            for parts, costs in zip(every, each, strict=True)
         ]
+
+    def _begin_changing(
+        self,
+        cluster: Cluster,
+        every: Sequence[Parts],
+        options: StandaloneOptions,
+        costs: Sequence[StandaloneCosts],
+    ) -> None:
+        """Servers that may come and go."""
+        nodes, log_bin = range(cluster.size), options.log_bin
+        durability = [Durability.of(cluster, node, options, log_bin=log_bin) for node in nodes]
+        servers: list[EndingServer] = []
+        self.servers = servers
+
+        def start(node: int) -> None:
+            parts = every[node].anew()
+            server = parts.make(EndingServer, parts, options, costs[node], log_bin=log_bin)
+            server.durability = durability[node]
+            servers[node : node + 1] = [server]
+
+        for node in nodes:
+            start(node)
+        self._changes = Changes(
+            cluster, durability, servers, start, lambda node: costs[node].start_ms * 1e-3
+        )
 
     @staticmethod
     def pause_limit_s(options: StandaloneOptions) -> float:
@@ -127,15 +187,24 @@ class Standalone(Model):
 
         return ServerForm(setup, log_bin=setup.options.log_bin)  # type: ignore[attr-defined]
 
-    def connect(self, node: int) -> Generator[Event, Any, None]:
+    def connect(self, node: int) -> Generator[Event, Any, str | None]:
         """Open a connection to one server."""
+        if self._changes is not None:
+            return self._changes.connect(node)
         return self.servers[node].sessions.connect()
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction; it fails by a deadlock, a timeout, or when it is too large."""
         if transaction.journal is not None:
             transaction.journal.alone()
+        if self._changes is not None:
+            return self._changes.transact(transaction)
         return self.servers[transaction.node].sessions.transact(transaction)
+
+    def change(self, change: Change) -> None:
+        """Let a server crash, leave or come back now."""
+        assert self._changes is not None
+        self._changes.change(change)
 
     def status(self, node: int) -> ServerStatus:
         """See ``Model.status``: nobody keeps it from anything."""

@@ -18,8 +18,10 @@ RATE_TPS = 20.0
 """Two clients, about."""
 
 
-def run(*faults, model="asynchronous", version="mysql-9", duration_s=23.0, costs=None, **options):
-    options = {"replica_net_timeout": 6, "source_connect_retry": 2, **options}
+def run(*faults, model="asynchronous", version="mysql-9", nodes=3, duration_s=23.0, costs=None,
+        **options):  # fmt: skip
+    if nodes > 1:
+        options = {"replica_net_timeout": 6, "source_connect_retry": 2, **options}
     names = ("what", "node", "at_s")
     faults = [
         fault if isinstance(fault, dict) else dict(zip(names, fault, strict=True))
@@ -27,7 +29,7 @@ def run(*faults, model="asynchronous", version="mysql-9", duration_s=23.0, costs
     ]
     return simrep.run(
         {
-            "cluster": {"model": model, "nodes": 3, "version": version, "options": options}
+            "cluster": {"model": model, "nodes": nodes, "version": version, "options": options}
             | ({"costs": costs} if costs else {}),
             "network": {"rtt_ms": 1.0},
             "workload": {"threads": 2, "think_time_ms": 100.0, "nodes": ["n1"]}
@@ -196,6 +198,27 @@ def test_the_kernel_writes_back_what_has_been_dirty_for_long():
     clock.at(40.0, lambda _: lost.append(file.lose()))
     clock.run(50.0)
     assert lost == [[1.0, 10.0, 31.9], [32.1], [32.1]]
+
+
+@pytest.mark.parametrize(
+    ("version", "what", "settings", "lost"),
+    [
+        ("mysql-9", "kill", {"innodb_flush_log_at_trx_commit": 0}, NOTHING),
+        ("mysql-5.7", "kill", {"innodb_flush_log_at_trx_commit": 0}, SECOND),
+        ("mysql-9", "power-loss", {}, NOTHING),
+        ("mysql-9", "power-loss", {"sync_binlog": 0}, NOTHING),  # InnoDB has it
+        ("mysql-9", "power-loss", {"innodb_flush_log_at_trx_commit": 2}, SECOND),
+        ("mysql-9", "power-loss", {"innodb_flush_log_at_trx_commit": 2, "log_bin": False}, SECOND),
+        ("mysql-9", "leave", {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0}, NOTHING),
+    ],
+)
+def test_what_a_server_without_replicas_loses(version, what, settings, lost):
+    result = crash(what, model="standalone", version=version, nodes=1, **settings)
+    least, most = lost
+    assert least <= result.faults.fates.lost.median <= most
+    (started,) = lines(result, "synced", "n1")
+    assert started.at_s == pytest.approx(CRASH_S + 2.8, abs=0.1)  # start_ms
+    assert result.counters["n1"]["Handler_commit"] > 50  # and clients are there again
 
 
 @pytest.mark.parametrize(("role", "cuts"), [("MASTER", False), ("SLAVE", True)])
