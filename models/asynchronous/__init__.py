@@ -58,6 +58,7 @@ from simrep.modelling import (
     Model,
     Noted,
     Parts,
+    Question,
     Recognition,
     ServerStatus,
     Setup,
@@ -65,6 +66,7 @@ from simrep.modelling import (
     Station,
     Transaction,
     parts_of,
+    timeouts_question,
 )
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.mysql.durability import Durability
@@ -85,6 +87,8 @@ from .replica import Replica
 from .source import SOURCE, BinlogSource
 
 __all__ = ["MANAGED", "Asynchronous"]
+
+_FAILOVER = f"{__name__}.failover"
 
 MANAGED: Mapping[str, str] = MappingProxyType({"failover_manager": "orchestrator"})
 """With which manager it is deployed where the scenario does not say it."""
@@ -240,6 +244,11 @@ class Asynchronous(Model):
     def deployments() -> Sequence[Deployment]:
         """See ``Model.deployments``."""
         return (Deployment(name="asynchronous", keeps="none", options=MANAGED),)
+
+    @staticmethod
+    def questions() -> Sequence[Question]:
+        """See ``Model.questions``."""
+        return (timeouts_question(f"{_FAILOVER}.timeouts:manager_timeouts"),)
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

@@ -4,6 +4,7 @@ import pytest
 
 import simrep
 from simrep.errors import ScenarioError
+from simrep.models.asynchronous.failover import timeouts as manager
 from simrep.models.galera.questions import timeouts
 from simrep.models.group_replication import timeouts as expel
 from simrep.show.views import console, tables
@@ -84,9 +85,29 @@ def test_timeouts_that_only_cost_more_are_not_tried(options, values, monkeypatch
         ({"fault": [{"what": "kill", "node": "n3", "at_s": 1}]}, {}, "without faults"),
         ({"cluster": {"model": "galera", "nodes": 2}}, {}, "nobody survives"),
         ({"workload": {"queries": 10}, "run": {}}, {}, "set run.duration_s"),
-        ({"cluster": {"model": "standalone"}}, {}, "models 'galera' and 'group_replication' have"),
+        ({"cluster": {"model": "standalone"}}, {}, "models 'asynchronous' and 'galera'"),
     ],
 )
 def test_what_cannot_be_asked(changed, options, match):
     with pytest.raises(ScenarioError, match=match):
         simrep.plan({**CLUSTER, **changed}, "timeouts", **options)
+
+
+def test_a_patient_manager_replaces_no_source_that_only_stood_still(monkeypatch):
+    monkeypatch.setattr(manager, "_FAILURES", (2,))
+    managed = {
+        "cluster": {"model": "asynchronous", "nodes": 3,
+                    "options": {"failover_manager": "mha", "manager_poll_s": 1.0}},
+        "workload": {"threads": 1, "think_time_ms": 100, "nodes": ["n1"],
+                     "clients": {"on_error": "next", "read_timeout_s": 2.0}},
+        "run": {"duration_s": 10},
+    }  # fmt: skip
+    found = simrep.plan(managed, "timeouts", outage_s=8.0, replications=2)
+    hasty, patient = found.tried
+    assert (hasty.removed, patient.removed) == (2, 0)
+    assert all(3.0 <= gone_s <= 3.0 * 2 + 1.1 for gone_s in hasty.removed_s)
+    assert all(9.0 <= gone_s <= 3.0 * 4 + 1.1 for gone_s in patient.removed_s)
+    assert (found.value, found.low, found.verb) == (4.0, 2.0, "replaced")
+    assert found.sentence.startswith("manager_failures = 4 replaces no source that stands still")
+    with pytest.raises(ScenarioError, match="failover_manager"):
+        simrep.plan({**managed, "cluster": {"model": "asynchronous"}}, "timeouts")

@@ -181,7 +181,7 @@ def plot_timeouts(answer: Timeouts) -> Sheet:
     gone = [(one.setting.timeout_s, median(one.removed_s)) for one in answer.tried]
     gone = [point for point in gone if isfinite(point[1])]
     axes.plot([x for x, _ in gone], [y for _, y in gone], color=GREY, linewidth=6.0, alpha=0.5,
-              label="until a crashed node is removed", zorder=1)  # fmt: skip
+              label=f"until a crashed node is {answer.verb}", zorder=1)  # fmt: skip
     curves = {"longest stall after a crash": "crash_s", "longest stall of an outage": "outage_s"}
     for shade, (label, name) in zip(PALETTE, curves.items(), strict=False):
         times = [one.setting.timeout_s for one in answer.tried]
@@ -191,7 +191,9 @@ def plot_timeouts(answer: Timeouts) -> Sheet:
             hollow = one.removed and name == "outage_s"
             axes.plot([x], [y], "o", color=shade, markerfacecolor="white" if hollow else shade,
                       zorder=3)  # fmt: skip
-    axes.plot([], [], "o", color=PALETTE[1], markerfacecolor="white", label="the node is removed")
+    axes.plot(
+        [], [], "o", color=PALETTE[1], markerfacecolor="white", label=f"the node is {answer.verb}"
+    )
     axes.set_xlim(left=-0.02 * max(one.setting.timeout_s for one in answer.tried))
     axes.set_ylim(0)
     axes.set_xlabel(f"{answer.option} (s)")

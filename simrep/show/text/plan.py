@@ -115,8 +115,8 @@ def _cell(condition: Condition, mean: float, interval: Interval) -> str:
 @tables.register(Timeouts)
 def timeouts_tables(answer: Timeouts) -> Group:
     """A row per setting: what a crash costs, then what came of short outages."""
-    heads = (answer.option, "", "crash: stall", "removed after", "commits/s before",
-             "outage: stall", "suspected", "removed")  # fmt: skip
+    heads = (answer.option, "", "crash: stall", f"{answer.verb} after", "commits/s before",
+             "outage: stall", "suspected", answer.verb)  # fmt: skip
     rows = [
         (
             one.setting.brief,

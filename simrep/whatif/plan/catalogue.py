@@ -63,12 +63,13 @@ def timeouts_question(answer: str) -> Question:
     return Question(
         "timeouts",
         answer,
-        "What a crash costs and who is removed by mistake, over timeouts of the group.\n\n"
+        "What a crash costs and who is removed by mistake, over timeouts of a group or a failover "
+        "manager.\n\n"
         "Example: simrep plan cluster.toml timeouts --outage 4s --loss 1%",
         (
             Option(
                 "outage_s",
-                "How long a node is cut off: 1500ms, 4s.",
+                "How long a node is cut off, or a source stands still: 1500ms, 4s.",
                 "time",
                 "4s",
                 metavar="TIME",

@@ -4,6 +4,9 @@ A short timeout lets the others wait less long for a member that has crashed, an
 dead that were only cut off for a moment. Both are simulated for several settings of a model: a node
 of the scenario is killed, and, in runs of their own, cut off from all others for a while. Loss and
 jitter, if any are given, are there from the beginning to the end of each run.
+
+Where somebody else looks after the one node that takes writes, that node loses power, and, in runs
+of its own, stands still for a while; it is removed if another one takes its place.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from simrep.runs.executor import collected, in_groups
 from simrep.runs.progress import work_expected
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import Scenario, with_values
+from simrep.scenario.faults import FaultWord
 from simrep.whatif.plan.answer import Answer
 
 __all__ = ["TimeoutSetting", "Timeouts", "TriedTimeout", "weighed_timeouts"]
@@ -31,9 +35,44 @@ _AFTER_S = 4.0  # of the run, after the last timer has run out
 _DECIDED_S = 6.0  # after an outage: a removal that was decided before is agreed on
 _ANSWERS_S = 0.3  # after a crash: commits that had all they needed
 _MOST_S = 3600.0
-_KINDS = "kill", "cut"
 _DEFAULTS = "defaults"
 _BESIDE = 'cluster.options."{}"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Struck:
+    """What happens to which node, and the words for it."""
+
+    crash: FaultWord
+    outage: FaultWord
+    node: int  # its position
+    least: int  # nodes
+    question: str  # with {outage}, as the next one
+    spares: str
+    all_remove: str
+    removed: str
+
+
+_MEMBER = _Struck(
+    crash="kill",
+    outage="cut",
+    node=-1,
+    least=3,
+    question="Timeouts for a network whose nodes are cut off for {outage}",
+    spares="removes nobody that is cut off for {outage}",
+    all_remove="Every setting removes a node that is cut off for {outage}.",
+    removed="removed",
+)
+_WRITER = _Struck(
+    crash="power-loss",
+    outage="pause",
+    node=0,
+    least=2,
+    question="Timeouts of a failover manager, for a source that stands still for {outage}",
+    spares="replaces no source that stands still for {outage}",
+    all_remove="Every setting replaces a source that stands still for {outage}.",
+    removed="replaced",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +138,16 @@ class Timeouts(Answer):
     option : str
         Name of the timeout.
     length_s : float
-        How long a node is cut off.
+        How long a node is cut off, or stands still.
     tried : tuple of TriedTimeout
+    verb : str
+        What happens to a node that is taken for dead: it is removed, or replaced.
     """
 
     option: str
     length_s: float
     tried: tuple[TriedTimeout, ...]
+    verb: str = "removed"
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per setting."""
@@ -143,6 +185,7 @@ def weighed_timeouts(
     option: str,
     cost: Callable[[TriedTimeout], str],
     notes: tuple[str, ...] = (),
+    writer: bool = False,
     outage_s: float = 4.0,
     loss: float = 0.0,
     jitter_s: float = 0.0,
@@ -156,7 +199,8 @@ def weighed_timeouts(
     Parameters
     ----------
     scenario : Scenario
-        Without faults of its own. Its last node is the one that is killed or cut off.
+        Without faults of its own. Its last node is the one that is killed or cut off; with
+        ``writer`` its first one loses power or stands still.
     settings : sequence of TimeoutSetting
         By their timeout.
     option : str
@@ -165,8 +209,10 @@ def weighed_timeouts(
         Says what a crash costs with a setting: "a crash stops writers for 6.2 s".
     notes : tuple of str
         What else there is to know.
+    writer : bool
+        Whether the node that takes writes is the one that it is about.
     outage_s : float
-        How long the node is cut off, in seconds.
+        How long the node is cut off or stands still, in seconds.
     loss : float
         Share of the segments that the network loses.
     jitter_s : float
@@ -175,12 +221,13 @@ def weighed_timeouts(
     replications, seed, executor, progress
         Those of :func:`simrep.plan`.
     """
-    _check(scenario, outage_s)
+    struck = _WRITER if writer else _MEMBER
+    _check(scenario, outage_s, struck)
     seed = scenario.run.seed if seed is None else seed
     network = _background(scenario, loss, jitter_s)
     tasks = [
-        [(scenario, network, setting, kind, outage_s, seed, number)
-         for kind in _KINDS for number in range(replications)]
+        [(scenario, network, setting, struck, kind, outage_s, seed, number)
+         for kind in (struck.crash, struck.outage) for number in range(replications)]
         for setting in settings
     ]  # fmt: skip
 
@@ -199,11 +246,16 @@ def weighed_timeouts(
             )
 
     # Clients of a cluster in which nothing happens may not do all that they may do in this one.
-    versions = _hit(scenario, network, settings[0], _KINDS[0], outage_s, _SETTLED_S).versions
+    versions = _hit(
+        scenario, network, settings[0], struck, struck.crash, outage_s, _SETTLED_S
+    ).versions
     work_expected(
         len(tasks),
         2 * replications,
-        costs=[sum(_length_s(setting, kind, outage_s) for kind in _KINDS) for setting in settings],
+        costs=[
+            sum(_length_s(setting, kind, outage_s) for kind in (struck.crash, struck.outage))
+            for setting in settings
+        ],
     )
     tried, complete = collected(finished(), least=1, progress=progress, total=len(tasks))
     safe = [one for one in tried if not one.removed]
@@ -211,8 +263,8 @@ def weighed_timeouts(
     value = None if best is None else best.setting.timeout_s
     below = [one.setting.timeout_s for one in tried if one.removed]
     return Timeouts(
-        question=f"Timeouts for a network whose nodes are cut off for {duration(outage_s)}",
-        sentence=_sentence(best, tried, duration(outage_s), cost),
+        question=struck.question.format(outage=duration(outage_s)),
+        sentence=_sentence(best, tried, struck, duration(outage_s), cost),
         value=value,
         low=max((s for s in below if value is None or s < value), default=None),
         high=value,
@@ -226,10 +278,11 @@ def weighed_timeouts(
         option=option,
         length_s=outage_s,
         tried=tuple(tried),
+        verb=struck.removed,
     )
 
 
-def _check(scenario: Scenario, outage_s: float) -> None:
+def _check(scenario: Scenario, outage_s: float, struck: _Struck) -> None:
     if not 0.0 < outage_s <= _MOST_S:
         most = f"must be above 0 and at most {_MOST_S:g}, given {outage_s:g}"
         raise ScenarioError("outage_s", most)
@@ -239,13 +292,15 @@ def _check(scenario: Scenario, outage_s: float) -> None:
         )
     if scenario.workload.fixed:
         raise ScenarioError("workload", "its transactions would end", "set run.duration_s instead")
-    if len(scenario.node_names) < 3:
-        raise ScenarioError("cluster.nodes", "nobody survives a crash of one of two nodes", "set 3")
+    if len(scenario.node_names) < struck.least:
+        few = f"nobody survives a crash of one of {len(scenario.node_names)}"
+        raise ScenarioError("cluster.nodes", few, f"set {struck.least}")
 
 
 def _sentence(
     best: TriedTimeout | None,
     tried: Sequence[TriedTimeout],
+    struck: _Struck,
     outage: str,
     cost: Callable[[TriedTimeout], str],
 ) -> str:
@@ -253,14 +308,13 @@ def _sentence(
     beside = ""
     if usual is not None and usual is not best:
         beside = (
-            f" With the defaults {cost(usual)}, and the node is removed in {usual.removed} of "
-            f"{len(usual.outage_s)} outages."
+            f" With the defaults {cost(usual)}, and the node is {struck.removed} in "
+            f"{usual.removed} of {len(usual.outage_s)} outages."
         )
     if best is None:
-        return f"Every setting removes a node that is cut off for {outage}.{beside}"
-    return (
-        f"{best.setting.written} removes nobody that is cut off for {outage}; {cost(best)}.{beside}"
-    )
+        return f"{struck.all_remove.format(outage=outage)}{beside}"
+    spares = struck.spares.format(outage=outage)
+    return f"{best.setting.written} {spares}; {cost(best)}.{beside}"
 
 
 def _background(scenario: Scenario, loss: float, jitter_s: float) -> list[dict[str, Any]]:
@@ -281,31 +335,34 @@ def _one_run(
     scenario: Scenario,
     background: Sequence[Mapping[str, Any]],
     setting: TimeoutSetting,
+    struck: _Struck,
     kind: str,
     outage_s: float,
     seed: int,
     replication: int,
 ) -> _Run:
-    """One run in which the last node is hit.
+    """One run in which the node is hit.
 
     When it happens differs from run to run, as timers of servers know nothing of it.
     """
     at_s = _SETTLED_S + (replication * 0.618034) % 1.0
-    changed = _hit(scenario, background, setting, kind, outage_s, at_s)
-    return _outcome(simulate(changed, seed, replication), len(scenario.node_names) - 1, at_s)
+    changed = _hit(scenario, background, setting, struck, kind, outage_s, at_s)
+    node = struck.node % len(scenario.node_names)
+    return _outcome(simulate(changed, seed, replication), node, at_s)
 
 
 def _hit(
     scenario: Scenario,
     background: Sequence[Mapping[str, Any]],
     setting: TimeoutSetting,
+    struck: _Struck,
     kind: str,
     outage_s: float,
     at_s: float,
 ) -> Setup:
-    """The run in which the last node is hit at a time."""
-    fault: dict[str, Any] = {"what": kind, "node": scenario.node_names[-1], "at_s": at_s}
-    if kind == "cut":
+    """The run in which the node is hit at a time."""
+    fault: dict[str, Any] = {"what": kind, "node": scenario.node_names[struck.node], "at_s": at_s}
+    if kind == struck.outage:
         fault["until_s"] = at_s + outage_s
     changed = with_values(
         scenario,
@@ -324,14 +381,18 @@ def _length_s(setting: TimeoutSetting, kind: str, outage_s: float) -> float:
 
     Timers that are longer than an outage do not run out: everybody is heard again.
     """
-    if kind == "kill":
+    if kind in {"kill", "power-loss"}:
         return setting.longest_s + _AFTER_S
     return max(outage_s, min(setting.longest_s, outage_s + _DECIDED_S)) + 2.0 * _AFTER_S
 
 
-def _outcome(run: Replication, last: int, at_s: float) -> _Run:
-    noted = [one for one in run.noted if one.at_s >= at_s and one.node != last]
-    views = (one.at_s for one in noted if one.what == "primary" and last not in one.of)
+def _outcome(run: Replication, hit: int, at_s: float) -> _Run:
+    noted = [one for one in run.noted if one.at_s >= at_s and one.node != hit]
+    views = (
+        one.at_s
+        for one in noted
+        if one.what == "promoted" or (one.what == "primary" and hit not in one.of)
+    )
     removed_s = next(views, inf)
     assert run.attempts is not None, "there is a fault"
     begin_s, end_s = at_s + _ANSWERS_S, min(removed_s, run.attempts.end_s)
@@ -339,6 +400,6 @@ def _outcome(run: Replication, last: int, at_s: float) -> _Run:
     return _Run(
         stall_s=run.measurement.stall.seconds,
         removed_s=removed_s - at_s,
-        suspected=any(one.what == "suspect" and last in one.of for one in noted),
+        suspected=any(one.what == "suspect" and hit in one.of for one in noted),
         rate_tps=len(commits_s) / max(end_s - begin_s, _ANSWERS_S),
     )
