@@ -63,8 +63,7 @@ def timeouts_question(answer: str) -> Question:
     return Question(
         "timeouts",
         answer,
-        "What a crash costs and who is removed by mistake, over timeouts of a group or a failover "
-        "manager.\n\n"
+        "What a crash costs and who is removed by mistake, over timeouts.\n\n"
         "Example: simrep plan cluster.toml timeouts --outage 4s --loss 1%",
         (
             Option(
