@@ -177,7 +177,10 @@ class Changes(ServerChanges):
             member.resume(rest.target, relay)
         else:
             member.source.lead()
-            self._note(node, "synced")
+            if self._goes_on_alone(node):
+                self._note(node, "outside", (self.service,))
+            else:
+                self._note(node, "synced")
 
     def _recover(self, node: int, relay: RelayRemains | None) -> RelayRemains | None:
         """Find what is on the disk of a server that starts; of a replica, what it has."""
@@ -263,8 +266,17 @@ class Changes(ServerChanges):
         if self.service != node:
             self._note(node, "promoted")
         self.service = node
+        for other in filter(self._goes_on_alone, self.others_of(node)):
+            self._note(other, "outside", (node,))
         self._look_who_is_outside()
         call()
+
+    def _goes_on_alone(self, node: int) -> bool:
+        """Whether a server takes writes, and is not the source that clients are to write on."""
+        member = self._members[node]
+        return (
+            node != self.service and member.source.leads and member.alive and not member.read_only
+        )
 
     def _look_who_is_outside(self) -> None:
         fates = self._cluster.fates

@@ -27,6 +27,7 @@ _SAID = {
     "read-only": "{node} takes no writes any more",
     "promoted": "{node} is promoted, and takes writes",
     "repointed": "{node} follows {of} from now on",
+    "outside": "{node} takes writes for itself: {of} is the source now",
     "donor": "{node} gives its state to {of}",
     "joiner": "{node} gets the state from {of}",
     "joined": "{node} is joined",
