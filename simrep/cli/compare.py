@@ -10,7 +10,7 @@ import typer
 from simrep.cli.arguments import MANY, Jobs, Json, Plot, Precision, Seed, Set, assignments, workers
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.errors import ScenarioError
-from simrep.measure.grammar import share
+from simrep.measure.grammar import duration, share
 
 __all__ = ["compare"]
 
@@ -45,6 +45,23 @@ Pairs = Annotated[
         help="So many pairs with the same random numbers; default: 3 to 10, until it is clear.",
     ),
 ]
+Rto = Annotated[
+    str | None,
+    typer.Option(
+        "--rto",
+        metavar="TIME",
+        help="Tell which keeps it in a drill: the longest time without a write.",
+    ),
+]
+Rpo = Annotated[
+    float | None,
+    typer.Option(
+        "--rpo",
+        min=0,
+        metavar="N",
+        help="Tell which keeps it in a drill: answered transactions lost, at most.",
+    ),
+]
 Most = Annotated[int, typer.Option(min=2, max=MANY, help="Pairs at which --precision gives up.")]
 
 
@@ -59,6 +76,8 @@ def compare(
     replications: Pairs = None,
     precision: Precision = None,
     most: Most = 1000,
+    rto: Rto = None,
+    rpo: Rpo = None,
     json: Json = False,
     plot: Plot = None,
     jobs: Jobs = 1,
@@ -93,6 +112,8 @@ def compare(
             replications=replications,
             precision=goal,
             most=most,
+            rto_s=None if rto is None else duration("--rto", rto),
+            rpo=rpo,
             executor=executor,
             progress=progress,
         )

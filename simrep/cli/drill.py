@@ -83,6 +83,18 @@ Restart = Annotated[
         "a power loss.",
     ),
 ]
+Rto = Annotated[
+    str | None,
+    typer.Option(
+        "--rto", metavar="TIME", help="Tell what keeps it: the longest time without a write."
+    ),
+]
+Rpo = Annotated[
+    float | None,
+    typer.Option(
+        "--rpo", min=0, metavar="N", help="Tell what keeps it: answered transactions lost, at most."
+    ),
+]
 
 
 def drill(
@@ -95,6 +107,8 @@ def drill(
     replications: Times = 10,
     limit: Limit = "180s",
     restart_after: Restart = None,
+    rto: Rto = None,
+    rpo: Rpo = None,
     out: Out = None,
     json: Json = False,
     plot: Plot = None,
@@ -113,6 +127,7 @@ def drill(
       simrep drill --list
       simrep drill cluster.toml
       simrep drill cluster.toml --fault 'kill writer' --replications 40
+      simrep drill cluster.toml --product all --rto 10s --rpo 0
       simrep drill cluster.toml --product galera --product group_replication --plot drill.png
       simrep drill cluster.toml --over 'cluster.options."evs.suspect_timeout"=PT1S,PT5S'
     """
@@ -128,6 +143,7 @@ def drill(
     if cache is not None and no_cache:
         raise ScenarioError("--cache", "makes no sense with --no-cache", "give one of them")
     limit_s = duration("--limit", limit)
+    rto_s = None if rto is None else duration("--rto", rto)
     restart_s = None if restart_after is None else duration("--restart-after", restart_after)
 
     from simrep.whatif.design import parse
@@ -158,6 +174,8 @@ def drill(
                 seed=seed,
                 limit_s=limit_s,
                 restart_s=restart_s,
+                rto_s=rto_s,
+                rpo=rpo,
                 executor=executor,
                 cache=not no_cache if cache is None else cache,
                 progress=progress,

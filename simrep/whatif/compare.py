@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -33,6 +34,8 @@ from simrep.runs.sampler import MOST, Progress, Sampler, at_least, check_precisi
 from simrep.scenario import Scenario, load
 from simrep.user_files import check_content
 from simrep.whatif.comparison import Comparison
+from simrep.whatif.drill.demand import Demand
+from simrep.whatif.drill.weigh import weigh
 
 __all__ = ["FIGURES", "compare"]
 
@@ -67,6 +70,8 @@ def compare(
     precision: float | None = None,
     most: int = MOST,
     confidence: float = 0.95,
+    rto_s: float | None = None,
+    rpo: float | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -92,6 +97,10 @@ def compare(
         (``Comparison.clear``). The precision is that of the ratio of the first figure.
     confidence : float
         Of every single interval, also if the comparison ended early: looks share the error.
+    rto_s, rpo : float, optional
+        Tell as well which of the two keeps them in a drill (:func:`simrep.drill`): the longest time
+        without an answered write in seconds, and how many answered transactions may be lost, when
+        the writer dies, or its machine, and when its site is cut off.
 
     Returns
     -------
@@ -126,6 +135,7 @@ def compare(
     if not figures:
         raise ScenarioError("figures", "needs at least one figure")
     seed = seed_of(seed, first.run.seed)
+    demand = Demand.of(rto_s, rpo)
     wanted = _wanted(first, second, replications)
     schedule = looks(wanted or _LEAST, wanted or _REPLICATIONS, confidence)
     setups = (
@@ -177,6 +187,9 @@ def compare(
         complete=complete,
         **about,
     )
+    if complete and demand is not None:
+        said = (weigh(demand, one, seed, executor)[1] for one in (first, second))
+        found = replace(found, drilled=tuple(map("{}: {}".format, labels, said)))
     if complete and precision is not None and not found.precise(precision):
         warnings.warn(
             f"after {len(pairs)} pairs the ratio of {figures[0]} is not known to {precision:.2%}",

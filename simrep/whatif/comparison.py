@@ -134,6 +134,8 @@ class Comparison(Report):
         What was simulated, with all defaults.
     versions : (mapping, mapping)
         What computed it.
+    drilled : tuple of str
+        Of each, whether it keeps an RTO and an RPO in a drill; empty if nobody asked.
     """
 
     width = 120
@@ -147,6 +149,7 @@ class Comparison(Report):
     complete: bool
     scenarios: tuple[Mapping[str, Any], ...]
     versions: tuple[Mapping[str, str], ...]
+    drilled: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -246,6 +249,7 @@ class Comparison(Report):
             "complete": self.complete,
             "scenarios": [dict(one) for one in self.scenarios],
             "versions": [dict(one) for one in self.versions],
+            "drilled": list(self.drilled),
         }
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -39,6 +39,8 @@ def found() -> Drill:
         faults=["kill writer", "cut site of writer"],
         over={'cluster.options."evs.suspect_timeout"': ["PT3S", "PT5S"]},
         replications=2,
+        rto_s=5.0,
+        rpo=0.0,
     )
 
 
@@ -111,6 +113,18 @@ def test_a_donor_dies_while_it_gives_its_state_and_reads_are_told_beside_writes(
     assert one.whole_s > 15.0
     assert one.reads_back_s >= 0.0
     assert "reads back" in str(found)
+
+
+def test_a_demand_holds_for_every_replication(found) -> None:
+    (_, short), (_, long) = found.verdicts
+    assert short == "RTO <= 5 s and RPO <= 0: kept, whatever was played."
+    assert long.startswith("RTO <= 5 s and RPO <= 0: not kept, kill writer (RTO 6.")
+    assert short in str(found)
+    assert [one["verdict"] for one in found.to_dict()["verdicts"]] == [short, long]
+    alone = scenario("standalone", run={"duration_s": 2.0, "warmup_s": 0.0})
+    ask: dict[str, Any] = {"figures": ["throughput_tps"], "replications": 2}
+    compared = simrep.compare(alone, alone, rto_s=1.0, **ask)
+    assert compared.drilled == tuple(f"{of}: RTO <= 1 s: nothing was played." for of in "AB")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from simrep.errors import DrawError
 from simrep.printable import shorten
 from simrep.show.plot.style import (
+    LIMIT,
     Sheet,
     colour,
     entry,
@@ -19,7 +20,7 @@ from simrep.show.plot.style import (
     row_axis,
     value_ticks,
 )
-from simrep.show.text.drill import setting_name, settings
+from simrep.show.text.drill import setting_name
 from simrep.show.views import plot
 from simrep.whatif.drill.result import Drill, DrillCell
 
@@ -38,7 +39,7 @@ def plot_drill(drill: Drill) -> Sheet:
 
     What never came back ends in an arrow; in red, how many transactions were lost.
     """
-    names = [dict(labels) for labels in settings(drill)]
+    names = [dict(labels) for labels in drill.settings]
     faults = list(dict.fromkeys(cell.fault.name for cell in drill.cells if cell.outcomes))
     if not faults:
         raise DrawError("no fault was played")
@@ -57,6 +58,8 @@ def plot_drill(drill: Drill) -> Sheet:
     axes.set_xlabel("longest time without an answered write (s), logarithmic; hollow: below 1 s")
     axes.set_xlim(_LEAST_S / 1.15, end_s * 1.35)
     value_ticks(axes.xaxis, [tick for tick in _TICKS if tick <= end_s])
+    if drill.demand is not None and drill.demand.rto_s:
+        axes.axvline(max(_LEAST_S, drill.demand.rto_s), **LIMIT)
     _legend(sheet, drill, names)
     title = f"{drill.name}: " if drill.name else ""
     sheet.headline(f"{title}how long no write is answered")

@@ -26,7 +26,7 @@ _LEAST_S = 0.01  # what is shorter is told as 0
 def drill_tables(drill: Drill) -> Group:
     """The tables, setting by setting; below them what does not apply and what all rest on."""
     parts: list[RenderableType] = []
-    for labels in settings(drill):
+    for labels in drill.settings:
         cells = [cell for cell in drill.cells if cell.labels == labels]
         parts += _setting(drill, setting_name(labels) or drill.name or "Drill", cells)
     return Group(title(_heading(drill)), *parts, closing(_remarks(drill)))
@@ -35,15 +35,6 @@ def drill_tables(drill: Drill) -> Group:
 def catalogue_table() -> Table:
     """The faults of the catalogue, in words."""
     return table(("fault", "what happens"), "Ll", ((one.name, one.said) for one in CATALOGUE))
-
-
-def settings(drill: Drill) -> list[Mapping[str, Any]]:
-    """The labels of all settings, each once."""
-    found: list[Mapping[str, Any]] = []
-    for cell in drill.cells:
-        if cell.labels not in found:
-            found.append(cell.labels)
-    return found
 
 
 def setting_name(labels: Mapping[str, Any]) -> str:
@@ -94,7 +85,8 @@ def _setting(drill: Drill, name: str, cells: Sequence[DrillCell]) -> Iterator[Re
     if any(cell.values("reads_back_s") for cell in played):
         seen = ((cell.fault.name, *_reads(drill, cell)) for cell in played)
         yield table(("fault", "reads back", "stale reads", "oldest by"), "Lr", seen, keys=1)
-    yield closing([*refusals, ""] if refusals else [])
+    said = [verdict for labels, verdict in drill.verdicts if labels == cells[0].labels]
+    yield closing([*said, *refusals, ""] if said or refusals else [])
 
 
 def _cells(drill: Drill, cell: DrillCell) -> Iterator[str]:

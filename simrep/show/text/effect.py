@@ -32,6 +32,7 @@ def comparison_tables(comparison: Comparison) -> Group:
         title(f"{a} and {b}, seed {comparison.seed}, {comparison.pairs} pairs"),
         table(heads, rows=map(_cells, comparison.figures.values())),
         words(comparison.verdict),
+        *map(words, comparison.drilled),
         closing(_precision(comparison), missing="" if comparison.complete else "pairs are missing"),
     )
 

@@ -17,6 +17,7 @@ from simrep.whatif.cache import Cache, cache_of, key_of
 from simrep.whatif.design import Given, Setting, factors, grid
 from simrep.whatif.drill.catalogue import DrillFault, chosen_faults
 from simrep.whatif.drill.cell import EARLIEST_S, SPREAD_S, Case, play, setup_with
+from simrep.whatif.drill.demand import Demand
 from simrep.whatif.drill.outcome import Outcome
 from simrep.whatif.drill.result import Drill, DrillCell
 from simrep.whatif.drill.roles import MissingRoleError, roles_of
@@ -40,6 +41,8 @@ def drill(
     seed: int | None = None,
     limit_s: float = _LIMIT_S,
     restart_s: float | None = None,
+    rto_s: float | None = None,
+    rpo: float | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
     cache: bool | str | Path = False,
@@ -74,6 +77,9 @@ def drill(
     restart_s : float, optional
         A server that has ended is started again after so long; default: 30 s, and 90 s where its
         machine lost power.
+    rto_s, rpo : float, optional
+        What is demanded: the longest time without an answered write in seconds, and how many
+        answered transactions may be lost. The result tells which settings keep both.
     jobs, executor, cache, progress
         See :func:`simrep.sweep`; each replication is kept by itself.
 
@@ -104,6 +110,7 @@ def drill(
     for path, value in (("limit_s", limit_s), ("restart_s", restart_s)):
         if value is not None and not 0.0 < value <= 3600.0:
             raise ScenarioError(path, f"must be above 0 and at most 3600, given {value:g}")
+    demand = Demand.of(rto_s, rpo)
     chosen = chosen_faults(faults)
     named = products_of([products] if isinstance(products, str) else products)
     varied = factors(over) if over else ()
@@ -151,6 +158,7 @@ def drill(
         computed=len(computed),
         known=len(known),
         complete=complete,
+        demand=demand,
         versions=next((s.setup.versions for s in settings if s.setup is not None), {}),
     )
 

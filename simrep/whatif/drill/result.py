@@ -14,6 +14,7 @@ from simrep.files import whole_file
 from simrep.measure.units import plain
 from simrep.runs.report import Report, write_rows
 from simrep.whatif.drill.catalogue import DrillFault
+from simrep.whatif.drill.demand import Demand
 from simrep.whatif.drill.outcome import Outcome
 from simrep.whatif.sweep import check_ending
 
@@ -136,6 +137,8 @@ class Drill(Report):
     complete : bool
         False when it was interrupted; cells of which replications are missing are left out.
     versions : mapping of str to str
+    demand : Demand or None
+        The RTO and RPO that were asked for.
     """
 
     width = 100
@@ -151,6 +154,27 @@ class Drill(Report):
     known: int
     complete: bool
     versions: Mapping[str, str]
+    demand: Demand | None = None
+
+    @property
+    def verdicts(self) -> list[tuple[Mapping[str, Any], str]]:
+        """Of each setting, its labels and whether it keeps the demand; empty without a demand."""
+        demand = self.demand
+        if demand is None:
+            return []
+        return [
+            (labels, demand.verdict([one for one in self.cells if one.labels == labels]))
+            for labels in self.settings
+        ]
+
+    @property
+    def settings(self) -> list[Mapping[str, Any]]:
+        """The labels of all settings, each once."""
+        found: list[Mapping[str, Any]] = []
+        for cell in self.cells:
+            if cell.labels not in found:
+                found.append(cell.labels)
+        return found
 
     def cell(self, fault: str, **labels: Any) -> DrillCell:
         """The cell of a fault, in the first setting with these labels.
@@ -221,6 +245,7 @@ class Drill(Report):
                 "replications": self.replications,
                 "limit_s": self.limit_s,
                 "notes": list(self.notes),
+                "verdicts": [{"labels": dict(of), "verdict": said} for of, said in self.verdicts],
                 "cells": [cell.to_dict() for cell in self.cells],
                 "seed": self.seed,
                 "computed": self.computed,

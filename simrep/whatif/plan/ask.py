@@ -42,7 +42,8 @@ def plan(
         - ``appliers``: ``tps``, ``within``;
         - ``transaction``: ``transaction``, ``longest_stall_s``, ``within`` (rows);
         - ``rate``: none of its own;
-        - ``product``: ``regions``, ``writes``, ``objective``, ``rtts``, ``zone_rtt_ms``.
+        - ``product``: ``regions``, ``writes``, ``objective``, ``durability``, ``rto_s``, ``rpo``,
+          ``rtts``, ``zone_rtt_ms``.
 
         Of all: ``seed``, ``replications`` (of searches: the most at one value), ``confidence``,
         ``executor``, ``progress``; of searches and ``rate``: ``precision``, the ratio of

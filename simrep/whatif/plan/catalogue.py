@@ -192,6 +192,19 @@ QUESTIONS = (
                 metavar="WORD",
             ),
             Option(
+                "rto_s",
+                "In a drill, the longest time without an answered write: 10s.",
+                "time",
+                metavar="TIME",
+                flag="rto",
+            ),
+            Option(
+                "rpo",
+                "In a drill, how many answered transactions may be lost: 0.",
+                "count",
+                least=0,
+            ),
+            Option(
                 "rtts",
                 "Round trips of your own, in columns from, to and rtt_ms.",
                 "file",

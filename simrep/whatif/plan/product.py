@@ -21,6 +21,8 @@ from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice, rests_on
 from simrep.runs.result import Result
 from simrep.scenario import Scenario
+from simrep.whatif.drill.demand import Demand
+from simrep.whatif.drill.weigh import weigh
 from simrep.whatif.objective import Objective
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.candidates import Candidate, candidates
@@ -121,6 +123,8 @@ def rank_products(
     durability: Durability = "any",
     rtts: str | Path | None = None,
     zone_rtt_ms: float = 1.0,
+    rto_s: float | None = None,
+    rpo: float | None = None,
     replications: int = 8,
     confidence: float = 0.95,
     seed: int | None = None,
@@ -143,6 +147,10 @@ def rank_products(
         The part of the objective that no run shows: when the region that writes is lost,
         ``keeps-data`` asks that nothing answered is lost, and ``goes-on`` that the other regions
         take writes without an operator besides. A candidate that does not keep it fails.
+    rto_s, rpo : float, optional
+        The longest time without an answered write in seconds, and how many answered transactions
+        may be lost: when the writer dies, or its machine, and when its site is cut off, in all
+        replications of a drill (:func:`simrep.drill`). A candidate that does not keep them fails.
     rtts : str or Path, optional
         A CSV file with the columns ``from``, ``to`` and ``rtt_ms``, instead of published ones.
     zone_rtt_ms : float
@@ -170,6 +178,7 @@ def rank_products(
             nearest(durability, _DURABLE),
         )
     wanted = Objective.of(objective)
+    demand = Demand.of(rto_s, rpo)
     writing = [writes] if isinstance(writes, str) else list(writes)
     trips = round_trips(list(regions), rtts)
     built, left_out = candidates(scenario, regions, writing, trips, zone_rtt_ms=zone_rtt_ms)
@@ -210,7 +219,12 @@ def rank_products(
             counts = (sample[0][len(paths) :] for sample in samples)
             shortest = [min(each) for each in zip(shortest, *counts, strict=True)]
             ranked = _ranked(candidate, tried, wanted, samples)
-            yield ranked if _DURABLE[durability](candidate) else _refused(ranked)
+            if not _DURABLE[durability](candidate):
+                ranked = _refused(ranked, "not durable enough")
+            elif demand is not None and ranked.tried.verdict != "failed":
+                kept, verdict = weigh(demand, candidate.scenario, seed, executor)
+                ranked = ranked if kept else _refused(ranked, verdict.rstrip("."))
+            yield ranked
 
     ranked, complete = collected(judgements(), progress=progress, total=len(built))
     durable = _DURABLE[durability]
@@ -226,10 +240,10 @@ def rank_products(
     said = dict.fromkeys(map(percentile_notice, asked, shortest))
     notes += [f"In the shortest run, {notice}." for notice in said if notice]
     first = setup_of(scenario)
-    demand = f"{wanted}{_DEMANDS[durability]}"
+    asked_for = f"{wanted}{_DEMANDS[durability]}" + (f", {demand}" if demand else "")
     return Product(
-        question=f"{demand} at {', '.join(regions)}, written at {', '.join(writing)}",
-        sentence=_sentence(ranked, demand),
+        question=f"{asked_for} at {', '.join(regions)}, written at {', '.join(writing)}",
+        sentence=_sentence(ranked, asked_for),
         value=None,
         low=None,
         high=None,
@@ -273,12 +287,12 @@ def _ranked(
     return Ranked(candidate=one, tried=tried, spare=known[worst], reason="; ".join(parts))
 
 
-def _refused(ranked: Ranked) -> Ranked:
-    """The same of a candidate that fails by the loss of a region, whatever its figures are."""
+def _refused(ranked: Ranked, why: str) -> Ranked:
+    """The same of a candidate that fails when something breaks, whatever its figures are."""
     return replace(
         ranked,
         tried=replace(ranked.tried, verdict="failed"),
-        reason=f"not durable enough; {ranked.reason}",
+        reason=f"{why}; {ranked.reason}",
     )
 
 
