@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,10 +53,14 @@ class Timeline:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.noted: list[Noted] = []
+        self.listeners: list[Callable[[Noted], object]] = []  # who is told of every line at once
 
     def note(self, node: int | str, what: str, of: tuple[int, ...] = (), how: str = "") -> None:
         """A node notes something now, or an actor that is no node, by its name."""
         if isinstance(node, str):
-            self.noted.append(Noted(self._clock.now, NOBODY, what, of, how, node))
+            line = Noted(self._clock.now, NOBODY, what, of, how, node)
         else:
-            self.noted.append(Noted(self._clock.now, node, what, of, how))
+            line = Noted(self._clock.now, node, what, of, how)
+        self.noted.append(line)
+        for call in self.listeners:
+            call(line)

@@ -62,6 +62,12 @@ class ProxyTable(Table):
         None, description="so many that are refused, or say that it is not fit, do as well"
     )
     rise: Checks | None = Field(None, description="so many good checks in a row take it in")
+    notified: bool | None = Field(
+        None,
+        strict=True,
+        description="whether servers tell it of new views and roles, so that it checks all of them "
+        "at once",
+    )
     on_marked_down: Literal["keep", "close"] | None = Field(
         None, description="what happens to open connections to a server that is taken out"
     )

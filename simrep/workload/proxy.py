@@ -12,7 +12,7 @@ from simpy.events import Event
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.kernel.timeline import Timeline
+from simrep.kernel.timeline import NOBODY, Noted, Timeline
 from simrep.workload.status import ServerStatus
 from simrep.workload.transaction import Transaction
 from simrep.workload.ways import Way, Ways, dial
@@ -25,6 +25,8 @@ Role = Literal["reads", "writes"]
 _ROLES: tuple[Role, Role] = ("reads", "writes")
 _TRY_AGAIN_S = 1.0  # between attempts to connect a client that is held (HAProxy's turn-around)
 _SILENT = "silent"
+_CHANGES = frozenset({"stable", "primary", "non-primary", "writable", "promoted", "synced"})
+"""Words of what servers note that they would tell a proxy of: views and roles."""
 
 
 class StatusServer(Protocol):
@@ -60,6 +62,7 @@ class Rules:
     fall: int
     fall_errors: int
     rise: int
+    notified: bool
     on_marked_down: Literal["keep", "close"]
     on_fail_back: Literal["keep", "close"]
     writers: Literal["one", "all"]
@@ -119,6 +122,7 @@ class Proxy:
     Left out
         Limits of connections and their queues; weights: whoever is fit gets the next client in
         turn; a check by a connection that stays open, which is told of a killed server at once.
+        What servers tell by themselves (``notified``) takes no time on its way.
 
     Parameters
     ----------
@@ -157,6 +161,8 @@ class Proxy:
         self._turns: dict[Role, int] = {"reads": 0, "writes": 0}
         self._legs: dict[Leg, None] = {}
         self._changed = Event(clock)
+        self._hurry = Event(clock)  # a server tells that something has changed
+        self._heard = 0  # how often one did
 
     def start(self) -> None:
         """Begin: it knows how everybody is, and checks them from now on."""
@@ -168,6 +174,8 @@ class Proxy:
         for node in self.rules.nodes:
             phase = self._streams.uniform(f"proxy/phase/{self._names[node]}")
             self._clock.process(self._check(node, phase() * self.rules.check_s))
+        if self.rules.notified and self._timeline is not None:
+            self._timeline.listeners.append(self._hear)
 
     def _told(self, node: int) -> ServerStatus:
         status = self._server.status(node)
@@ -189,7 +197,7 @@ class Proxy:
         clock, rules = self._clock, self.rules
         yield clock.timeout(phase_s)
         while True:
-            began_s = clock.now
+            began_s, heard = clock.now, self._heard
             asking = clock.process(self._ask(node))
             yield asking | clock.timeout(rules.check_timeout_s)
             answer: ServerStatus | str = _SILENT
@@ -197,7 +205,18 @@ class Proxy:
                 answer = asking.value  # type: ignore[assignment]
             self._judge(self._servers[node], answer)
             from_s = began_s if rules.check_from == "begin" else clock.now
-            yield clock.until(max(clock.now, from_s + rules.check_s))
+            until = clock.until(max(clock.now, from_s + rules.check_s))
+            if not rules.notified:
+                yield until
+            elif heard == self._heard:  # else something has changed meanwhile
+                yield until | self._hurry
+
+    def _hear(self, line: Noted) -> None:
+        """A server tells of a new view or a new role: see at once how everybody is."""
+        if line.node != NOBODY and line.what in _CHANGES:
+            self._heard += 1
+            hurry, self._hurry = self._hurry, Event(self._clock)
+            hurry.succeed()
 
     def _ask(self, node: int) -> Generator[Event, Any, ServerStatus | str]:
         """Connect and ask; the error if the connection is refused."""

@@ -122,6 +122,17 @@ def test_a_killed_server_is_hidden_by_a_pool_and_not_from_pinned_clients():
         assert "n2" in nodes_of(run, "web")
 
 
+def test_a_proxy_that_servers_tell_of_their_roles_need_not_wait_for_its_next_check():
+    kills = [{"name": "dies", "what": "kill", "node": "n1", "at_s": 5}]
+    moved_s = []
+    for notified in (True, False):
+        proxy = {"like": "mysql-router", "check_s": 60.0, "notified": notified}
+        dies = simrep.run(scenario("group_replication", proxy, kills, seconds=80.0)).faults["dies"]
+        moved_s.append(dies.rerouted_s.median - dies.writable_s.median)
+    assert moved_s[0] < 0.01
+    assert moved_s[1] > 1.0
+
+
 def test_a_demoted_primary_loses_its_clients_where_connections_are_closed():
     moved = [{"what": "promote", "node": "n3", "at_s": 5}]
     for closes in (True, False):
