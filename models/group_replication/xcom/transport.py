@@ -60,7 +60,8 @@ _EMPTIED_S = 0.01  # whether the other end has emptied a socket is looked at so 
 _PINGS = 3  # PINGS_GATHERED_BEFORE_CONNECTION_SHUTDOWN
 _PINGS_WITHIN_S = 5.0  # PING_GATHERING_TIME_WINDOW
 # What a socket takes that nobody empties: what Linux gives a connection whose window is still that
-# of the beginning (10 segments; tcp_init_buffer_space and tcp_sndbuf_expand, 2 x 10 x 4352 bytes).
+# of the beginning (10 segments; tcp_init_buffer_space and tcp_sndbuf_expand, 2 x 10 x 4352 bytes; a
+# kernel without the drivers that need much room for headers, and with BBR, 3 x 10 x 2304).
 _SOCKET_BYTES = 87_040
 
 _Envelope = tuple[Any, int, int, int]
