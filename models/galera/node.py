@@ -288,15 +288,18 @@ class GaleraNode:
 
     def _committed(self, ordered: Ordered) -> None:
         redo = self._redo
-        if ordered.writeset.origin == self.index:
-            ordered.writeset.local.mark(_COMMIT)
+        writeset = ordered.writeset
+        if writeset.origin == self.index:
+            writeset.local.mark(_COMMIT)
+        if writeset.journal is not None and is_whole(writeset):
+            writeset.journal.shown(self.index)  # InnoDB shows a commit before it flushes its log
         if redo is None:
             self._leave_commit_monitor(ordered)
         elif self._early_release:
-            redo.flush(ordered.writeset.size_bytes, self._flushed, ordered)
+            redo.flush(writeset.size_bytes, self._flushed, ordered)
             self._commit_monitor.leave(ordered.seqno)
         else:
-            redo.flush(ordered.writeset.size_bytes, self._leave_commit_monitor, ordered)
+            redo.flush(writeset.size_bytes, self._leave_commit_monitor, ordered)
 
     def _flushed(self, ordered: Ordered) -> None:
         self._record_commit(ordered)

@@ -102,16 +102,27 @@ class FollowedFate(Fate):
         self.transaction = transaction
         self.client = transaction.client if transaction.sent.lasting else -1
         self.number = _FIRST
+        self.readable = 0  # a bit for each node whose readers see it
+
+    def shown(self, node: int) -> None:
+        """See ``Witness.shown``; of one in several parts nobody knows which is the last."""
+        if self._parts == 1:
+            self.readable |= 1 << node
+            if self.number:
+                self.fates.arrived(self, node)
 
     def committed(self, node: int) -> None:
         """See ``Fate.committed``."""
         super().committed(node)
-        if self.number and self.nodes >> node & 1:
-            self.fates.arrived(self, node)
+        if self.nodes >> node & 1:
+            self.readable |= 1 << node
+            if self.number:
+                self.fates.arrived(self, node)
 
     def forgotten(self, node: int) -> None:
         """See ``Fate.forgotten``."""
         super().forgotten(node)
+        self.readable &= ~(1 << node)
         if self.number:
             self.fates.missed(self, node)
 
@@ -188,7 +199,7 @@ class FollowedFates(Fates):
         fate.number = self._answers
         if fate.client >= 0:
             self._own[fate.client] = fate
-        lacking = fate.wanted & ~fate.nodes
+        lacking = fate.wanted & ~fate.readable
         for node, own in enumerate(self._lacking):
             if lacking >> node & 1:
                 own[fate] = None
@@ -273,6 +284,11 @@ class FollowedFates(Fates):
         super().emptied(node)
         self._compare(node)
 
+    def node_changes(self, change: tuple[int, bool]) -> None:
+        """See ``Fates.node_changes``: what was shown is gone if it was not on the disk."""
+        super().node_changes(change)
+        self._compare(change[0])
+
     def inside(self, node: int) -> None:
         """See ``Fates.inside``: what only this node has is not lost."""
         super().inside(node)
@@ -321,9 +337,17 @@ class FollowedFates(Fates):
             self.clock.fire(awaited)
 
     def _compare(self, node: int) -> None:
-        known = (fate for fate in self.kept if isinstance(fate, FollowedFate))
-        answered = (fate for fate in known if fate.number and fate.wanted >> node & 1)
-        self._reorder(node, {fate for fate in answered if not fate.nodes >> node & 1})
+        """What a node has now is what it has committed."""
+        lacking = set()
+        for fate in self.kept:
+            assert isinstance(fate, FollowedFate)
+            if fate.nodes >> node & 1:
+                fate.readable |= 1 << node
+                continue
+            fate.readable &= ~(1 << node)
+            if fate.number and fate.wanted >> node & 1:
+                lacking.add(fate)
+        self._reorder(node, lacking)
 
     def _reorder(self, node: int, lacking: Collection[FollowedFate]) -> None:
         self._lacking[node] = dict.fromkeys(sorted(lacking, key=lambda fate: fate.number))

@@ -35,7 +35,7 @@ LAPS = (
 - execute: statements on the server, and what it prepares of the commit;
 - lock wait: row locks;
 - queue: flow control, and the turn to send (Galera's send monitor);
-- consistency: what a consistency level has a transaction wait for;
+- consistency: what a consistency level, or its own client, has a transaction wait for;
 - send window: handed to the group communication, which may not send it yet (windows of EVS,
   proposers and event horizon of XCom);
 - order: from then until it is delivered at its place in the total order;

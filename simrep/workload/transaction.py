@@ -47,6 +47,9 @@ class Witness:
     def replicate(self) -> None:
         """A part of it is handed to the group or the replicas."""
 
+    def shown(self, node: int) -> None:
+        """A node shows it to readers already, before it has committed it."""
+
     def committed(self, node: int) -> None:
         """A node has committed it (its last part, if it was split)."""
 

@@ -50,10 +50,11 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
     [
         ("galera", {"wsrep_sync_wait": 7}),
         ("group_replication", {LEVEL: "BEFORE", MULTI: "OFF"}),
+        ("group_replication", {LEVEL: "BEFORE_AND_AFTER", MULTI: "OFF"}),
         ("group_replication", {LEVEL: "AFTER", MULTI: "OFF"}),
     ],
 )
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(scenario=scenarios())
 def test_no_read_is_stale_whatever_breaks(
     model: str, options: dict[str, Any], scenario: dict[str, Any]
