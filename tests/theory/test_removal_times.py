@@ -76,8 +76,10 @@ def waves_s(of):
 @pytest.mark.parametrize("what", ["kill", "power-loss", "cut"])
 def test_a_silent_member_is_unreachable_after_five_seconds_however_it_fell_silent(what):
     hit = run(what, **({} if what == "kill" else {"lasts_s": 6.3}))
-    for node in (0, 1):
-        assert 5.0 <= first(hit, "suspect", node) <= 6.2
+    noticed = [first(hit, "suspect", node) for node in (0, 1)]
+    assert all(5.0 <= noticed_s <= 6.2 for noticed_s in noticed)
+    # They look in step, since the last member joined: 0.003 to 0.09 s apart in most real groups.
+    assert abs(noticed[0] - noticed[1]) < 0.01
 
 
 def test_it_is_removed_sixteen_seconds_later():

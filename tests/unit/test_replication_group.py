@@ -120,6 +120,20 @@ def test_a_member_that_was_cut_off_learns_late_that_it_is_out() -> None:
     assert max(told.what for told in done) > 1.0  # an attempt to connect stops everybody
 
 
+def test_what_a_closed_connection_still_has_ends_with_the_first_answer() -> None:
+    members = Members(troubles=cut_off(3, 0, 2.0, 32.0), seed=3)
+    members.write(0, from_s=1.5)
+    members.clock.run(until=58.0)
+    contact_s = next(line.at_s for line in members.noted("primary", 0) if line.at_s > 32.0)
+    stable_s = next(line.at_s for line in members.noted("stable", 0) if line.at_s > 32.0)
+    # Member 1 has filled the slots of member 0, which answers that. The rest of what it had sent is
+    # gone, and with it three questions whether member 0 lives. What member 2 sent needs no answer.
+    asked = [line.of for line in members.noted("link-closed", 0) if line.how == "asked"]
+    assert asked == [(2,)]
+    # So it has to ask for what it lacks. Real ones took 0.6 s, or 2.1 to 2.8 s.
+    assert 0.3 < stable_s - contact_s < 3.0
+
+
 @pytest.mark.parametrize(("back_s", "heard_s"), [(28.0, 37.0), (30.0, 46.1), (44.0, 56.2)])
 def test_who_comes_back_hears_the_others_in_their_rhythm(back_s: float, heard_s: float) -> None:
     members = Members()
