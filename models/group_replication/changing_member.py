@@ -131,6 +131,7 @@ class ChangingMember(RecoveringMember):
         self._recovery.transfer_s = transfer_s
         self.without_data = remains.without_data
         self._unlogged = remains.unlogged
+        self._purged = remains.purged
         self.executed.start_after(remains.executed)
         self._order = max(remains.executed.above, default=remains.executed.low)
         self._errant = remains.errant

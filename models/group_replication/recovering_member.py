@@ -45,6 +45,8 @@ class Remains:
         A copy of all data had begun and not ended: nothing of its own is left.
     unlogged : frozenset of int
         What its binary log has lost, and its storage engine has not.
+    purged : int
+        Its binary log begins behind this number.
     errant : int
         How many transactions it has committed that the group never saw.
     """
@@ -55,6 +57,7 @@ class Remains:
     without_data: bool = False
     unlogged: frozenset[int] = frozenset()
     errant: int = 0
+    purged: int = 0
 
     def recovered(self, crash: CrashRecovery) -> Remains:
         """What crash recovery makes of it: a relay log is read up to the first that it has lost."""
@@ -102,7 +105,7 @@ class RecoveringMember(Member):
         self._queue: list[Any] = []  # meanwhile
         self.without_data = False
         self._unlogged: frozenset[int] = frozenset()
-        self._errant = 0
+        self._errant = self._purged = 0
         self._copy: Remains | None = None  # all data of another member, with which it starts anew
         super().__init__(parts, options, costs, loop_at_s)
         self.server.durability = seat.durability
@@ -159,7 +162,14 @@ class RecoveringMember(Member):
             there = self._seat.history.missing(Snapshot(self.low_water, NOTHING.above), self._order)
             relayed = tuple(entry for entry in there if entry[1].origin != self.index)
         executed, branch = self.executed.snapshot(), self._seat.history.branch
-        return Remains(executed, branch, relayed, unlogged=self._unlogged, errant=self._errant)
+        return Remains(
+            executed,
+            branch,
+            relayed,
+            unlogged=self._unlogged,
+            errant=self._errant,
+            purged=self._purged,
+        )
 
     @property
     def low_water(self) -> int:
@@ -216,7 +226,8 @@ class RecoveringMember(Member):
 
     def logs(self, missing: list[tuple[int, TransactionMessage]]) -> bool:
         """See ``Donor.logs``."""
-        return not any(order in self._unlogged for order, _ in missing)
+        purged, unlogged = self._purged, self._unlogged
+        return not any(order <= purged or order in unlogged for order, _ in missing)
 
     def gives(self, joiner: int, how: str) -> None:
         """See ``Donor.gives``."""
@@ -240,7 +251,9 @@ class RecoveringMember(Member):
         self.note("joined")
         self.without_data = False
         executed = self._seat.peer(donor).executed.snapshot()
-        self._copy = Remains(executed, self._seat.history.branch)
+        self._copy = Remains(  # a copy has no binary log
+            executed, self._seat.history.branch, unlogged=executed.above, purged=executed.low
+        )
         self._seat.restarts(self.index, donor)
 
     def fail(self, why: str) -> None:

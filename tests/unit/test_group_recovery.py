@@ -84,6 +84,19 @@ def test_who_has_lost_its_binary_log_is_no_donor():
     assert run.noted("synced", "n1")
 
 
+def test_who_was_copied_has_no_binary_log_from_before():
+    """n1 lacks less than the threshold, and its only donor has a copy of all data, and no more."""
+    goes = [fault("leave", "n3", 2.0), fault("leave", "n1", 19.5), fault("leave", "n2", 32.0)]
+    comes = [fault("restart", "n3", 20.0), fault("restart", "n1", 33.0)]
+    content = scenario(*goes, *comes, duration_s=60.0, options={"clone_threshold": 80})
+    content["cluster"]["data_bytes"] = 10**6
+    run = Run(content)
+    first, *_, last = run.noted("joiner")
+    assert (NAMES[first.node], first.how) == ("n3", "clone")
+    assert (NAMES[last.node], last.of, last.how) == ("n1", (2,), "clone")
+    assert run.noted("synced", "n1")
+
+
 def test_a_release_that_keeps_gtids_in_its_binary_log_alone_is_refused_without_its_end():
     with pytest.raises(simrep.ScenarioError, match=r"end of its binary log.*sync_binlog = 1"):
         powerless("n3", version="mysql-5.7.17", sync_binlog=0)

@@ -339,8 +339,11 @@ class Group:
             self.join()
 
     def _allow(self, position: int, life: Any) -> _Added:
-        """Have a process added, unless a former one of it is there (``can_execute_cfgchange``)."""
-        if not self._running:
+        """Have a process added, unless a former one of it is there (``can_execute_cfgchange``).
+
+        One that has just left, and whose XCom has not ended yet, cannot.
+        """
+        if not self._running or self.me not in self._order.latest.members:
             return _Added.LATER
         return _Added.YES if self._order.add(position, life) else _Added.NO
 
