@@ -195,7 +195,8 @@ class Proxy:
 
     def _check(self, node: int, phase_s: float) -> Generator[Event, Any, None]:
         clock, rules = self._clock, self.rules
-        yield clock.timeout(phase_s)
+        first = clock.timeout(phase_s)
+        yield first | self._hurry if rules.notified else first
         while True:
             began_s, heard = clock.now, self._heard
             asking = clock.process(self._ask(node))
