@@ -219,7 +219,9 @@ class Asynchronous(Model):
             replica.port = port
             return replica
 
-        member: Member[Any, Any] = Member(server, source, make_replica, self._logs)
+        member: Member[Any, Any] = Member(
+            server, source, make_replica, self._logs, tells_last=options.tells_last_gtid
+        )
         if node < len(self._members):
             source.succeed(self._members[node].source)
         self._ending_servers[node : node + 1] = [server]

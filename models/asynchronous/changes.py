@@ -264,10 +264,10 @@ class Changes(ServerChanges):
 
     def _promoted(self, node: int, call: Call) -> None:
         if self.service != node:
+            self.service = node
             self._note(node, "promoted")
-        self.service = node
-        for other in filter(self._goes_on_alone, self.others_of(node)):
-            self._note(other, "outside", (node,))
+            for other in filter(self._goes_on_alone, self.others_of(node)):
+                self._note(other, "outside", (node,))
         self._look_who_is_outside()
         call()
 
@@ -283,7 +283,9 @@ class Changes(ServerChanges):
         if fates is None:
             return
         for node in range(len(self._members)):
-            if self.follows_service(node):
+            log = self._logs[node]
+            diverged = log.end > log.line.shared(self._logs[self.service].line)
+            if self.follows_service(node) and not diverged:
                 fates.inside(node)
             else:
                 fates.outside(node)

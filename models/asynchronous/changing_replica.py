@@ -176,6 +176,7 @@ class ChangingReplica(Replica):
         self._net_timeout_s = float(options.replica_net_timeout)
         self._retry_s = float(options.source_connect_retry)
         self._retry_count = options.source_retry_count
+        self._tells_last = options.tells_last_gtid
         self._relay_log_recovery = options.relay_log_recovery
         self._state = _State.STOPPED
         self._number = 0  # of the connection, or of the attempt
@@ -407,6 +408,9 @@ class ChangingReplica(Replica):
             return "1236 the replica has more GTIDs than the source"
         if position < source.purged:
             return "1236 the source has purged required GTIDs"
+        diverged = position > self._line.shared(source.line)
+        if self._tells_last and diverged and not source.line.confused(self._line):
+            return "1236 the replica has diverged"
         return ""
 
     def _read(self, packet: Packet) -> None:

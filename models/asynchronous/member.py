@@ -39,6 +39,8 @@ class Member(Generic[S, R]):
         ``make_replica(target)``: its IO thread and its channel, to follow another server.
     logs : sequence of BinaryLog
         Of all servers.
+    tells_last : bool
+        See ``AsynchronousOptions.tells_last_gtid``.
 
     Attributes
     ----------
@@ -54,8 +56,11 @@ class Member(Generic[S, R]):
         source: S,
         make_replica: Callable[[int], R],
         logs: Sequence[BinaryLog],
+        *,
+        tells_last: bool = False,
     ) -> None:
         self.server = server
+        self._tells_last = tells_last
         self.source = source
         self.replica: R | None = None
         self.read_only = False
@@ -145,7 +150,7 @@ class Member(Generic[S, R]):
 
         It gets from there what it lacks and has not executed: the relay log is deleted
         (``CHANGE REPLICATION SOURCE TO`` with GTIDs). What it has and the other one lacks is extra
-        from now on; nobody notices (errant transactions).
+        from now on. MySQL does not notice (errant transactions); MariaDB refuses such a replica.
         """
         if self.replica is not None:
             self.replica.stop(partial(self._follow, target, call))
@@ -158,12 +163,12 @@ class Member(Generic[S, R]):
         if not self.alive:
             return
         log, line = self.log, self._logs[target].line
-        base = int(min(log.end, log.line.shared(line)))
+        base = log.end if self._tells_last else int(min(log.end, log.line.shared(line)))
         for written in log.line.between(base, log.end):
             log.extras.append(written)
             if written.transaction.journal is not None:
                 written.transaction.journal.strayed(self.server.index)
-        if log.line is not line:
+        if base <= log.line.shared(line):
             log.applied(line, base)
         self.source.follow()
         self.source.turn()

@@ -218,6 +218,16 @@ class AsynchronousOptions(ApplierOptions):
         return "mysql-5.6" if safety == "mysql-8.0" and not self.gtids_in_engine else safety
 
     @property
+    def tells_last_gtid(self) -> bool:
+        """Whether a replica that connects tells its last GTID alone, which the source must have.
+
+        References
+        ----------
+        sql/sql_repl.cc of MariaDB, check_slave_start_position.
+        """
+        return self.commit_pipeline == "mariadb"
+
+    @property
     def heartbeat_s(self) -> float:
         """A source with nothing to send says so this often, in seconds: the default of MySQL."""
         return self.replica_net_timeout / 2.0

@@ -21,10 +21,10 @@ KILLED = fault("kill", "n1", 3.0), fault("promote", "n2", 4.0)
 
 
 def run(*faults, model="semisync", duration_s=6.0, clients=4, rtt_ms=1.0, nodes=("n1",),
-        think_ms=40.0, on_error="next", **options):  # fmt: skip
+        think_ms=40.0, on_error="next", version="mysql-9", **options):  # fmt: skip
     return simrep.run(
         {
-            "cluster": {"model": model, "nodes": 3, "version": "mysql-9", "options": options},
+            "cluster": {"model": model, "nodes": 3, "version": version, "options": options},
             "network": {"rtt_ms": rtt_ms},
             "workload": {
                 "threads": clients,
@@ -114,10 +114,24 @@ def test_a_source_that_is_cut_off_goes_on_for_itself():
 def test_an_old_source_that_is_back_is_written_on_until_it_is_made_to_follow(model):
     faults = *KILLED, fault("restart", "n1", 5.0), fault("promote", "n2", 9.0)
     result = run(*faults, model=model, duration_s=11.0, on_error="stay", **SHORT[model])
+    assert said(result, "outside") == [("n1", "outside", "n2")]
     assert said(result, "repointed")[-1] == ("n1", "repointed", "n2")
     assert fates(result)["diverged"] > 0.0
     assert result.nodes["n1"].errors["1290"] > 0
     assert executed(result, "n1") == executed(result, "n2")
+
+
+def test_mariadb_refuses_an_old_source_that_has_what_the_new_one_lacks():
+    faults = *KILLED, fault("restart", "n1", 5.0), fault("promote", "n2", 9.0)
+    how = {"model": "asynchronous", "duration_s": 11.0, "version": "mariadb-11.8"}
+    options = {"log_slave_updates": True}
+    result = run(*faults, on_error="stay", **how, **options)
+    stops = [line for line in result.timeline().lines if "1236" in line.how]
+    assert [(line.node, line.of) for line in stops] == [("n1", ("n2",))]
+    assert fates(result)["extra"] > 0.0
+    # Without transactions of its own it follows.
+    followed = run(*faults, on_error="next", **how, **options)
+    assert executed(followed, "n1") == executed(followed, "n2")
 
 
 def test_a_replica_that_was_away_follows_the_new_source_when_it_is_back():
