@@ -142,6 +142,9 @@ class RoutedClients(FailoverClients):
     ) -> Generator[Event, Any, bool]:
         """Whether it committed, by a connection that the proxy may close."""
         clock = self._clock
+        if clock.now > until_s:  # it took the proxy too long to find the connection
+            transaction.error = NO_ANSWER
+            return False
         transaction.node, transaction.way = leg.node, leg.way
         running = clock.process(self._server.transact(transaction))
         if until_s < inf:
