@@ -124,7 +124,8 @@ def test_a_demand_holds_for_every_replication(found) -> None:
     alone = scenario("standalone", run={"duration_s": 2.0, "warmup_s": 0.0})
     ask: dict[str, Any] = {"figures": ["throughput_tps"], "replications": 2}
     compared = simrep.compare(alone, alone, rto_s=1.0, **ask)
-    assert compared.drilled == tuple(f"{of}: RTO <= 1 s: nothing was played." for of in "AB")
+    for of, verdict in zip("AB", compared.drilled, strict=True):  # its restart takes 30 s, and 2
+        assert verdict.startswith(f"{of}: RTO <= 1 s: not kept, kill writer (RTO 32.")
 
 
 @pytest.mark.parametrize(
