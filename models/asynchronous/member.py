@@ -129,6 +129,7 @@ class Member(Generic[S, R]):
         self.source.turn()
         self._enter_extras()
         self.source.lead()
+        self.source.wake()
         self.read_only = False
         call()
 

@@ -64,6 +64,8 @@ class Replica:
     def counters(self) -> dict[str, float]:
         """Of ``SHOW REPLICA STATUS``; the GTID sets as the number of transactions in them.
 
+        Transactions that its source does not have are not counted.
+
         ``Seconds_Behind_Source`` is that of the end, from the oldest transaction which was
         received but is not committed; mean and maximum are taken at every commit.
         """

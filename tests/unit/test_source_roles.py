@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 import simrep
+from simrep.runs.replication import simulate
+from simrep.runs.story import Follow
 
 pytestmark = pytest.mark.filterwarnings("ignore::simrep.DegradedWarning")
 NODES = ("n1", "n2", "n3")
 
 
 def fault(what, node, at_s, until_s=None):
-    content = {"what": what, "node": node, "at_s": at_s}
-    return content if until_s is None else {**content, "until_s": until_s}
+    table = {"what": what, "node": node, "at_s": at_s}
+    return table if until_s is None else {**table, "until_s": until_s}
 
 
 SHORT = {"asynchronous": {}, "semisync": {"rpl_semi_sync_source_timeout": 1000}}
@@ -20,22 +22,24 @@ KILLED = fault("kill", "n1", 3.0), fault("promote", "n2", 4.0)
 """The source dies, and another server takes its place."""
 
 
-def run(*faults, model="semisync", duration_s=6.0, clients=4, rtt_ms=1.0, nodes=("n1",),
+def content(*faults, model="semisync", duration_s=6.0, clients=4, rtt_ms=1.0, nodes=("n1",),
         think_ms=40.0, on_error="next", version="mysql-9", **options):  # fmt: skip
-    return simrep.run(
-        {
-            "cluster": {"model": model, "nodes": 3, "version": version, "options": options},
-            "network": {"rtt_ms": rtt_ms},
-            "workload": {
-                "threads": clients,
-                "think_time_ms": think_ms,
-                "nodes": list(nodes),
-                "clients": {"on_error": on_error},
-            },
-            "run": {"duration_s": duration_s, "warmup_s": 1.0, "seed": 3},
-            "fault": list(faults),
-        }
-    )
+    return {
+        "cluster": {"model": model, "nodes": 3, "version": version, "options": options},
+        "network": {"rtt_ms": rtt_ms},
+        "workload": {
+            "threads": clients,
+            "think_time_ms": think_ms,
+            "nodes": list(nodes),
+            "clients": {"on_error": on_error},
+        },
+        "run": {"duration_s": duration_s, "warmup_s": 1.0, "seed": 3},
+        "fault": list(faults),
+    }
+
+
+def run(*faults, **how):
+    return simrep.run(content(*faults, **how))
 
 
 def said(result, *words):
@@ -154,6 +158,17 @@ def test_a_source_that_dies_during_a_switch_over_is_left_alone():
     result = run(*stalled, fault("kill", "n1", 4.5), model="asynchronous", duration_s=6.0)
     assert said(result, "promoted") == [("n2", "promoted")]
     assert said(result, "repointed") == [("n3", "repointed", "n2")]
+
+
+def test_a_promotion_is_the_same_again_and_whoever_looks_on():
+    faults = fault("kill", "n1", 1.5), fault("promote", "n2", 2.0), fault("restart", "n1", 2.2)
+    scenario = simrep.load(content(*faults, duration_s=4.0))
+    plain = simulate(scenario, 7, trace=True)
+    for how in ({}, {"watch_s": 0.01}, {"follow": Follow(1.4, 3.0)}):
+        seen = simulate(scenario, 7, trace=True, **how)
+        assert seen.trace_digest == plain.trace_digest
+        assert seen.counters == plain.counters
+        assert seen.fates == plain.fates
 
 
 @pytest.mark.parametrize(
