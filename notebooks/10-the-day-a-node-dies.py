@@ -189,6 +189,46 @@ for timeout_s in (0, 1, 5, 15, 16):
 # %% [markdown]
 # [When Group Replication breaks](../docs/explanation/when-group-replication-breaks.md) tells the rest: minorities, frozen
 # and silent members, and why a killed member that returns makes the others slow once more.
+
+# %% [markdown]
+# ## The drill
+#
+# A fire brigade does not wait for the fire. Kill the node that takes the orders, then cut its site off from the two
+# others, with four products, once each. Orders go to the next server when one answers with an error. Sources with
+# replicas have Orchestrator, which looks after them.
+
+# %%
+shop = simrep.load(
+    {
+        "name": "Orders at three sites",
+        "cluster": {"model": "galera", "nodes": ["n1", "n2", "n3"]},
+        "node": [{"name": f"n{number}", "site": site} for number, site in enumerate("abc", 1)],
+        "network": {"rtt_ms": 1},
+        "workload": {"threads": 4, "nodes": ["n1"], "think_time_ms": 150},
+        "run": {"duration_s": 10},
+    }
+)
+drill = simrep.drill(
+    shop,
+    faults=["kill writer", "cut site of writer"],
+    products=["galera", "group_replication", "semisync", "asynchronous"],
+    replications=1,
+    rto_s=10,
+    rpo=0,
+)
+drill
+
+# %%
+drill.plot()
+
+# %% [markdown]
+# Read the errors: 2013 is a connection that was lost, 2003 one that was refused, 1290 a server that takes no writes. A
+# client that knows only the first loses its orders on the way to a new source.
+#
+# Galera and Group Replication refuse what a site alone asks for. The asynchronous source goes on for its clients as if
+# nothing had happened: nobody stops, and nobody has a second copy of what they order. All faults, and what the columns
+# mean: [the drill](../docs/reference/drill.md). Which product, then? [Choose by what you may
+# lose](../docs/howto/choose-by-what-you-may-lose.md).
 #
 # ## What you have learned
 #
@@ -197,6 +237,7 @@ for timeout_s in (0, 1, 5, 15, 16):
 # - Group Replication goes on without a secondary, at one commit per client and quarter of a second, for 21 seconds.
 #   Without its primary it stops for as long.
 # - What was answered is not lost. What was not answered may be there all the same.
+# - Which product is the right one shows when things break: play it before.
 #
 # **Try yourself.** A colleague proposes `evs.suspect_timeout = PT3S`. How much shorter is the stall after a crash? And
 # what does a network that stutters for 3.2 s do then? [When Galera breaks](../docs/explanation/when-galera-breaks.md)

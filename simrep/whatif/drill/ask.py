@@ -260,6 +260,7 @@ def _notes(
     for note, of in by_note.items():
         those = ", ".join(filter(None, dict.fromkeys(of)))
         owner = f"{those}: " if those and len(by_note) > 1 else ""
-        yield f"{owner or note[0].upper() + note[1:]}{note if owner else ''}."
+        said = note.replace("clients", "Clients", 1) if note.startswith("clients") else note
+        yield f"{owner}{note}." if owner else f"{said}."
     if scenario.faults:
         yield "Faults of the scenario itself are not played."

@@ -18,6 +18,7 @@ from simrep.scenario.faults import FaultTable
 from simrep.whatif.drill.catalogue import DrillFault
 from simrep.whatif.drill.outcome import Outcome, RunEnd, outcome_of
 from simrep.whatif.drill.roles import MissingRoleError, Roles
+from simrep.whatif.drill.setting import staying
 
 __all__ = ["EARLIEST_S", "SPREAD_S", "Case", "play", "setup_with"]
 
@@ -201,17 +202,4 @@ def setup_with(case: Case, tables: list[dict[str, Any]] | None = None) -> Setup:
         # Where nobody notices the fault no other node takes writes, and clients find no other one.
         if not error.path.endswith("clients.on_error"):
             raise
-        return setup_of(_staying(broken))
-
-
-def _staying(scenario: Scenario) -> Scenario:
-    """The same with clients that stay with their node."""
-
-    def stay(one: Any, name: str) -> Any:
-        policy = getattr(one, name)
-        own = policy and policy.model_copy(update={"on_error": "stay", "nodes": None})
-        return one.model_copy(update={name: own})
-
-    load = stay(scenario.workload, "policy")
-    groups = tuple(stay(group, "clients") for group in load.groups)
-    return scenario.model_copy(update={"workload": load.model_copy(update={"groups": groups})})
+        return setup_of(staying(broken))

@@ -15,7 +15,7 @@ from simrep.scenario.faults import FaultTable
 from simrep.whatif.design import Setting
 from simrep.whatif.plan.candidates import deployed_cluster, deployments
 
-__all__ = ["DrillSetting", "checked_load", "products_of", "settings_of"]
+__all__ = ["DrillSetting", "checked_load", "products_of", "settings_of", "staying"]
 
 ALL = "all"
 _CLIENTS: dict[str, Any] = {"read_timeout_s": 5.0, "connect_timeout_s": 2.0}
@@ -173,6 +173,9 @@ def _prepared(
             f"clients {words}, and wait 5 s for an answer and 2 s for a connection (the scenario "
             "does not say)"
         )
+    elif setup.model.alone:
+        scenario = staying(scenario)
+        notes.append("clients stay with their node, as no other server has its data")
     return DrillSetting(labels=labels, scenario=scenario, setup=setup, notes=tuple(notes))
 
 
@@ -182,3 +185,16 @@ def _setup_of(scenario: Scenario) -> Setup:
         return setup_of(scenario)
     kill = FaultTable(what="kill", at_s=0.0, node=scenario.node_names[-1])
     return setup_of(scenario.model_copy(update={"fault_tables": (kill,)}))
+
+
+def staying(scenario: Scenario) -> Scenario:
+    """The same with clients that stay with their node."""
+
+    def stay(one: Any, name: str) -> Any:
+        policy = getattr(one, name)
+        own = policy and policy.model_copy(update={"on_error": "stay", "nodes": None})
+        return one.model_copy(update={name: own})
+
+    load = stay(scenario.workload, "policy")
+    groups = tuple(stay(group, "clients") for group in load.groups)
+    return scenario.model_copy(update={"workload": load.model_copy(update={"groups": groups})})
