@@ -45,6 +45,7 @@ NOT_ALLOWED = "3796 the consistency level is not allowed in this state of the me
 NOT_SYNCED = "3797 the member has left the group before the transaction could begin"
 _PATIENCE_S = 50.0  # TRANSACTION_KILL_TIMEOUT
 _OFFLINE = {"9": "6400 the server is in offline mode"}
+_ERRANT = "it has transactions that the group does not have"
 _OFFLINE_BEFORE = "3032 the server is in offline mode"
 
 
@@ -132,6 +133,7 @@ class ChangingMember(RecoveringMember):
         self.without_data = remains.without_data
         self._unlogged = remains.unlogged
         self._purged = remains.purged
+        self._branch = remains.branch
         self.executed.start_after(remains.executed)
         self._order = max(remains.executed.above, default=remains.executed.low)
         self._errant = remains.errant
@@ -150,11 +152,12 @@ class ChangingMember(RecoveringMember):
         elif self._seat.history.knows(remains.branch, remains.executed):
             self._group.join()
         else:
-            self.note("aborted", how="it has transactions that the group does not have")
+            self.note("aborted", how=_ERRANT)
 
     def _boot(self) -> None:
         """It has applied its relay log, and begins a group."""
-        self._seat.history.cut(self._order)
+        self._seat.history.cut(self._order, self.executed.snapshot())
+        self._branch = self._seat.history.branch
         self._group.boot()
 
     def die(self, *, silent: bool = False) -> None:
@@ -368,6 +371,9 @@ class ChangingMember(RecoveringMember):
             self.state = MemberState.RECOVERING
             self.read_only = True
             self._suspended = True
+            if not self._takes_history():
+                self.fail(_ERRANT)
+                return
         self.queue(Packet(partial(self._change, view, self.roster.online)))
         self._partition.see(majority=self._group.has_majority)
         if self._single_primary:
@@ -382,16 +388,32 @@ class ChangingMember(RecoveringMember):
         else:
             self._recovery.begin(view)
 
+    def _takes_history(self) -> bool:
+        """Whether the group that it joins has all that it has executed."""
+        history = self._seat.history
+        if not history.knows(self._branch, self.executed.snapshot()):
+            return False
+        self._branch = history.branch
+        for order in sorted(history.void):
+            if not self.executed.has(order):
+                self.executed.add(order)
+        return True
+
     def _change(self, view: View, online: frozenset[int]) -> None:
         """A view, in the turn of the applier module."""
         if view.forced:
             self._seat.history.force(view.number, view.members, self._order)
+            self._branch = self._seat.history.branch
         self.consistency.leave(view.gone)
         self.consistency.online = online
         self._stable.clear()
         self.roster.inform(
             view, online, lambda: Metadata(view.number, self._order, self.certifier.copy())
         )
+
+    def _resume(self) -> None:
+        self.consistency.left = False
+        super()._resume()
 
     def _reachable(self, _: frozenset[int]) -> None:
         self._partition.see(majority=self._group.has_majority)

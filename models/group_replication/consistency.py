@@ -146,6 +146,9 @@ class ChangingConsistency(Consistency):
     ----------
     online : frozenset of int
         Members that are ONLINE, at the present place in the order.
+    left : bool
+        The member has left the group, and is not in the order again: nothing that is still to be
+        applied waits for others.
 
     References
     ----------
@@ -156,6 +159,7 @@ class ChangingConsistency(Consistency):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.online: frozenset[int] = frozenset()
+        self.left = False
 
     def expect(self, order: int) -> None:
         """A transaction was certified: who is ONLINE now has to prepare it."""
@@ -164,6 +168,10 @@ class ChangingConsistency(Consistency):
 
     def hold(self, change: Ordered, applied: Call) -> None:
         """See ``Consistency.hold``."""
+        if self.left:
+            self._preparing.pop(change.order, None)
+            applied(change)
+            return
         self.expect(change.order)
         super().hold(change, applied)
 
@@ -187,6 +195,7 @@ class ChangingConsistency(Consistency):
 
     def release(self) -> None:
         """The member has left the group: nothing waits for others any more."""
+        self.left = True
         self._uncommitted.clear()
         events = [event for _, event in self._beginning] + list(self._asked.values())
         self._beginning.clear()

@@ -12,13 +12,20 @@ class History:
     """Transactions by their numbers in the order, from the first that some member may lack.
 
     All members number the same transactions alike. When a group is begun anew by a member that has
-    not got all of them, the rest belongs to a branch that the group does not know.
+    not got all of them, the rest belongs to a branch that the group does not know. What that member
+    lacks before its last one, as it was rolled back there, is void from then on.
+
+    Attributes
+    ----------
+    void : set of int
+        Numbers of transactions that the group does not have, and never will.
     """
 
     def __init__(self) -> None:
         self._messages: dict[int, TransactionMessage] = {}
         self._released = 0  # all members have those up to here
-        self._cuts: list[int] = []
+        self._cuts: list[tuple[int, frozenset[int]]] = []
+        self.void: set[int] = set()
         self._forced: tuple[int, tuple[int, ...], int] | None = None
 
     def add(self, order: int, message: TransactionMessage) -> None:
@@ -37,7 +44,7 @@ class History:
         return [
             (number, self._messages[number])
             for number in range(executed.low + 1, order + 1)
-            if not executed.has(number)
+            if not executed.has(number) and number not in self.void
         ]
 
     # -- groups that begin anew ------------------------------------------------------------------
@@ -47,10 +54,15 @@ class History:
         """The present branch: how often a group has begun anew."""
         return len(self._cuts)
 
-    def cut(self, order: int) -> None:
-        """A group begins anew, by a member that has the transactions up to here."""
-        self._cuts.append(order)
-        for number in [number for number in self._messages if number > order]:
+    def cut(self, order: int, executed: Snapshot | None = None) -> None:
+        """A group begins anew, by a member that has the transactions up to here, or only some."""
+        void: frozenset[int] = frozenset()
+        if executed is not None:
+            there = range(executed.low + 1, order + 1)
+            void = frozenset(number for number in there if not executed.has(number))
+        self._cuts.append((order, void))
+        self.void |= void
+        for number in [number for number in self._messages if number > order or number in void]:
             del self._messages[number]
 
     def force(self, number: int, members: tuple[int, ...], order: int) -> None:
@@ -62,4 +74,5 @@ class History:
     def knows(self, branch: int, executed: Snapshot) -> bool:
         """Whether the group has all that a member of a branch has executed."""
         last = max(executed.above, default=executed.low)
-        return all(last <= cut for cut in self._cuts[branch:])
+        cuts = self._cuts[branch:]
+        return all(last <= cut and not any(map(executed.has, void)) for cut, void in cuts)

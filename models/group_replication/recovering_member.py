@@ -106,6 +106,7 @@ class RecoveringMember(Member):
         self.without_data = False
         self._unlogged: frozenset[int] = frozenset()
         self._errant = self._purged = 0
+        self._branch = seat.history.branch  # of the group's history, to which it belongs
         self._copy: Remains | None = None  # all data of another member, with which it starts anew
         super().__init__(parts, options, costs, loop_at_s)
         self.server.durability = seat.durability
@@ -156,12 +157,12 @@ class RecoveringMember(Member):
         if self._copy is not None:
             return self._copy
         if self.without_data:
-            return Remains(NOTHING, self._seat.history.branch, without_data=True)
+            return Remains(NOTHING, self._branch, without_data=True)
         relayed: tuple[tuple[int, TransactionMessage], ...] = ()
         if not self._suspended:
             there = self._seat.history.missing(Snapshot(self.low_water, NOTHING.above), self._order)
             relayed = tuple(entry for entry in there if entry[1].origin != self.index)
-        executed, branch = self.executed.snapshot(), self._seat.history.branch
+        executed, branch = self.executed.snapshot(), self._branch
         return Remains(
             executed,
             branch,

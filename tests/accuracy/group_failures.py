@@ -4,6 +4,9 @@ Each schedule heals in the end: links are whole and whoever is away starts again
 gone for good, somebody tells one of the most advanced members to begin the group again. Then the
 group has time to converge.
 
+A member that has what the group has begun anew without is not let in, as the product has it:
+somebody would have to give it a copy of all data. Such members are counted and left out.
+
 Nothing that was answered is lost while a majority survives: while more than half of the members
 have not been killed in the whole run, and nobody began the group again by hand. Otherwise what only
 some members had can be gone, as the product has it.
@@ -15,6 +18,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from simrep.kernel.timeline import Noted
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import Scenario, load
 from tests.accuracy.failures import Drawing, Outcome, TooLongError, cpu_limit, fault_tables
@@ -30,6 +34,9 @@ _APART = 20  # executed transactions that members may differ by while clients go
 _PREFIX = "group_replication_"
 _AGAIN = "it reaches them again"  # so a member says that its detector has a majority
 _TICK_S = 1.0  # of the detector
+_SETTLED_S = 30.0  # so long after it came into a view, a member has caught up
+_SERVED_S = 8.0  # the group is looked at so long before the end
+_ERRANT = "it has transactions that the group does not have"
 _WRITERS = 3  # each on a member of its own
 
 
@@ -94,7 +101,7 @@ def outcome(number: int) -> Outcome:
         problems = list(broken_promises(scenario, replication))
         stuck = [] if problems else _remedies(scenario, replication)
         if not stuck:
-            return Outcome(problems)
+            return Outcome(problems, len(_errant(scenario, replication)))
         scenario = scenario.replace(
             {
                 "fault": [*fault_tables(scenario), *stuck],
@@ -110,6 +117,7 @@ def broken_promises(scenario: Scenario, replication: Replication) -> Iterator[st
     yield from _two_primaries(scenario, replication)
     yield from _different_orders(replication)
     yield from _fates(scenario, replication)
+    yield from _left_behind(scenario, replication)
     assert replication.traffic.in_flight <= len(scenario.node_names)
 
 
@@ -198,28 +206,66 @@ def _fates(scenario: Scenario, replication: Replication) -> Iterator[str]:
     fates = replication.fates
     assert fates is not None
     ended = {fault.node for fault in scenario.faults if fault.what in _ENDS}
-    forced = any(fault.what == "bootstrap" for fault in scenario.faults)
     survives = 2 * len(ended) < len(scenario.node_names)
-    if fates.lost and survives and not forced:
+    if fates.lost and survives and not _by_hand(scenario):
         yield f"{fates.lost} answered transactions are on no member"
     if fates.failed_present:
         yield f"{fates.failed_present} failed transactions are on a member"
 
 
+def _left_behind(scenario: Scenario, replication: Replication) -> Iterator[str]:
+    """A member that the others have let in, and that does not catch up while they go on."""
+    names = scenario.node_names
+    if _errant(scenario, replication) and not _by_hand(scenario):
+        yield "a member has transactions that the group does not have"
+    end_s = scenario.run.warmup_s + (scenario.run.duration_s or 0.0)
+    if not _served(replication, end_s):
+        return
+    executed = _executed(replication, tuple(names))
+    for name, noted in _states(scenario, replication).items():
+        there = noted.what in {"primary", "joiner", "synced"} and noted.at_s < end_s - _SETTLED_S
+        behind = max(executed.values()) - executed[name]
+        if there and behind > _APART:
+            yield f"{name} is in the group since {noted.at_s:.3f} s and lacks {behind} transactions"
+
+
+def _by_hand(scenario: Scenario) -> bool:
+    """Whether somebody began the group anew."""
+    return any(fault.what == "bootstrap" for fault in scenario.faults)
+
+
+def _served(replication: Replication, end_s: float) -> int:
+    """What clients got of late."""
+    attempts = replication.attempts
+    assert attempts is not None
+    return len(attempts.between(end_s - _SERVED_S).commits_s)
+
+
+def _states(scenario: Scenario, replication: Replication) -> dict[str, Noted]:
+    """What each member has noted of itself last."""
+    names = scenario.node_names
+    return {names[noted.node]: noted for noted in replication.noted if noted.what in _STATES}
+
+
+def _errant(scenario: Scenario, replication: Replication) -> set[str]:
+    """Members that are not let in as they have too much."""
+    states = _states(scenario, replication)
+    return {name for name, noted in states.items() if noted.how == _ERRANT}
+
+
 def _remedies(scenario: Scenario, replication: Replication) -> list[dict[str, Any]]:
     """What an operator does about a group that has not come back; empty if it has."""
     names = scenario.node_names
-    at_s = round(scenario.run.warmup_s + (scenario.run.duration_s or 0.0), 3) + 1.0
+    end_s = scenario.run.warmup_s + (scenario.run.duration_s or 0.0)
+    at_s = round(end_s, 3) + 1.0
     executed = _executed(replication, tuple(names))
-    state: dict[str, str] = {}
-    for noted in replication.noted:
-        if noted.what in _STATES:
-            state[names[noted.node]] = noted.what
-    attempts = replication.attempts
-    assert attempts is not None
-    served = len(attempts.between(at_s - 8.0).commits_s)
+    stuck = {name for name, noted in _states(scenario, replication).items() if noted.what in _STUCK}
+    served = _served(replication, end_s)
     most = max(executed.values())
-    over = [name for name in names if state.get(name) in _STUCK or executed[name] < most - _APART]
+    over = [name for name in names if name in stuck or executed[name] < most - _APART]
+    if served:
+        errant = _errant(scenario, replication)
+        over = [name for name in over if name not in errant]
     stopped = over if served else list(names)
     remedies = [{"what": "kill", "at_s": at_s, "node": name} for name in stopped]
     if not served:
