@@ -216,6 +216,16 @@ def test_members_that_look_for_a_group_ask_each_other_until_there_is_one():
         assert synced.at_s > 40.0
 
 
+def test_who_has_more_than_a_group_that_was_begun_anew_does_not_come_back_by_itself():
+    faults = [fault("cut", "n3", 2.0, 30.0), fault("cut", "n2", 10.0, 30.0)]
+    faults += [fault("kill", "n3", 35.0), fault("bootstrap", "n3", 37.0)]
+    run = Run(scenario(*faults, duration_s=60.0, options={"unreachable_majority_timeout": 4}))
+    for name in ("n1", "n2"):
+        assert run.noted("rejoin", name)
+        assert "transactions that the group does not have" in run.noted("aborted", name)[-1].how
+        assert not run.noted("synced", name)
+
+
 def promoted(*faults, **tables):
     return Run(scenario(fault("promote", "n2", 5.0, **tables), *faults, duration_s=12.0, **SLOW))
 
