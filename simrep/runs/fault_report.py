@@ -101,9 +101,7 @@ class Faults(Report, Mapping[str, Incident]):
                 )
                 for name, one in self.items()
             },
-            phases(
-                self.values(), attempts, from_s, until_s, None if fates is None else fates.lost_at_s
-            ),
+            phases(self.values(), attempts, from_s, until_s, fates),
             None if fates is None else FateSpread.of(fates),
             self.terms,
         )

@@ -15,6 +15,7 @@ from simrep.measure.attempts import Attempts
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.spread import NEVER, NONE, Spread, spread_dict
 from simrep.runs.incidents import Incident, StallSpread
+from simrep.workload.fate import FateCount
 
 __all__ = ["ErrorSpread", "GroupOutcome", "Phase", "phases", "stalls"]
 
@@ -80,6 +81,9 @@ class Phase:
     answered, lost : Spread
         Transactions that write of whose commit clients were told in the phase; of these, on no node
         at the end of the run. NaN if the model does not tell.
+    duplicated, phantom : Spread
+        Those of whose commit clients were told in the phase, and that are there more than once;
+        those that could be read from then on, and are on no node at the end. NaN likewise.
     reaction_from_s, reaction_to_s : Spread
         When the other servers began to deal with what has happened, and when they had a view
         again, in simulated seconds; NaN if that was within a second, or not in this phase.
@@ -94,6 +98,8 @@ class Phase:
     groups: Mapping[str, GroupOutcome]
     answered: Spread = NEVER
     lost: Spread = NEVER
+    duplicated: Spread = NEVER
+    phantom: Spread = NEVER
     reaction_from_s: Spread = NEVER
     reaction_to_s: Spread = NEVER
     reaction: Mapping[str, GroupOutcome] = field(default_factory=dict)
@@ -117,7 +123,7 @@ def phases(
     attempts: Attempts,
     from_s: float,
     until_s: float,
-    lost_at_s: Sequence[float] | None = None,
+    fates: FateCount | None = None,
 ) -> dict[str, Phase]:
     """The phases of one replication by name, in the order of time.
 
@@ -128,8 +134,8 @@ def phases(
         Of all clients.
     from_s, until_s : float
         The measured time.
-    lost_at_s : sequence of float, optional
-        When clients were told of what is lost; None if nobody knows.
+    fates : FateCount, optional
+        What became of transactions that write; None if nobody knows.
     """
     found: dict[str, Phase] = {}
     writes_s = attempts.of(writes=True).commits_s
@@ -148,13 +154,24 @@ def phases(
             clients=_outcome(attempts, begin_s, end_s),
             groups=_outcomes(groups, begin_s, end_s),
             answered=_told(writes_s, begin_s, end_s),
-            lost=NEVER if lost_at_s is None else _told(lost_at_s, begin_s, end_s),
+            **_ends(fates, begin_s, end_s),
             reaction_from_s=Spread.of(low_s),
             reaction_to_s=Spread.of(high_s),
             reaction=_outcomes(groups, low_s, high_s) if reacts else {},
             then=_outcomes(groups, high_s, end_s) if reacts else {},
         )
     return found
+
+
+def _ends(fates: FateCount | None, from_s: float, to_s: float) -> dict[str, Spread]:
+    """What became, by the end of the run, of transactions of a phase."""
+    if fates is None:
+        return {}
+    return {
+        "lost": _told(fates.lost_at_s, from_s, to_s),
+        "duplicated": _told(fates.duplicated_at_s, from_s, to_s),
+        "phantom": _told(fates.phantom_at_s, from_s, to_s),
+    }
 
 
 def _told(at_s: Sequence[float] | NDArray[np.float64], from_s: float, to_s: float) -> Spread:

@@ -64,6 +64,9 @@ class FateCount:
         Attempts that have no answer at the end of the run.
     lost_at_s : tuple of float
         When clients were told of each that is lost, in simulated seconds.
+    duplicated_at_s, phantom_at_s : tuple of float
+        When clients were told of each that is on a node more than once, as far as they were; when
+        each could be read that is on no node at the end.
     """
 
     answered: int
@@ -80,10 +83,12 @@ class FateCount:
     overlooked: int = 0
     waiting: int
     lost_at_s: tuple[float, ...] = ()
+    duplicated_at_s: tuple[float, ...] = ()
+    phantom_at_s: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers by name."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "lost_at_s"}
+        return {name: getattr(self, name) for name in self.__slots__ if not name.endswith("_at_s")}
 
 
 class Fate(Witness):
@@ -107,6 +112,7 @@ class Fate(Witness):
         self.strays = 0  # and for each that has it beside what the others have
         self.overlookers = 0  # and for each that takes itself to have it, and has not
         self.visible = False  # a node had committed it for all to read
+        self.visible_s = nan  # since when
         self.wanted = fates.all_nodes
         self.committing = False
         self.ending = ""  # "answered", "failed", "unknown"; empty until then
@@ -136,7 +142,8 @@ class Fate(Witness):
             self._left[node] = left = self._left.get(node, self._parts) - 1
             if left > 0:
                 return
-        self.visible = True
+        if not self.visible:
+            self.visible, self.visible_s = True, self.fates.clock._now
         self.nodes |= 1 << node
         self.overlookers &= ~self.nodes
         if self.fates.follower is not None:
@@ -340,6 +347,8 @@ class Fates:
             return None
         gone = [fate for fate in self._kept if not self._present(fate)]
         extra = [fate for fate in gone if self._up & (fate.strays | fate.nodes & self._outside)]
+        twice = [chain for chain in self._chains if sum(map(self._present, chain)) > 1]
+        phantom_s = sorted(fate.visible_s for fate in gone if fate.visible)
         times = {"answered": self._settled, "failed": 0, "unknown": 0, "": 0}
         present = dict.fromkeys(times, 0)
         present["answered"] = self._settled
@@ -359,8 +368,8 @@ class Fates:
             failed_present=present["failed"],
             unknown=times["unknown"],
             unknown_present=present["unknown"],
-            duplicated=sum(sum(map(self._present, chain)) > 1 for chain in self._chains),
-            phantom=sum(fate.visible for fate in gone),
+            duplicated=len(twice),
+            phantom=len(phantom_s),
             extra=len(extra),
             overlooked=sum(
                 self._present(fate) and bool(fate.overlookers & self._up & ~self._outside)
@@ -368,6 +377,10 @@ class Fates:
             ),
             waiting=times[""],
             lost_at_s=tuple(sorted(lost_s)),
+            duplicated_at_s=tuple(
+                sorted(fate.answered_s for chain in twice for fate in chain if fate.answered_s > 0)
+            ),
+            phantom_at_s=tuple(phantom_s),
         )
 
     @property

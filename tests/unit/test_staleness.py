@@ -217,6 +217,8 @@ def test_what_is_lost_is_missing_no_more_when_the_others_go_on_without_it() -> N
     assert result.faults.fates is not None
     lost = {name: phase.lost.median for name, phase in phases.items() if phase.lost.median}
     assert lost == {"n1 cut off": result.faults.fates.lost.median}
+    seen = {name: phase.phantom.median for name, phase in phases.items() if phase.phantom.median}
+    assert seen == {"n1 cut off": result.faults.fates.phantom.median}
     # Until then what only the lost server has is missing, and after it no more.
     waits, goes_on = found["n1 loses power"], found["n2 promoted by hand"]
     assert waits.reads == waits.of_reads > 0

@@ -206,24 +206,42 @@ def _errors(phases: Iterable[Phase]) -> Iterator[tuple[str, ...]]:
                 name = ""
 
 
+_WRITES = {
+    "answered": "writes answered",
+    "lost": "lost",
+    "duplicated": "there twice",
+    "phantom": "seen, then lost",
+}
+
+
 def got_table(faults: Faults, stale: Staleness | None) -> Table | None:
     """What clients got from fault to fault: answers that are lost, reads that miss an answer.
 
     None if there is nothing to tell that other tables do not.
     """
-    lost = any(phase.lost.high > 0 for phase in faults.phases.values())
-    if not faults.phases or not (lost or stale is not None):
+    gone = any(
+        getattr(phase, name).high > 0
+        for phase in faults.phases.values()
+        for name in _WRITES
+        if name != "answered"
+    )
+    if not faults.phases or not (gone or stale is not None):
         return None
-    heads = ("phase", "writes answered", "lost", "reads", "stale", "oldest", "own write missing")
+    ends = ["answered", "lost"]
+    ends += [name for name in ("duplicated", "phantom")
+             if any(getattr(phase, name).high > 0 for phase in faults.phases.values())]  # fmt: skip
+    heads = ("phase", *(_WRITES[name] for name in ends))
+    if stale is not None:
+        heads += ("reads", "stale", "oldest", "own write missing")
 
     def rows() -> Iterator[tuple[str, ...]]:
         by_phase = {} if stale is None else stale.phases
         for phase in faults.phases.values():
-            written = spread_text(phase.answered, amount), spread_text(phase.lost, amount)
+            written = [spread_text(getattr(phase, name), amount) for name in ends]
             read = () if stale is None else _reads(by_phase.get(phase.name))
             yield (phase.name, *written, *read)
 
-    return _table(heads if stale is not None else heads[:3], "lr", rows())
+    return _table(heads, "lr", rows())
 
 
 def _reads(count: StaleReads | None) -> tuple[str, ...]:
