@@ -263,6 +263,8 @@ class Changes(ServerChanges):
         self._members[node].lead(partial(self._promoted, node, call or _nothing))
 
     def _promoted(self, node: int, call: Call) -> None:
+        if self._promotion is not None and self._promotion.node != node:
+            self._promotion.supersede()
         if self.service != node:
             self.service = node
             self._note(node, "promoted")

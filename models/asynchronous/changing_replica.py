@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from simrep.modelling import Cluster
 from simrep.models.mysql.appliers import Appliers
@@ -277,13 +277,6 @@ class ChangingReplica(Replica):
     def connected(self) -> bool:
         """Whether it has a connection to its source, as far as it knows."""
         return self._state is _State.OPEN
-
-    @property
-    def io_thread(self) -> Literal["yes", "connecting", "no"]:
-        """``Replica_IO_Running`` of ``SHOW REPLICA STATUS``."""
-        if self._state is _State.STOPPED:
-            return "no"
-        return "yes" if self.connected else "connecting"
 
     @property
     def behind_s(self) -> float | None:

@@ -7,17 +7,18 @@ from typing import Any, Protocol
 
 from simrep.modelling import Cluster
 
+from .failover.servers import Servers
 from .member import Member
 
-__all__ = ["Promotion", "Servers"]
+__all__ = ["Promotion", "ReachedServers"]
 
 Call = Callable[[], object]
 
 _AGAIN_S = 1.0  # so often an operator looks whether a replica is back
 
 
-class Servers(Protocol):
-    """Servers that are told what to do."""
+class ReachedServers(Servers, Protocol):
+    """Servers, and whom an operator reaches."""
 
     @property
     def service(self) -> int:
@@ -29,17 +30,8 @@ class Servers(Protocol):
     def reaches(self, place: int, node: int) -> bool:
         """Whether whoever is beside a node reaches the server of another one."""
 
-    def promote(self, node: int, call: Call) -> None:
-        """Make a server follow nobody, and take writes."""
-
-    def repoint(self, node: int, source: int) -> None:
-        """Make a server follow another one."""
-
-    def set_read_only(self, node: int, on: bool, call: Call) -> None:
-        """Let a server take writes no more."""
-
     def stop_io(self, node: int) -> None:
-        """Let a replica receive no more."""
+        """Let a replica receive no more (``STOP REPLICA IO_THREAD``)."""
 
     def drain(self, node: int, call: Call) -> None:
         """Wait until all is committed that a replica has received."""
@@ -53,18 +45,27 @@ class Promotion:
     applies what it has received, and the source stays away, as it may have more. All others follow
     the new source as soon as they are reached.
 
+    Attributes
+    ----------
+    node : int
+        Position of the server that is promoted.
+
     Notes
     -----
     Simplified: the statements of the operator take no time, and who is reached is known at once.
     """
 
     def __init__(
-        self, changes: Servers, cluster: Cluster, members: Sequence[Member[Any, Any]], node: int
+        self,
+        changes: ReachedServers,
+        cluster: Cluster,
+        members: Sequence[Member[Any, Any]],
+        node: int,
     ) -> None:
         self._changes = changes
         self._clock = cluster.clock
         self._members = members
-        self._node = node
+        self.node = node
         self._member = members[node]
         self._over = False
         self._left: set[int] = set()  # those who do not follow it yet
@@ -79,7 +80,7 @@ class Promotion:
 
     def gone(self, node: int) -> None:
         """A server has ended meanwhile."""
-        if node == self._node:
+        if node == self.node:
             self._over = True
         elif node == self._old:
             self._left.discard(node)
@@ -103,22 +104,22 @@ class Promotion:
 
     def _drain(self) -> None:
         if not self._over:
-            self._changes.stop_io(self._node)
-            self._changes.drain(self._node, self._promote)
+            self._changes.stop_io(self.node)
+            self._changes.drain(self.node, self._promote)
 
     def _promote(self) -> None:
         if not self._over:
-            self._changes.promote(self._node, self._promoted)
+            self._changes.promote(self.node, self._promoted)
 
     def _promoted(self) -> None:
         changes = self._changes
-        for other in changes.others_of(self._node):
+        for other in changes.others_of(self.node):
             # A source that is away is left alone: it may have what nobody else has.
             if self._members[other].target is not None:
                 self._left.add(other)
             elif not self._members[other].alive:
                 continue
-            elif changes.reaches(self._node, other):
+            elif changes.reaches(self.node, other):
                 self._left.add(other)
         self._repoint(None)
 
@@ -126,9 +127,13 @@ class Promotion:
         if self._over:
             return
         for other in sorted(self._left):
-            if self._changes.reaches(self._node, other):
+            if self._changes.reaches(self.node, other):
                 self._left.discard(other)
-                if self._members[other].target != self._node:
-                    self._changes.repoint(other, self._node)
+                if self._members[other].target != self.node:
+                    self._changes.repoint(other, self.node, _nothing)
         if self._left:
             self._clock.at(self._clock.now + _AGAIN_S, self._repoint)
+
+
+def _nothing() -> None:
+    pass

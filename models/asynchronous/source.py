@@ -22,7 +22,7 @@ from .options import AsynchronousCosts, AsynchronousOptions
 __all__ = ["SOURCE", "BinlogSource", "Dump", "DumpThread", "StopAndWaitDump"]
 
 SOURCE = 0
-"""Position of the source; all other nodes are its replicas."""
+"""Position of the source when a run begins; all other nodes are its replicas then."""
 
 _US = 1e-6
 

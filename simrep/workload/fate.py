@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import inf, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
@@ -13,10 +13,7 @@ from simrep.workload.classes import Make
 from simrep.workload.transaction import TrackedTransaction, Witness
 from simrep.workload.workload import Arrivals, Loop
 
-if TYPE_CHECKING:
-    from simrep.workload.replica_cluster import ReplicaCluster
-
-__all__ = ["Fate", "FateCount", "Fates"]
+__all__ = ["Fate", "FateCount", "Fates", "Follower"]
 
 _LATE_S = 1.0
 """A node that has not applied a transaction so long after its answer is behind the others."""
@@ -195,6 +192,16 @@ class Fate(Witness):
             self.fates.settled(self)
 
 
+class Follower(Protocol):
+    """Another cluster that gets what these nodes commit."""
+
+    def committed(self, fate: Fate, node: int) -> None:
+        """A node has committed a transaction."""
+
+    def answered(self, fate: Fate) -> None:
+        """The client of a transaction has its answer."""
+
+
 class Fates:
     """The fates of all transactions that write.
 
@@ -215,7 +222,7 @@ class Fates:
     late_s : float
         When a transaction last came to the last of the nodes more than a second after its answer;
         minus infinity if none did.
-    follower : ReplicaCluster or None
+    follower : Follower or None
         Another cluster that has to get them as well; None if there is none.
     elsewhere : int
         The bit of that cluster beside those of the nodes; 0 without it.
@@ -224,7 +231,7 @@ class Fates:
     def __init__(self, clock: Clock, nodes: int, arbitrators: Collection[int] = ()) -> None:
         self.clock = clock
         self.answered_s = self.late_s = -inf
-        self.follower: ReplicaCluster | None = None
+        self.follower: Follower | None = None
         self.elsewhere = 0
         self._beyond = 1 << nodes
         self._up = (1 << nodes) - 1
@@ -236,7 +243,7 @@ class Fates:
         self._kept: dict[Fate, None] = {}
         self._chains: list[list[Fate]] = []
 
-    def attach(self, follower: ReplicaCluster) -> None:
+    def attach(self, follower: Follower) -> None:
         """Another cluster has to get all transactions as well."""
         self.follower = follower
         self.elsewhere = self._beyond
