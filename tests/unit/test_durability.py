@@ -9,7 +9,7 @@ import pytest
 
 import simrep
 from simrep.kernel.clock import Clock
-from simrep.models.mysql.durability import LogFile
+from simrep.models.mysql.log_files import LogFile
 
 pytestmark = pytest.mark.filterwarnings("ignore::simrep.DegradedWarning")
 
