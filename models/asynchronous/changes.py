@@ -43,7 +43,8 @@ class Changes(ServerChanges):
 
     A server that is started again is what it was. If it was a source, its storage engine commits
     all that is in its binary log, whatever clients were told; and it takes writes, whoever was
-    promoted meanwhile. Then it is outside of the service, until it is made to follow another one.
+    promoted meanwhile, unless servers start with ``read_only``. Then it is outside of the service,
+    until it is made to follow another one.
 
     Each of ``promote``, ``repoint``, ``set_read_only``, ``stop_io``, ``drain`` and ``report`` is a
     statement at a server that is alive, and that whoever says it reaches.
@@ -171,7 +172,7 @@ class Changes(ServerChanges):
         relay = self._recover(node, rest.relay)
         self._start(node)
         member = self._members[node]
-        member.read_only = rest.read_only
+        member.read_only = rest.read_only or self._options.read_only
         member.server.commits = log.end
         if relay is not None and rest.target is not None:
             member.resume(rest.target, relay)
@@ -179,6 +180,8 @@ class Changes(ServerChanges):
             member.source.lead()
             if self._goes_on_alone(node):
                 self._note(node, "outside", (self.service,))
+            elif member.read_only and not rest.read_only:
+                self._note(node, "read-only")
             else:
                 self._note(node, "synced")
 
@@ -260,9 +263,10 @@ class Changes(ServerChanges):
         Clients are to write on it from now on. ``call()`` when that is done. What is in its relay
         log is lost: it is to be drained before.
         """
-        self._members[node].lead(partial(self._promoted, node, call or _nothing))
+        member = self._members[node]
+        member.lead(partial(self._promoted, node, member.read_only, call or _nothing))
 
-    def _promoted(self, node: int, call: Call) -> None:
+    def _promoted(self, node: int, was_read_only: bool, call: Call) -> None:
         if self._promotion is not None and self._promotion.node != node:
             self._promotion.supersede()
         if self.service != node:
@@ -270,6 +274,8 @@ class Changes(ServerChanges):
             self._note(node, "promoted")
             for other in filter(self._goes_on_alone, self.others_of(node)):
                 self._note(other, "outside", (node,))
+        elif was_read_only:
+            self._note(node, "writable")
         self._look_who_is_outside()
         call()
 

@@ -97,6 +97,11 @@ class AsynchronousOptions(ApplierOptions):
         description="version trait: the storage engine keeps the GTIDs of what it commits (MySQL "
         "8.0.17 and later)",
     )
+    read_only: bool = Field(
+        False,
+        description="a server that is started again takes no writes until it is promoted, as with "
+        "read_only = ON in its file; those that are there from the beginning are what they are",
+    )
     failover_manager: ManagerName = Field(
         "none", description="the program that makes a replica the source when that is gone"
     )

@@ -160,6 +160,26 @@ def test_a_source_that_stood_still_is_writable_beside_the_new_one_or_is_fenced()
     assert roles(unseen) == []  # its connection is accepted, and it waits for an answer
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_old_source_that_starts_read_only_makes_no_second_history(read_only):
+    """Its clients have stayed with it: they write, or are told that they cannot."""
+    content = scenario(fault("kill"), fault("restart", at_s=20.0), read_only=read_only)
+    content["workload"]["clients"] = {"on_error": "stay"}
+    result = simrep.run(content)
+    assert roles(result)[0] == ("promoted", "n2")
+    assert (("read-only", "n1") in roles(result)) == read_only
+    assert (result.runs[0].fates.diverged > 0) != read_only
+    assert (result.errors.get("1290", 0) > 0) == read_only
+    by_hand = scenario(fault("kill"), fault("restart", at_s=8.0), fault("promote", at_s=15.0),
+                       read_only=read_only, tool="none")  # fmt: skip
+    if read_only:
+        words = [line[0] for line in noted(simrep.run(by_hand), "read-only", "writable")]
+        assert words == ["read-only", "writable"]
+    else:
+        with pytest.raises(ScenarioError, match="source already"):
+            simrep.run(by_hand)
+
+
 def test_an_old_source_becomes_a_replica_if_it_has_nothing_of_its_own():
     back = fault("restart", at_s=25.0)
     result = simrep.run(scenario(fault("kill"), back, tool="replication-manager"))
