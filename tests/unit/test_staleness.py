@@ -14,6 +14,7 @@ from simrep.errors import ScenarioError
 from simrep.runs import build
 from simrep.workload.freshness import WaitingServer
 from simrep.workload.transaction import Transaction
+from tests.legible import problems
 from tests.own_models import install
 
 
@@ -104,6 +105,7 @@ def test_a_phase_begins_with_every_fault() -> None:
     ages = [one.age_s["p50"] for one in found.phases.values()]
     assert ages[1] > 1.5 * ages[0]
     assert found.of_reads == sum(one.of_reads for one in found.phases.values())
+    assert problems(found.plot()) == []
 
 
 @pytest.mark.parametrize(
