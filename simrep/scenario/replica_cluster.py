@@ -6,7 +6,7 @@ from math import inf
 
 from pydantic import Field
 
-from simrep.scenario.table import Bandwidth, Count, Interval, Milliseconds, Name, Table
+from simrep.scenario.table import Bandwidth, Checks, Interval, Milliseconds, Name, Table
 
 __all__ = ["ReplicaClusterTable"]
 
@@ -30,7 +30,7 @@ class ReplicaClusterTable(Table):
         description="time between two attempts to connect "
         "(clusterSetReplicationConnectRetry; SOURCE_CONNECT_RETRY alone is 60)",
     )
-    attempts: Count = Field(
+    attempts: Checks = Field(
         10,
         description="attempts that fail before it turns to the next node "
         "(clusterSetReplicationRetryCount)",

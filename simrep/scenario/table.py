@@ -213,7 +213,7 @@ Clients = Annotated[
     _counted(1, 100_000),
     Reason("a server takes at most 100,000 (max_connections)"),
 ]
-Checks = Annotated[int, _counted(1, 1000), Reason("nobody would wait for more checks")]
+Checks = Annotated[int, _counted(1, 1000), Reason("nobody would wait for more of them")]
 Queued = Annotated[int, _counted(0, 1_000_000_000), Reason("no run has more transactions")]
 Transactions = Annotated[
     int,
