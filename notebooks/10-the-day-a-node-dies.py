@@ -170,16 +170,12 @@ secondary.plot()
 # client commits once meanwhile.
 #
 # And when the primary dies? Most people add the 5 s of the detector and the 5 s of `member_expel_timeout`, and expect
-# ten seconds.
+# ten seconds. But the thread that looks at suspicions runs every 15 s, and a shorter timeout changes nothing, unless it
+# is 0:
 
 # %%
 primary = group.replace({"fault.crash.node": "n1"})
-simrep.explain_stall(primary, seed=1)
-
-# %% [markdown]
-# The thread that looks at suspicions runs every 15 s. So a shorter timeout changes nothing, unless it is 0:
-
-# %%
+print(simrep.explain_stall(primary, seed=1))
 for timeout_s in (0, 1, 5, 15, 16):
     options = {"group_replication_member_expel_timeout": timeout_s}
     changed = primary.replace({"cluster.options": options, "run.duration_s": 45})
@@ -189,8 +185,7 @@ for timeout_s in (0, 1, 5, 15, 16):
 # %% [markdown]
 # [When Group Replication breaks](../docs/explanation/when-group-replication-breaks.md) tells the rest: minorities, frozen
 # and silent members, and why a killed member that returns makes the others slow once more.
-
-# %% [markdown]
+#
 # ## The drill
 #
 # A fire brigade does not wait for the fire. Kill the node that takes the orders, then cut its site off from the two
@@ -216,9 +211,7 @@ drill = simrep.drill(
     rto_s=10,
     rpo=0,
 )
-drill
-
-# %%
+print(drill)
 drill.plot()
 
 # %% [markdown]
