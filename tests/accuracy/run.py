@@ -13,6 +13,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.accuracy import (
     coverage,
     failures,
     group_failures,
+    losses,
     predictions,
     recovery,
     source_failures,
@@ -34,6 +36,7 @@ COVERAGE_TRIALS = 200
 SCHEDULES = 500
 GROUP_SCHEDULES = 500
 SOURCE_SCHEDULES = 200
+CRASHES = 1000
 SETTINGS = {"replications": 10, "duration_s": 2.0}
 LONG_RUNS, LONG_S = 4, 500.0
 
@@ -111,6 +114,25 @@ def predicted(jobs: int) -> dict[str, Any]:
     }
 
 
+def lost(jobs: int) -> dict[str, Any]:
+    """What is answered and lost when a source crashes, and what that would be in closed form."""
+    with ProcessPoolExecutor(jobs) as pool:
+        numbers = range(CRASHES)
+        counts = list(pool.map(losses.lost, numbers, chunksize=20))
+        lossless = partial(losses.lost, model="semisync")
+        with_replies = list(pool.map(lossless, numbers, chunksize=20))
+    return {
+        "losses": {
+            "crashes": CRASHES,
+            "mean": fmean(counts),
+            "standard_error": stdev(counts) / CRASHES**0.5,
+            "expected": losses.expected(),
+            "most": max(counts),
+            "semisync": sum(with_replies),
+        }
+    }
+
+
 def summed_up(outcomes: list[failures.Outcome]) -> dict[str, Any]:
     """What is kept of the schedules, from the first one on."""
     numbered = [(str(number), outcome) for number, outcome in enumerate(outcomes)]
@@ -127,6 +149,7 @@ PARTS = {
     "failures": broken_promises,
     "group-failures": broken_group_promises,
     "source-failures": broken_source_promises,
+    "losses": lost,
     "predictions": predicted,
 }
 
@@ -141,7 +164,7 @@ def main() -> int:
     for name in [given.only] if given.only else PARTS:
         content |= PARTS[name](given.jobs)
     RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    shown = ("coverage", "failures", "group_failures", "source_failures", "predictions")
+    shown = ("coverage", "failures", "group_failures", "source_failures", "losses", "predictions")
     print(json.dumps({name: content[name] for name in shown if name in content}, indent=1))
     return 0
 
