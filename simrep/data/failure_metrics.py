@@ -12,6 +12,7 @@ from math import isfinite, nan
 import numpy as np
 
 from simrep.contract.setup import Setup, setup_of
+from simrep.data.acknowledgement_metrics import acknowledgement_figures
 from simrep.data.definition import SeriesTable
 from simrep.data.failure_run import (
     LAST_S,
@@ -66,6 +67,7 @@ def failure_figures(run: Replication, experiment: Experiment) -> FailureSample:
     figures |= dict(_of_servers(run.noted, experiment))
     figures |= dict(_of_return(run.noted, clients, experiment))
     figures |= dict(removal_figures(run.noted, clients, experiment))
+    figures |= dict(acknowledgement_figures(run.noted, clients, experiment, run.fates))
     codes = set()
     for group in experiment.groups:
         for node, code, failed in clients.errors(group):
@@ -107,8 +109,9 @@ def _of_writers(
         if group.moves and (first := clients.elsewhere(group)[:1]).size:
             yield "failover_first_commit_elsewhere_after_inject_s", float(first[0])
     length, begin, _ = longest_gap(own, back, end, end)
-    yield "stall_survivors_while_rejoining_s", length
-    yield "stall_survivors_after_heal_s", length
+    for who in ("survivors", "writers"):
+        yield f"stall_{who}_while_rejoining_s", length
+        yield f"stall_{who}_after_heal_s", length
     yield "stall_after_heal_begins_s", begin - back
 
 

@@ -20,9 +20,12 @@ from simrep.measure.counts import error_of
 from simrep.scenario import Scenario
 from simrep.scenario.clients import ClientsTable
 
-__all__ = ["LAST_S", "Clients", "Experiment", "Group", "first_noted", "longest_gap", "rate"]
+__all__ = [
+    "LAST_S", "Clients", "Experiment", "Group", "first_noted", "longest_gap", "rate", "window",
+]  # fmt: skip
 
 LAST_S = 1.0  # at the end, that do not count: clients are stopped one by one
+_SHORTEST_S = 0.3  # of a time in which commits are looked at
 _HITS = ("kill", "power-loss", "leave", "pause", "cut")
 
 
@@ -198,6 +201,22 @@ def longest_gap(
 def rate(times: NDArray[np.float64], low: float, high: float) -> float:
     """Commits per second from ``low`` to ``high``."""
     return float(((times >= low) & (times < high)).sum()) / (high - low)
+
+
+def window(
+    name: str, clients: Clients, groups: Collection[Group], low: float, high: float
+) -> Iterator[tuple[str, float]]:
+    """How fast writers commit in a time; nothing if it is short, or was not there."""
+    if not high - low >= _SHORTEST_S:
+        return
+    commits = clients.commits(groups)
+    yield f"{name}_tps", rate(commits, low, high)
+    inside = commits[(commits >= low) & (commits < high)]
+    yield f"{name}_longest_gap_s", float(np.diff([low, *inside, high]).max())
+    latencies = clients.latencies(groups, low, high)
+    if len(latencies):
+        yield f"{name}_latency_median_ms", 1e3 * float(np.median(latencies))
+        yield f"{name}_latency_max_ms", 1e3 * float(latencies.max())
 
 
 def first_noted(

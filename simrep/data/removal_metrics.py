@@ -12,7 +12,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from simrep.data.failure_run import Clients, Experiment, Group, first_noted, rate
+from simrep.data.failure_run import Clients, Experiment, first_noted, rate, window
 from simrep.kernel.timeline import Noted
 
 __all__ = ["removal_figures"]
@@ -21,7 +21,6 @@ _Figures = Iterator[tuple[str, float]]
 
 # Where the measured windows begin and end: beside the event, so that it is not in them.
 _AFTER_FAULT_S, _BEFORE_REMOVAL_S, _AFTER_REMOVAL_S = 0.3, 0.2, 0.5
-_SHORTEST_S = 0.3
 _FIRST_S = (0.5, 4.5)  # of a silence, before anybody notices it
 _SLOW_S = (1.0, 4.8)
 _BATCH_S = 0.06  # commits that are farther apart were not released together
@@ -145,9 +144,9 @@ def _of_commits(course: _Course, clients: Clients) -> _Figures:
     removed, joined = course.removed_s - start_s, course.joined_s - start_s
     going_on, writers = experiment.lasting, experiment.writers
     until = back if not removed < back else removed - _BEFORE_REMOVAL_S
-    yield from _window("degraded", clients, going_on, _AFTER_FAULT_S, min(until, end))
-    yield from _window("joining", clients, writers, course.joining_s - start_s, joined)
-    yield from _window("after_removal", clients, writers, removed + _AFTER_REMOVAL_S, back)
+    yield from window("degraded", clients, going_on, _AFTER_FAULT_S, min(until, end))
+    yield from window("joining", clients, writers, course.joining_s - start_s, joined)
+    yield from window("after_removal", clients, writers, removed + _AFTER_REMOVAL_S, back)
     commits = clients.commits(going_on)
     yield "tput_first_4s_of_silence_tps", rate(commits, *_FIRST_S)
     early = clients.latencies(going_on, *_FIRST_S)
@@ -160,22 +159,6 @@ def _of_commits(course: _Course, clients: Clients) -> _Figures:
         yield "slow_phase_batches_n", 1.0 + float((np.diff(slow) > _BATCH_S).sum())
         latencies = clients.latencies(going_on, *_SLOW_S)
         yield "slow_phase_latency_median_ms", 1e3 * float(np.median(latencies))
-
-
-def _window(
-    name: str, clients: Clients, groups: Collection[Group], low: float, high: float
-) -> _Figures:
-    """How fast writers commit in a time; nothing if it is short, or was not there."""
-    if not high - low >= _SHORTEST_S:
-        return
-    commits = clients.commits(groups)
-    yield f"{name}_tps", rate(commits, low, high)
-    inside = commits[(commits >= low) & (commits < high)]
-    yield f"{name}_longest_gap_s", float(np.diff([low, *inside, high]).max())
-    latencies = clients.latencies(groups, low, high)
-    if len(latencies):
-        yield f"{name}_latency_median_ms", 1e3 * float(np.median(latencies))
-        yield f"{name}_latency_max_ms", 1e3 * float(latencies.max())
 
 
 def _of_victim(course: _Course, clients: Clients) -> _Figures:
