@@ -32,7 +32,8 @@ Left out
     wait, before 11.3.
 Validated
     Against own measurements of MySQL 9.7 and MariaDB 11.8 at 0.05 and 50 ms (dataset
-    ``semisync-rig``) and against published ones over a WAN (dataset ``semisync-wan``).
+    ``semisync-rig``) and against published ones over a WAN (dataset ``semisync-wan``). Crashes and
+    silences of replicas, and crashes of a source, of MySQL 9.7 (``semisync-failures``).
 
 References
 ----------

@@ -95,7 +95,8 @@ def _of_writers(
     yield "stall_ends_after_inject_s", until
     yield "max_latency_survivors_s", clients.longest(going_on, 0.0, back)
     yield "max_latency_victim_writers_s", clients.longest(writers[:1], 0.0, end)
-    yield "tput_before_tps", rate(own, -_SIGHT, 0.0)
+    everybody = clients.commits(going_on or writers)
+    yield "tput_before_tps", rate(everybody, -_SIGHT, 0.0)
     yield "tput_after_tps", rate(own, end - _SIGHT, end - LAST_S)
     low = back - min(_LAST, back)
     for name in ("tput_while_down_tps", "tput_while_silent_tps", "tput_while_stopped_tps"):
