@@ -66,7 +66,7 @@ class MissingSpread:
     when : str
         The instant in words.
     transactions : Spread
-        Answered to their clients, and not received by the other cluster.
+        Answered to their clients, and not on their way to the other cluster.
     seconds : Spread
         Since the first of them was answered.
     """
@@ -87,7 +87,7 @@ class MissingSpread:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReplicaClusterLag(Report):
-    """What was answered here and not yet received by the other cluster, over all replications.
+    """What was answered and had not left for the other cluster, over all replications.
 
     If all nodes are lost at an instant, that is lost.
 

@@ -99,6 +99,8 @@ class Fate(Witness):
         When its client was told that it is committed, in simulated seconds; NaN until then.
     size_bytes : int
         Of its row events.
+    left_s : float
+        When it left for the cluster that follows; NaN until then.
     """
 
     counted = True
@@ -115,6 +117,7 @@ class Fate(Witness):
         self.ending = ""  # "answered", "failed", "unknown"; empty until then
         self.answered_s = nan
         self.size_bytes = 0
+        self.left_s = nan
         self.chain: list[Fate] | None = None  # attempts at the same transaction
         self._parts = 1
         self._left: dict[int, int] = {}
@@ -398,7 +401,7 @@ class Fates:
         """
         before_s = self.clock.now - _LATE_S
         serving = self._up & ~self._outside
-        return not self.all_nodes & ~serving and not any(
+        return not self.all_nodes & ~(serving | self.elsewhere) and not any(
             fate.answered_s < before_s and fate.wanted & ~fate.nodes and self._present(fate)
             for fate in self._kept
         )

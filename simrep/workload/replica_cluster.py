@@ -3,16 +3,18 @@
 MySQL calls it a replica cluster of a ClusterSet; with Galera it is a cluster one of whose nodes
 is an asynchronous replica. One of the nodes here sends what it has committed, in that order,
 as soon as it has. Where that is received it is in a relay log, and applied in the end, whatever
-becomes of this cluster: what has not been received is lost with it.
+becomes of this cluster. What has left its node arrives as well, so that what has not left yet is
+lost with the cluster: it waits for the connection, or for the bandwidth of the way.
 
 When the connection breaks, the other side connects again to the same node, and after some attempts
 to the next one of its list (asynchronous connection failover). Positions are GTIDs, so that it gets
 what it lacks and nothing twice.
 
 Simplified: the other cluster is one receiver, whose own replication, failures and appliers are not
-simulated; the threads that send and receive cost nothing. A node that is frozen, or that the others
-go on without, is given up ``silence_s`` after its last commit, if other nodes commit meanwhile; a
-real one that is idle sends heartbeats.
+simulated; the threads that send and receive cost nothing. Of a process that is killed the kernel
+sends nothing more, although it would send what is in the buffer of the socket. A node that is
+frozen, or that the others go on without, is given up ``silence_s`` after its last commit, if other
+nodes commit meanwhile; a real one that is idle sends heartbeats.
 
 References
 ----------
@@ -34,6 +36,7 @@ from simrep.workload.fate import Fate, Fates
 
 __all__ = ["Missing", "ReplicaCluster"]
 
+_ROUNDING_S = 1e-9
 _ROUND_TRIPS = 4  # TCP handshake, greeting and login, registration, the request for events
 
 
@@ -44,13 +47,16 @@ class Missing:
     Attributes
     ----------
     transactions : int
-        Answered to their clients, and not received by the other cluster.
+        Answered to their clients, and not on their way to the other cluster.
     seconds : float
         Since the first of them was answered.
+    span_s : float
+        From then to the answer of the last of them.
     """
 
     transactions: int
     seconds: float
+    span_s: float = 0.0
 
 
 class Lateness(Protocol):
@@ -129,8 +135,8 @@ class ReplicaCluster:
         self._number = 0  # of the connection: what belongs to an older one is void
         self._down: set[int] = set()
         self._commits_s = dict.fromkeys(follows, clock.now)  # when each has last committed
-        self._sent: set[Fate] = set()  # and not yet received
-        self._missing: dict[Fate, None] = {}  # answered and not received, the first one first
+        self._leaves_s: dict[Fate, float] = {}  # when what is handed to the connection has left
+        self._missing: dict[Fate, None] = {}  # answered and still here, the first one first
         self._start_s = start_s
         self._late = late
         self._sum = self._longest_s = 0.0
@@ -162,6 +168,8 @@ class ReplicaCluster:
             self._down.discard(node)
             return
         self._down.add(node)
+        if node == self._source:
+            self._leaves_s.clear()
         if node == self._source and self._connected and what != "power-loss":
             self._clock.at(self._clock.now + 0.5 * self._rtt_s, self._closed, self._number)
         elif node == self._source and self._connected:
@@ -221,41 +229,52 @@ class ReplicaCluster:
             self._timeline.note(self.name, what, (self._source,), how)
 
     def _send(self, fate: Fate) -> None:
-        if fate in self._sent or fate.nodes & self._fates.elsewhere:
+        if fate in self._leaves_s or fate.nodes & self._fates.elsewhere:
             return
-        self._sent.add(fate)
-        self._clock.at(self._link.arrival(fate.size_bytes, self._clock.now), self._received, fate)
+        way_s = 0.5 * self._rtt_s
+        leaves_s = max(
+            self._clock.now, self._link.arrival(fate.size_bytes, self._clock.now) - way_s
+        )
+        self._leaves_s[fate] = leaves_s
+        self._clock.at(leaves_s, self._left, (fate, leaves_s))
 
-    def _received(self, fate: Fate) -> None:
-        """A transaction is in the relay log of the other cluster."""
-        self._sent.discard(fate)
+    def _left(self, leaves: tuple[Fate, float]) -> None:
+        """A transaction is on its way, and will be in the relay log of the other cluster."""
+        fate, leaves_s = leaves
+        if self._leaves_s.get(fate) != leaves_s:  # its node has ended before
+            return
+        del self._leaves_s[fate]
         if fate in self._missing:
             self._count()
             del self._missing[fate]
+            waited_s = self._clock.now - fate.answered_s
             if self._clock.now >= self._start_s:
-                late_s = self._clock.now - fate.answered_s
-                self._late.add(late_s)
-                self._longest_s = max(self._longest_s, late_s)
+                self._longest_s = max(self._longest_s, waited_s)
+            self._tell(waited_s)
+        fate.left_s = self._clock.now
         fate.nodes |= self._fates.elsewhere
         fate.settle()
+
+    def _tell(self, waited_s: float) -> None:
+        """One that leaves so long after its answer, or before it."""
+        if self._clock.now >= self._start_s:
+            self._late.add(max(0.0, waited_s + 0.5 * self._rtt_s))
 
     # -- what it lacks ---------------------------------------------------------------------------
 
     def answered(self, fate: Fate) -> None:
         """A client is told that a transaction is committed."""
         if fate.nodes & self._fates.elsewhere:
-            if self._clock.now >= self._start_s:
-                self._late.add(0.0)
+            self._tell(fate.left_s - self._clock.now)
             return
         self._count()
         self._missing[fate] = None
-        if self._clock.now >= self._start_s:
-            self.most = max(self.most, len(self._missing))
 
     def _count(self) -> None:
         now = self._clock.now
-        if now > self._counted_s:
+        if now > self._counted_s + _ROUNDING_S:
             self._sum += len(self._missing) * (now - self._counted_s)
+            self.most = max(self.most, len(self._missing))
             self._counted_s = now
 
     def _look(self, number: int) -> None:
@@ -264,9 +283,12 @@ class ReplicaCluster:
     @property
     def missing(self) -> Missing:
         """What is missing now."""
-        first = next(iter(self._missing), None)
-        waits_s = 0.0 if first is None else self._clock.now - first.answered_s
-        return Missing(len(self._missing), waits_s)
+        if not self._missing:
+            return Missing(0, 0.0)
+        answers_s = [fate.answered_s for fate in (next(iter(self._missing)),
+                                                  next(reversed(self._missing)))]  # fmt: skip
+        waits_s, span_s = self._clock.now - answers_s[0], answers_s[1] - answers_s[0]
+        return Missing(len(self._missing), waits_s, span_s)
 
     @property
     def mean(self) -> float:

@@ -29,15 +29,12 @@ def killed(node: str, at_s: float) -> dict:
 @pytest.mark.parametrize(
     "model", ["galera", "group_replication", "semisync", "asynchronous", "standalone"]
 )
-def test_it_lacks_what_is_on_the_way(model):
-    """Little's law: what is missing in the mean is the rate times the time that it is missing."""
+def test_what_has_left_is_safe(model):
+    """Nothing waits on a wide way: all is received half a round trip after its commit."""
     single = {"cluster": {"model": model, "nodes": ["n1"]}} if model == "standalone" else {}
-    result = simrep.run(scenario(model, **single))
-    lag = result.replica_cluster
-    assert lag.late.percentile(100) == pytest.approx(HALF_S, rel=0.05)
-    expected = result.throughput_tps * lag.late.sum_s / lag.late.count
-    assert lag.mean.median == pytest.approx(expected, rel=0.02)
-    assert lag.end.seconds.median <= HALF_S
+    lag = simrep.run(scenario(model, **single)).replica_cluster
+    assert 0.9 * HALF_S <= lag.late.percentile(100) <= 1.05 * HALF_S
+    assert lag.most.median == 0
 
 
 def test_it_turns_to_the_next_node_when_its_source_is_gone():
@@ -55,21 +52,26 @@ def test_it_turns_to_the_next_node_when_its_source_is_gone():
     assert lag.end.seconds.median <= HALF_S
 
 
+def test_a_narrow_way_makes_a_line():
+    """Little's law: what is missing in the mean is the rate times the time that it waits."""
+    workload = scenario()["workload"] | {"think_time": "exponential", "think_time_ms": 20}
+    narrow = {"rtt_ms": RTT_MS, "bandwidth_mbit": 0.1}
+    result = simrep.run(scenario(workload=workload, replica_cluster=narrow))
+    lag = result.replica_cluster
+    waited_s = lag.late.sum_s / lag.late.count - HALF_S
+    assert lag.mean.median == pytest.approx(result.throughput_tps * waited_s, rel=0.1)
+    assert lag.most.median >= 5
+
+
 def test_all_nodes_are_lost():
-    """What had left before arrives; nothing else does. Times tell what an operator would lose."""
+    """What had not left is lost: an operator reads it where the fault began, and at the end."""
     faults = [killed(name, 4) for name in ("n1", "n2", "n3")]
-    lag = simrep.run(scenario(fault=faults)).replica_cluster
-    at_fault = lag.faults["fault.0"]
-    assert at_fault.transactions.median <= 4
-    assert at_fault.seconds.median <= HALF_S
-    assert "n1 killed" in at_fault.when
-    assert "when n1 killed (4 s)" in str(lag)
-
-
-def test_a_narrow_link_falls_behind():
     narrow = {"rtt_ms": RTT_MS, "bandwidth_mbit": 0.01}
-    lag = simrep.run(scenario(replica_cluster=narrow)).replica_cluster
-    assert lag.end.transactions.median > 50
+    lag = simrep.run(scenario(fault=faults, replica_cluster=narrow)).replica_cluster
+    at_fault = lag.faults["fault.0"]
+    assert at_fault.transactions.median > 50
+    assert lag.end.transactions.median >= at_fault.transactions.median
+    assert "when n1 killed (4 s)" in str(lag)
 
 
 def test_a_node_that_is_not_there():
@@ -79,10 +81,10 @@ def test_a_node_that_is_not_there():
 
 def test_figures_have_paths():
     base = scenario(run={"duration_s": 5})
-    points = {"replica_cluster.rtt_ms": [10, 100]}
+    points = {"replica_cluster.bandwidth_mbit": [10, 0.01]}
     table = simrep.sweep(base, points, of=["replica_cluster.mean"]).to_frame()
-    near, far = table["replica_cluster.mean"]
-    assert far > 5 * near
+    wide, narrow = table["replica_cluster.mean"]
+    assert narrow > 5 > wide
 
 
 def test_a_scenario_without_one_has_no_figures():

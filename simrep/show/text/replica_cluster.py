@@ -28,8 +28,8 @@ def replica_heading(lag: ReplicaClusterLag) -> str:
     """The title of the table."""
     late = lag.late.figures()
     return (
-        f"Answered here and not yet at {lag.name!r}: received {duration(late['p50'])} after the "
-        f"answer (p50), {duration(late['p95'])} (p95)"
+        f"What {lag.name!r} would lack: it receives what is answered after {duration(late['p50'])} "
+        f"(p50), {duration(late['p95'])} (p95)"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf, isinf
 from typing import Any
 
 from simrep.errors import ScenarioError, nearest
@@ -40,7 +41,7 @@ class DrillFault:
     lasts_s : float
         How long one goes on; 0 of what happens in an instant.
     back_s : float
-        After so long a server that has ended is started again.
+        After so long a server that has ended is started again; infinite: never.
     times : int
         How often it comes, with pauses as long as itself.
     keys : mapping of str to value
@@ -94,6 +95,8 @@ class DrillFault:
         if self.name == "flapping link":
             place["others"] = (roles.other,)
         if not self.lasts_s:
+            if isinf(self.back_s):
+                return [{"what": self.what, "at_s": at_s, "node": name} for name in struck]
             back_s = self.back_s if restart_s is None else restart_s
             return [
                 {"what": self.what, "at_s": at_s, **place},
@@ -186,6 +189,11 @@ CATALOGUE: tuple[DrillFault, ...] = (
     _killed(
         "kill relay", "relay",
         "the server dies that passes on messages of the writer in another network segment",
+    ),
+    DrillFault(
+        name="lose all nodes", role="everybody", what="power-loss", back_s=inf,
+        said="all machines fall silent for good; what is left is at the cluster that follows "
+        "([replica_cluster])",
     ),
 )  # fmt: skip
 

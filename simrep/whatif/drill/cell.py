@@ -103,7 +103,7 @@ def _play(case: Case, seed: int, number: int) -> Outcome:
     record = simulate(setup_with(case, tables), seed, number, over=end)
     backs = [table["at_s"] for table in tables if table["what"] == "restart"]
     assert record.attempts is not None
-    return outcome_of(
+    outcome = outcome_of(
         record.attempts,
         record.noted,
         record.fates,
@@ -114,6 +114,11 @@ def _play(case: Case, seed: int, number: int) -> Outcome:
         back_s=max(backs, default=inf),
         copies=bool(case.roles.others),
     )
+    if case.fault.role != "everybody":
+        return outcome
+    assert record.replica_cluster is not None
+    missing = record.replica_cluster.at_end
+    return replace(outcome, lost=float(missing.transactions), lost_span_s=missing.span_s)
 
 
 def _reads(stale: StaleRecord, tables: list[dict[str, Any]], fault_s: float) -> StaleReads:

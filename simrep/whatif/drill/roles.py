@@ -35,6 +35,8 @@ class Roles:
         All nodes at other sites; empty if the scenario names no sites.
     relays : tuple of str
         Nodes that pass on to others of their network segment what the writer sends.
+    followed : bool
+        Whether another cluster follows this one.
     """
 
     writer: str
@@ -43,6 +45,20 @@ class Roles:
     site: tuple[str, ...]
     away: tuple[str, ...]
     relays: tuple[str, ...]
+    followed: bool = False
+
+    @property
+    def everybody(self) -> tuple[str, ...]:
+        """All nodes that have its data.
+
+        Raises
+        ------
+        MissingRoleError
+            If no other cluster follows them: then all is lost with them.
+        """
+        if not self.followed:
+            raise MissingRoleError("no other cluster follows this one ([replica_cluster])")
+        return (self.writer, *self.others)
 
     @property
     def non_writer(self) -> str:
@@ -136,4 +152,5 @@ def roles_of(setup: Setup) -> Roles:
         site=there,
         away=() if site is None else tuple(name for name in names if name not in there),
         relays=tuple(everybody[relay] for relay in relays),
+        followed=scenario.replica_cluster is not None,
     )
