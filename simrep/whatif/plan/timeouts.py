@@ -113,7 +113,7 @@ class TriedTimeout:
     removed_s : tuple of float
         How long after that the others go on without it; infinite if they did not.
     rates_tps : tuple of float
-        Commits per second until then.
+        Commits per second until then, or until somebody asked for its removal.
     outage_s : tuple of float
         How long writers stand still at most when the node is cut off for a while.
     suspected, removed : int
@@ -395,7 +395,9 @@ def _outcome(run: Replication, hit: int, at_s: float) -> _Run:
     )
     removed_s = next(views, inf)
     assert run.attempts is not None, "there is a fault"
-    begin_s, end_s = at_s + _ANSWERS_S, min(removed_s, run.attempts.end_s)
+    # Whoever asks for a removal has it some time before the view tells of it.
+    asked_s = next((one.at_s for one in noted if one.what == "expel"), removed_s)
+    begin_s, end_s = at_s + _ANSWERS_S, min(asked_s, removed_s, run.attempts.end_s)
     commits_s = run.attempts.between(begin_s, end_s).commits_s
     return _Run(
         stall_s=run.measurement.stall.seconds,
