@@ -1,6 +1,8 @@
 """What a crash of the source would lose, at any instant of a run that was traced.
 
 The source is taken to be gone for good, and the replica that has received most to take its place.
+A drill tells what crashes lose with the network alive, and what is on its way arrives; this tells
+the most that a crash could lose, at any instant of a single run.
 """
 
 from __future__ import annotations

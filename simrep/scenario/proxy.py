@@ -139,7 +139,7 @@ class ProxyTable(Table):
         for place, name in enumerate(self.nodes or ()):
             if name in (self.nodes or ())[:place]:
                 raise ScenarioError(f"nodes.{place}", f"node {name!r} is there twice")
-        if self.refusal is not None and not self.refusal.split()[0].isdecimal():
+        if self.refusal is not None and not self.refusal.partition(" ")[0].isdecimal():
             raise ScenarioError(
                 "refusal", f"must begin with its number, given {self.refusal!r}", '"2013 lost"'
             )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from simrep.errors import ScenarioError
 from simrep.scenario.table import Bandwidth, Checks, Interval, Milliseconds, Name, Table
 
 __all__ = ["ReplicaClusterTable"]
@@ -39,6 +41,13 @@ class ReplicaClusterTable(Table):
         60.0,
         description="a node that is silent for so long is given up (replica_net_timeout)",
     )
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        for place, name in enumerate(self.follows or ()):
+            if name in (self.follows or ())[:place]:
+                raise ScenarioError(f"follows.{place}", f"node {name!r} is there twice")
+        return self
 
     @property
     def bytes_per_s(self) -> float:

@@ -306,6 +306,13 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
     yield from _strangers(("workload", "group"), scenario.workload.groups, names)
     for path, policy in scenario.workload.policies:
+        whole = policy.above(scenario.workload.policy)
+        if whole.longest_pause_s is not None and whole.longest_pause_s < whole.retry_pause_s:
+            yield ScenarioError(
+                f"{path}.longest_pause_s",
+                f"must be at least retry_pause_s ({whole.retry_pause_s:g}), "
+                f"given {whole.longest_pause_s:g}",
+            )
         for position, name in enumerate(policy.nodes or ()):
             yield from _unknown((*path.split("."), "nodes", position), "node", name, names)
         if policy.on_error == "next" and len(names) == 1:
@@ -316,6 +323,8 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     followed = scenario.replica_cluster
     for position, name in enumerate(followed.follows or () if followed is not None else ()):
         yield from _unknown(("replica_cluster", "follows", position), "node", name, names)
+    if followed is not None and followed.name in names:
+        yield ScenarioError("replica_cluster.name", f"a node is called {followed.name!r}, too")
     yield from _places(scenario)
     run = scenario.run
     yield from _warmup(scenario)

@@ -150,6 +150,13 @@ def test_an_outage_is_longer_than_a_second_and_than_ten_usual_gaps(answers, expe
     assert np.isnan(outage(np.array(answers), 10.0, end_s, 0.0)).all()
 
 
+def test_too_few_writes_tell_no_outage() -> None:
+    rare = scenario(workload={"threads": 1, "think_time_ms": 7000})
+    [cell] = simrep.drill(rare, faults=["kill writer"], replications=1).cells
+    assert not cell.outcomes
+    assert "1 writes were answered" in cell.refused or "2 writes were" in cell.refused
+
+
 def test_percentiles_are_told_from_forty_replications_on(found) -> None:
     cell = found.cells[0]
     many = type(cell)(fault=cell.fault, labels={}, outcomes=cell.outcomes * 20)
@@ -192,7 +199,8 @@ def test_what_is_known_is_not_simulated_again(found, tmp_path) -> None:
         ({}, {"faults": ["kill writter"]}, "did you mean 'kill writer'"),
         ({}, {"faults": ["kill writer"] * 2}, "is there twice"),
         ({}, {"products": ["galeera"]}, "did you mean 'galera'"),
-        ({}, {"limit_s": 0.0}, "must be above 0"),
+        ({}, {"limit_s": 0.001}, "must be from 10"),
+        ({}, {"rto_s": 60.0, "limit_s": 30.0}, "must be at most 30"),
         ({"workload": WORKLOAD | {"queries": 64}, "run": {}}, {}, "a load that lasts"),
         ({"workload": {"class": [{"statements": 0, "reads": 1}]}}, {}, "clients that write"),
     ],

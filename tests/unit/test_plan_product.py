@@ -9,6 +9,8 @@ import simrep
 from simrep.cli import app
 from simrep.errors import ScenarioError
 from simrep.network.regions import PRESETS
+from simrep.whatif.drill.demand import Demand
+from simrep.whatif.drill.weigh import weigh
 from simrep.whatif.plan.candidates import candidates
 from simrep.whatif.plan.regions import CODES, round_trips
 from tests.whatif_scenarios import TOML, wan
@@ -114,10 +116,25 @@ def test_what_is_lost_with_the_region():
     assert loss["Group Replication", 5].endswith("answered transactions may be lost")
     assert loss["semi-synchronous", 3].startswith("nothing answered is lost")
     assert loss["semi-synchronous", 4].startswith("answered transactions may be lost")
-    assert loss["asynchronous", 3].startswith("transactions that were not sent yet are lost")
+    assert loss["asynchronous", 3] == (
+        "transactions that were not sent yet are lost, failover by a manager"
+    )
     for one in found:
         assert one.keeps_data == ("nothing answered is lost" in one.loss)
         assert one.goes_on == one.loss.startswith("the others go on")
+
+
+def test_the_scenario_chooses_who_fails_over():
+    own = wan(cluster={"model": "asynchronous", "options": {"failover_manager": "none"}})
+    found, _ = built(own)
+    [mine] = [one for one in found if one.product == "asynchronous"]
+    assert mine.scenario.cluster.options["failover_manager"] == "none"
+    assert mine.loss.endswith("failover by hand")
+    leader = wan(cluster={"model": "group_replication",
+                          "options": {"group_replication_single_primary_mode": False}})  # fmt: skip
+    found, _ = built(leader)
+    [group] = [one for one in found if one.product == "Group Replication, single leader"][:1]
+    assert group.scenario.cluster.options["group_replication_paxos_single_leader"] is True
 
 
 @pytest.mark.parametrize("durability", ["keeps-data", "goes-on"])
@@ -133,6 +150,45 @@ def test_durability_is_part_of_the_objective(durability):
         assert one.reason.startswith("not durable enough") != durable
     assert "without loss of data" in answer.sentence
     assert {row["goes_on"] for row in answer.to_dict()["steps"]} == {False, True}
+
+
+def test_who_does_not_keep_an_rto_fails(monkeypatch):
+    drilled = []
+
+    def weighed(demand, scenario, seed, executor):
+        drilled.append(scenario.cluster.model)
+        kept = scenario.cluster.model != "asynchronous"
+        return (
+            kept,
+            f"{demand}: {'kept, whatever was played.' if kept else 'not kept, x (RTO 9 s).'}",
+        )
+
+    monkeypatch.setattr("simrep.whatif.plan.product.weigh", weighed)
+    answer = simrep.plan(
+        wan(run={"duration_s": 0.2, "warmup_s": 0.1}), "product", regions=REGIONS[:2],
+        writes="us-east-1", objective="tps>=0.1", rto_s=5.0, replications=2,
+    )  # fmt: skip
+    assert len(drilled) == len(answer.ranked)
+    for one in answer.ranked:
+        fails = one.candidate.product == "asynchronous"
+        assert (one.tried.verdict == "failed") == fails
+        assert one.reason.startswith("RTO <= 5 s: not kept, x (RTO 9 s); ") == fails
+    assert "RTO <= 5 s" in answer.sentence
+    with pytest.raises(ScenarioError, match="must be at most 180"):
+        simrep.plan(wan(), "product", regions=REGIONS, writes="us-east-1", objective="tps>=1",
+                    rto_s=600.0)  # fmt: skip
+
+
+def test_an_rto_rests_on_a_drill_of_the_candidate(monkeypatch):
+    monkeypatch.setattr("simrep.whatif.drill.weigh._REPLICATIONS", 1)
+    calm = {"threads": 4, "think_time_ms": 130, "nodes": ["n1"]}
+    alone = simrep.load({"cluster": {"model": "standalone"}, "workload": calm,
+                         "run": {"duration_s": 1}})  # fmt: skip
+    for rto_s, expected in ((60.0, False), (120.0, True)):
+        kept, told = weigh(Demand.of(rto_s, 0.0), alone, 1, None)
+        assert kept is expected, told  # back 30 s after a kill, 90 s after a loss of power
+        assert ("power loss writer (RTO" in told) is not expected
+        assert "kill writer" not in told
 
 
 def test_an_unknown_durability_names_those_there_are():

@@ -314,6 +314,12 @@ def test_pauses_grow_until_something_is_done():
         ({"proxy.beside": "n9"}, "proxy.beside", "no node 'n9'"),
         ({"proxy.nodes": ["n1", "n1"]}, "proxy.nodes.1", "there twice"),
         ({"proxy.refusal": "gone"}, "proxy.refusal", "must begin with its number"),
+        ({"proxy.refusal": " "}, "proxy.refusal", "must begin with its number"),
+        (
+            {"workload.clients.longest_pause_s": 0.5},
+            "longest_pause_s",
+            "at least retry_pause_s (1)",
+        ),
         ({"proxy.max_lag_s": 5}, "proxy.max_lag_s", "by how many seconds"),
         (
             {"proxy.beside": "n1", "workload.client": "own", "workload.client_rtt_ms": 5.0},

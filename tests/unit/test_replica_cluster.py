@@ -74,9 +74,17 @@ def test_all_nodes_are_lost():
     assert "when n1 killed (4 s)" in str(lag)
 
 
-def test_a_node_that_is_not_there():
-    with pytest.raises(simrep.ScenarioError, match=r"replica_cluster.follows.0: no node 'n9'"):
-        simrep.load(scenario(replica_cluster={"rtt_ms": 1, "follows": ["n9"]}))
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"follows": ["n9"]}, r"replica_cluster.follows.0: no node 'n9'"),
+        ({"follows": ["n1", "n1"]}, r"replica_cluster.follows.1: node 'n1' is there twice"),
+        ({"name": "n2"}, r"replica_cluster.name: a node is called 'n2', too"),
+    ],
+)
+def test_names_that_say_nothing_are_refused(table, said):
+    with pytest.raises(simrep.ScenarioError, match=said):
+        simrep.load(scenario(replica_cluster={"rtt_ms": 1, **table}))
 
 
 def test_figures_have_paths():

@@ -108,6 +108,13 @@ def test_a_phase_begins_with_every_fault() -> None:
     assert problems(found.plot()) == []
 
 
+def test_a_run_without_reads_says_so() -> None:
+    content = scenario("galera")
+    content["workload"]["group"] = [{"node": "n1", "class": ["write"], "threads": 1}]
+    content["workload"]["class"] = [c for c in content["workload"]["class"] if c["name"] == "write"]
+    assert "no transaction that begins with a read was answered" in str(simrep.run(content))
+
+
 @pytest.mark.parametrize(
     ("kind", "said"), [("write", "which nodes have committed"), ("read", "takes its snapshot")]
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from simrep.measure.units import describe, duration, number
 from simrep.runs.degradation import degradations, degraded
@@ -36,7 +37,9 @@ def run_tables(result: Result) -> Group:
     if warmup_s := result.scenario.get("run", {}).get("warmup_s"):
         run += f", warm-up {duration(warmup_s)}"
     # Titles stand above the tables, not in them: there they would be folded to the table's width.
-    parts = {f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)}
+    parts: dict[str, Table | Text] = {
+        f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)
+    }
     if len(result.classes) > 1:
         parts["Transaction classes"] = _classes(result)
     if result.load is not None:

@@ -8,11 +8,12 @@ from math import isnan
 
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from simrep.measure.staleness import StaleReads
 from simrep.measure.units import amount, duration
 from simrep.runs.staleness import Staleness
-from simrep.show.text.layout import table, title
+from simrep.show.text.layout import table, title, words
 from simrep.show.views import tables
 
 __all__ = ["stale_heading", "stale_table"]
@@ -33,8 +34,10 @@ def stale_heading(stale: Staleness) -> str:
     return f"Reads that miss what clients had been told{share}"
 
 
-def stale_table(stale: Staleness) -> Table:
+def stale_table(stale: Staleness) -> Table | Text:
     """A row per phase, group of clients and node with reads, and one for all."""
+    if not stale.cells:
+        return words("There are none: no transaction that begins with a read was answered.")
     phased = any(phase for phase, _, _ in stale.cells)
     own = stale.total.of_own > 0
     heads = (

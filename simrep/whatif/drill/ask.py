@@ -16,8 +16,8 @@ from simrep.scenario import Scenario, load
 from simrep.whatif.cache import Cache, cache_of, key_of
 from simrep.whatif.design import Given, Setting, factors, grid
 from simrep.whatif.drill.catalogue import DrillFault, chosen_faults
-from simrep.whatif.drill.cell import EARLIEST_S, SPREAD_S, Case, play, setup_with
-from simrep.whatif.drill.demand import Demand
+from simrep.whatif.drill.cell import EARLIEST_S, QUIET_S, SPREAD_S, Case, play, setup_with
+from simrep.whatif.drill.demand import LIMIT_S, Demand
 from simrep.whatif.drill.outcome import Outcome
 from simrep.whatif.drill.result import Drill, DrillCell
 from simrep.whatif.drill.roles import MissingRoleError, roles_of
@@ -26,7 +26,6 @@ from simrep.whatif.drill.setting import DrillSetting, checked_load, products_of,
 __all__ = ["drill"]
 
 _REPLICATIONS = 10
-_LIMIT_S = 180.0
 _Known = dict[str, Any]
 
 
@@ -39,7 +38,7 @@ def drill(
     over: Mapping[str, Given] | None = None,
     replications: int = _REPLICATIONS,
     seed: int | None = None,
-    limit_s: float = _LIMIT_S,
+    limit_s: float = LIMIT_S,
     restart_s: float | None = None,
     rto_s: float | None = None,
     rpo: float | None = None,
@@ -107,10 +106,15 @@ def drill(
     loaded = load(scenario)
     seed = seed_of(seed, loaded.run.seed)
     at_least("replications", replications, 1)
-    for path, value in (("limit_s", limit_s), ("restart_s", restart_s)):
-        if value is not None and not 0.0 < value <= 3600.0:
-            raise ScenarioError(path, f"must be above 0 and at most 3600, given {value:g}")
-    demand = Demand.of(rto_s, rpo)
+    if restart_s is not None and not 0.0 < restart_s <= 3600.0:
+        raise ScenarioError("restart_s", f"must be above 0 and at most 3600, given {restart_s:g}")
+    if not QUIET_S <= limit_s <= 3600.0:
+        raise ScenarioError(
+            "limit_s",
+            f"must be from {QUIET_S:g} to 3600 s, given {limit_s:g}",
+            f"all has to be in order for {QUIET_S:g} s before a run ends",
+        )
+    demand = Demand.of(rto_s, rpo, limit_s)
     chosen = chosen_faults(faults)
     named = products_of([products] if isinstance(products, str) else products)
     varied = factors(over) if over else ()

@@ -27,7 +27,7 @@ EARLIEST_S = 10.0
 SPREAD_S = 5.0
 """Faults begin at random in so many seconds: the longest period by which anything looks here, that
 of Orchestrator (``InstancePollSeconds``)."""
-_QUIET_S = 10.0
+QUIET_S = 10.0
 """A run is over if all has been in order for so long after the last fault: twice that period."""
 
 
@@ -148,7 +148,7 @@ class _End:
         if not complete or now_s - fates.answered_s > 1.0:
             self._quiet_from_s = now_s
         self.seen = RunEnd(complete=complete, late_s=fates.late_s)
-        over: bool = now_s >= min(self._limit_s, self._quiet_from_s + _QUIET_S)
+        over: bool = now_s >= min(self._limit_s, self._quiet_from_s + QUIET_S)
         return over
 
 

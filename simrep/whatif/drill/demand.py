@@ -12,7 +12,10 @@ from simrep.measure.units import duration, number
 if TYPE_CHECKING:
     from simrep.whatif.drill.result import DrillCell
 
-__all__ = ["Demand"]
+__all__ = ["LIMIT_S", "Demand"]
+
+LIMIT_S = 180.0
+"""So long after its fault a run ends, by default: how long a longer outage is nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +34,22 @@ class Demand:
     rpo: float | None = None
 
     @classmethod
-    def of(cls, rto_s: float | None, rpo: float | None) -> Demand | None:
-        """The demand, if anything is demanded.
+    def of(cls, rto_s: float | None, rpo: float | None, limit_s: float = LIMIT_S) -> Demand | None:
+        """The demand, if anything is demanded of runs that end so long after their fault.
 
         Raises
         ------
         ScenarioError
-            If a bound is below 0 or not finite.
+            If a bound is below 0 or not finite, or no run is long enough to tell.
         """
         for path, value in (("rto_s", rto_s), ("rpo", rpo)):
             if value is not None and not 0.0 <= value < float("inf"):
                 raise ScenarioError(path, f"must be at least 0 and finite, given {value:g}")
+        if rto_s is not None and rto_s > limit_s:
+            raise ScenarioError(
+                "rto_s",
+                f"must be at most {limit_s:g}: so long after its fault a run ends; given {rto_s:g}",
+            )
         return None if rto_s is None and rpo is None else cls(rto_s, rpo)
 
     def breach(self, cell: DrillCell) -> str:

@@ -175,13 +175,18 @@ def outcome_of(
     Raises
     ------
     SimrepError
-        If nothing is written before the fault.
+        If too little is written before the fault.
     """
     commits_s, answers_s = (attempts.of(writes=kind).commits_s for kind in (True, False))
     end_s = attempts.end_s
     usual_tps = _rate(commits_s, fault_s)
-    if not usual_tps:
-        raise SimrepError("nothing is written before the fault: is a transaction so long?")
+    before_s = fault_s - _SETTLED_S
+    if usual_tps * before_s < _GAPS:
+        raise SimrepError(
+            f"{usual_tps * before_s:.0f} writes were answered in the {before_s:.0f} s before the "
+            f"fault, and an outage is told from a pause by at least {_GAPS:g}: more clients, or "
+            "less think time"
+        )
     back, rto_s = outage(commits_s, fault_s, end_s, usual_tps)
     counted = fates is not None and copies
     whole_s = _whole_s(noted, end, fault_s, struck, back_s) if counted else nan

@@ -69,15 +69,23 @@ class Candidate:
         return self.keeps in {"all", "majority"} and 2 * self._hit < len(self.layout)
 
     @property
+    def _who(self) -> str:
+        """Who makes another server the one that takes writes, where the others do not."""
+        cluster = self.scenario.cluster
+        model = find_model(cluster.model)
+        leader = model.writers(model.Options.model_validate(cluster.options))
+        return "a manager" if leader is not None and leader.moves else "hand"
+
+    @property
     def loss(self) -> str:
         """The consequence of losing the region that writes, in words."""
         if self.keeps == "none":
-            return "transactions that were not sent yet are lost, failover by hand"
+            return f"transactions that were not sent yet are lost, failover by {self._who}"
         lost = (
             "nothing answered is lost" if self.keeps_data else "answered transactions may be lost"
         )
         if self.keeps == "replica":
-            return f"{lost}, failover by hand"
+            return f"{lost}, failover by {self._who}"
         if self.goes_on:
             return f"the others go on, {lost}"
         return f"the others stop until an operator decides, {lost}"
@@ -133,7 +141,8 @@ def deployed_cluster(
     """The table ``[cluster]`` of a product on the machines of a scenario, without its nodes.
 
     Options of the scenario are kept where it is about the same product; of another one, only the
-    number of its appliers is.
+    number of its appliers is. They stand above those of the deployment, but for a product that is
+    deployed in several ways.
     """
     given = scenario.cluster
     spelled = spellings_of(APPLIERS, find_model(given.model).Options)
@@ -145,9 +154,10 @@ def deployed_cluster(
         for name, value in (given.options if same else {}).items()
         if name not in spelled
     }
+    several = len(model.deployments()) > 1
     cluster: dict[str, Any] = {
         "model": model.name,
-        "options": {**kept, **appliers, **own},
+        "options": {**kept, **appliers, **own} if several else {**own, **kept, **appliers},
         "machine": given.machine.model_dump(exclude_none=True),
     }
     if given.pack is not None:
