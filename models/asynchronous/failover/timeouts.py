@@ -47,7 +47,7 @@ def manager_timeouts(scenario: Scenario, **options: Any) -> Timeouts:
     Raises
     ------
     ScenarioError
-        If the scenario has no manager.
+        If the scenario has no manager, or clients that no failover helps.
     """
     given = scenario.cluster.options
     rules = PRESETS.get(str(given.get("failover_manager", "none")))
@@ -56,6 +56,15 @@ def manager_timeouts(scenario: Scenario, **options: Any) -> Timeouts:
             "cluster.options.failover_manager",
             "the question is about the timeouts of a failover manager, and there is none",
             f"set {', '.join(map(repr, PRESETS))}",
+        )
+    tables = [table.above(scenario.workload.policy) for _, table in scenario.workload.policies]
+    if scenario.proxy is None and not any(
+        table.on_error == "next" and table.read_timeout_s is not None for table in tables
+    ):
+        raise ScenarioError(
+            "workload.clients",
+            "clients wait for a silent source for ever, and never turn to the one that replaces it",
+            'set on_error = "next" and read_timeout_s, or a [proxy]',
         )
     if given.get("manager_poll_s") is not None:
         rules = replace(rules, poll_s=given["manager_poll_s"])
