@@ -91,7 +91,7 @@ class Semisync(Asynchronous):
     recognition: ClassVar[Recognition] = SemisyncRecognition()
     said: ClassVar[Mapping[str, str]] = {
         "async": "{node} waits for no acknowledgement any more",
-        "semisync": "{node} waits for acknowledgements again",
+        "sync": "{node} waits for acknowledgements again",
     }
     made_of: ClassVar = (WatchedParts, SemisyncSource, SemisyncReplica)
     changing_made_of: ClassVar = (ChangingSemisyncSource, ChangingSemisyncReplica)

@@ -159,4 +159,4 @@ class ChangingSemisyncSource(ChangingSource, SemisyncSource):
             self._connections[replica].answered()
 
 
-_WORDS = {"switched_off": "async", "switched_on": "semisync"}
+_WORDS = {"switched_off": "async", "switched_on": "sync"}

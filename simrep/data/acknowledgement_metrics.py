@@ -42,8 +42,8 @@ def _states(noted: Collection[Noted], experiment: Experiment) -> list[_State]:
     for line in noted:
         if line.node != source:
             continue
-        if line.what in {"async", "semisync"}:
-            waits = line.what == "semisync"
+        if line.what in {"async", "sync"}:
+            waits = line.what == "sync"
         elif line.what == "link-open":
             connected |= {*line.of}
         elif line.what == "link-closed":
@@ -56,13 +56,13 @@ def _of_source(states: list[_State], clients: Clients, experiment: Experiment) -
     start_s, back_s = experiment.inject_s, experiment.back_s
     off_s = _since(states, start_s, waits=False)
     on_s = _since(states, max(off_s, back_s), waits=True)
-    yield "semisync_off_after_inject_s", off_s - start_s
-    yield "semisync_on_again_after_restart_or_heal_s", on_s - back_s
+    yield "waiting_off_after_inject_s", off_s - start_s
+    yield "waiting_on_again_after_restart_or_heal_s", on_s - back_s
     for count in (0, 1):
         reached_s = _since(states, start_s, connected=count)
         yield f"source_clients_{count}_after_inject_s", reached_s - start_s
     whole_s = _since(states, back_s, waits=True, connected=len(experiment.names) - 1)
-    yield "semisync_on_with_2_clients_after_restart_s", whole_s - back_s
+    yield "waiting_on_with_2_clients_after_restart_s", whole_s - back_s
     low = off_s - start_s + _AFTER_SWITCH_S
     yield from window("async_fallback", clients, experiment.writers, low, back_s - start_s)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError, nearest
-from simrep.scenario.table import Checks, Interval, Name, Queued, Seconds, Table, Words
+from simrep.scenario.table import Checks, Interval, Name, Queued, Seconds, Table
 from simrep.user_files import parse_toml
 from simrep.workload.proxy import Rules
 
@@ -33,7 +33,7 @@ class ProxyTable(Table):
     clients name do not matter to those that go by the proxy.
     """
 
-    like: Words = Field("haproxy", description="which proxy it is like")
+    like: Name = Field("haproxy", description="which proxy it is like")
     beside: Name | None = Field(
         None,
         description="a node whose place in the network it and its clients share: its ways to the "
@@ -126,7 +126,7 @@ class ProxyTable(Table):
     hold_s: Seconds | None = Field(
         None, description="how long it holds a client that no server takes, before its error"
     )
-    refusal: Words | None = Field(None, description="that error, its number first")
+    refusal: Name | None = Field(None, description="that error, its number first")
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:

@@ -58,9 +58,9 @@ where = {{ experiment = "{0}" }}
 """
 MEASURED = {
     "replicas": [
-        "semisync_off_after_inject_s", "source_clients_0_after_inject_s",
-        "source_clients_1_after_inject_s", "semisync_on_again_after_restart_or_heal_s",
-        "semisync_on_with_2_clients_after_restart_s", "stall_survivors_s", "async_fallback_tps",
+        "waiting_off_after_inject_s", "source_clients_0_after_inject_s",
+        "source_clients_1_after_inject_s", "waiting_on_again_after_restart_or_heal_s",
+        "waiting_on_with_2_clients_after_restart_s", "stall_survivors_s", "async_fallback_tps",
         "acked_lost_on_source_n",
     ],
     "source": [
@@ -86,7 +86,7 @@ def figures(tmp_path_factory):
 
 
 def test_a_source_waits_for_its_last_replicas_until_the_timeout(figures):
-    assert figures["semisync_off_after_inject_s"] == pytest.approx(1.0, abs=0.1)
+    assert figures["waiting_off_after_inject_s"] == pytest.approx(1.0, abs=0.1)
     assert figures["stall_survivors_s"] == pytest.approx(1.0, abs=0.1)
     assert figures["source_clients_1_after_inject_s"] < 1.1
     assert figures["source_clients_0_after_inject_s"] < 1.1
@@ -95,9 +95,9 @@ def test_a_source_waits_for_its_last_replicas_until_the_timeout(figures):
 
 
 def test_it_waits_again_for_the_first_and_is_whole_with_the_last(figures):
-    again = figures["semisync_on_again_after_restart_or_heal_s"]
+    again = figures["waiting_on_again_after_restart_or_heal_s"]
     assert 1.8 < again < 2.3, "the start of a server, and what it has missed"
-    assert figures["semisync_on_with_2_clients_after_restart_s"] == pytest.approx(
+    assert figures["waiting_on_with_2_clients_after_restart_s"] == pytest.approx(
         again + 0.5, abs=0.1
     )
 

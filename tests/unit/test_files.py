@@ -31,11 +31,23 @@ FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
 
 FILE = "mycnf.txt"
+LASTING = """
+[cluster]
+model = "standalone"
+nodes = 1
+[workload]
+threads = 2
+think_time_ms = 100
+[run]
+duration_s = 5
+"""
 WRITERS = {
     ("run", "--plot"): ("cluster.toml",),
     ("run", "--plot-nodes"): ("cluster.toml",),
     ("run", "--plot-stale"): ("cluster.toml", "--set", "workload.class.0.reads=1"),
     ("run", "--log"): ("cluster.toml",),
+    ("drill", "--plot"): ("drill.toml", "--fault", "slow disk writer", "--replications", "1"),
+    ("drill", "--out"): ("drill.toml", "--fault", "slow disk writer", "--replications", "1"),
     ("sweep", "--plot"): ("cluster.toml", "--over", "network.rtt_ms=1,2", "--jobs", "1"),
     ("sweep", "--out"): ("cluster.toml", "--over", "network.rtt_ms=1,2", "--jobs", "1"),
     ("compare", "--plot"): ("cluster.toml", "--set-b", "network.rtt_ms=2", "--of", "makespan_s"),
@@ -58,13 +70,14 @@ WRITERS = {
 ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--plot-stale": ".svg", "--log": ".csv",
            "--trace": ".json", "--film": ".html"}  # fmt: skip
 READ = {"--mycnf", "--status", "--variables", "--sysbench", "--beside", "--rtts"}
-NOT_FILES = {("sweep", "--cache"), ("rig measure", "--out")}
+NOT_FILES = {("sweep", "--cache"), ("drill", "--cache"), ("rig measure", "--out")}
 """Folders. A cache that cannot be written costs a warning."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cluster.toml").write_text(SCENARIO)
+    (tmp_path / "drill.toml").write_text(LASTING)
     (tmp_path / "dataset.toml").write_text(DATASET)
     (tmp_path / "data.csv").write_text("threads,rtt_ms,seconds\n1,1,0.1\n2,1,0.05\n")
     (tmp_path / FILE).write_text("[mysqld]\nserver_id = 1\n")
@@ -75,7 +88,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ending(command: str, option: str) -> str:
-    of_out = {"calibrate": ".toml", "sweep": ".csv", "plan": ".csv"}
+    of_out = {"calibrate": ".toml", "sweep": ".csv", "plan": ".csv", "drill": ".csv"}
     return of_out.get(command, "") if option == "--out" else ENDINGS[option]
 
 

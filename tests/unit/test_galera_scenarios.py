@@ -191,15 +191,6 @@ def test_a_change_of_an_unknown_node_is_an_error() -> None:
     assert "no node 'n4'" in str(error)
 
 
-@pytest.mark.parametrize("model", ["standalone"])
-def test_servers_of_other_models_stay(model: str) -> None:
-    content = changing(GONE, model=model)
-    del content["workload"]["nodes"]
-    error = problem(content)
-    assert error.path == "cluster.change.0.what"
-    assert "models that do: asynchronous, galera, group_replication and semisync" in str(error)
-
-
 @pytest.mark.parametrize(
     ("change", "path"),
     [

@@ -109,7 +109,7 @@ def test_a_source_that_was_killed_comes_back_with_all_that_is_in_its_binary_log(
         # know. A source without replicas waits once, and is itself again with the first of them.
         assert told["unknown_present"] > 0.0
         assert noted(result, "async") == [pytest.approx(8.0, abs=0.4)]
-        assert noted(result, "semisync") == [pytest.approx(opened[0], abs=0.5)]
+        assert noted(result, "sync") == [pytest.approx(opened[0], abs=0.5)]
 
 
 def test_a_silent_source_is_noticed_after_replica_net_timeout():
