@@ -31,20 +31,18 @@ def test_the_long_form_broke_no_promise() -> None:
 
 
 def test_what_a_server_alone_knew_when_it_ended_is_taken_back_and_it_needs_a_whole_state() -> None:
-    scenario = drawn(405)
+    scenario = drawn(465)
     faults = [fault.model_dump(exclude_defaults=True) for fault in scenario.faults]
     by_hand = [
-        {"what": "kill", "node": "n1", "at_s": 35.0},
-        {"what": "kill", "node": "n2", "at_s": 35.0},
-        {"what": "bootstrap", "node": "n1", "at_s": 36.0},
-        {"what": "restart", "node": "n2", "at_s": 40.0},
+        {"what": "kill", "node": "n3", "at_s": 35.0},
+        {"what": "restart", "node": "n3", "at_s": 40.0},
     ]
     scenario = scenario.replace({"fault": [*faults, *by_hand]})
-    replication = simulate(scenario, 405)
+    replication = simulate(scenario, 465)
     (reversal,) = taken_back(scenario, replication)
-    assert (reversal.node, reversal.places) == (1, 1)
+    assert (reversal.node, reversal.places) == (2, 1)
     after = [noted for noted in replication.noted if noted.at_s > reversal.at_s]
-    assert ("joiner", 1, "SST") in {(noted.what, noted.node, noted.how) for noted in after}
+    assert ("joiner", 2, "SST") in {(noted.what, noted.node, noted.how) for noted in after}
     assert replication.fates is not None
     assert replication.fates.lost == 1
 
@@ -59,8 +57,8 @@ def test_where_a_group_stands_nobody_tells_who_lacks_the_state() -> None:
 
 
 def test_members_that_exclude_each_other_do_so_until_somebody_ends_one_of_them() -> None:
-    scenario = drawn(316).replace({"run.duration_s": 12.0})
-    replication = simulate(scenario, 316)
+    scenario = drawn(396).replace({"run.duration_s": 22.0})
+    replication = simulate(scenario, 396)
     locked = [noted for noted in replication.noted if noted.what == "livelock"]
     assert {(noted.node, noted.of) for noted in locked} == {(0, (1,)), (1, (0,))}
     after = [noted for noted in replication.noted if noted.at_s > locked[-1].at_s]
