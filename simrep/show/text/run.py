@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from simrep.measure.units import describe, duration, number
 from simrep.runs.degradation import degradations, degraded
@@ -37,7 +36,7 @@ def run_tables(result: Result) -> Group:
     if warmup_s := result.scenario.get("run", {}).get("warmup_s"):
         run += f", warm-up {duration(warmup_s)}"
     # Titles stand above the tables, not in them: there they would be folded to the table's width.
-    parts: dict[str, Table | Text] = {
+    parts: dict[str, RenderableType] = {
         f"{result.scenario.get('name') or 'Run'}, {run}": _figures(result)
     }
     if len(result.classes) > 1:

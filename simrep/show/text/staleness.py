@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from math import isnan
 
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
+from rich.console import Group, RenderableType
 
 from simrep.measure.staleness import StaleReads
 from simrep.measure.units import amount, duration
@@ -34,7 +32,7 @@ def stale_heading(stale: Staleness) -> str:
     return f"Reads that miss what clients had been told{share}"
 
 
-def stale_table(stale: Staleness) -> Table | Text:
+def stale_table(stale: Staleness) -> RenderableType:
     """A row per phase, group of clients and node with reads, and one for all."""
     if not stale.cells:
         return words("There are none: no transaction that begins with a read was answered.")
