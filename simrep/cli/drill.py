@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -22,8 +21,8 @@ from simrep.cli.arguments import (
     changed,
     workers,
 )
-from simrep.cli.ending import INTERRUPTED, OutOfTime
-from simrep.cli.output import check_writable, print_json, progress_bar, show
+from simrep.cli.kept import check_places, finish, kept_work, where_kept
+from simrep.cli.output import print_json, show
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration
 
@@ -129,7 +128,7 @@ def drill(
       simrep drill cluster.toml --fault 'kill writer' --replications 40
       simrep drill cluster.toml --product all --rto 10s --rpo 0
       simrep drill cluster.toml --product galera --product group_replication --plot drill.png
-      simrep drill cluster.toml --over 'cluster.options."evs.suspect_timeout"=PT1S,PT5S'
+      simrep drill cluster.toml --over 'cluster.options."evs.suspect_timeout"=PT3S,PT5S'
     """
     if catalogue:
         from simrep.show.text.drill import catalogue_table
@@ -138,63 +137,35 @@ def drill(
         return
     if scenario is None:
         raise ScenarioError("simrep drill", "which scenario?", "give a file, or --list")
-    check_writable("--plot", plot, plot=True)
-    check_writable("--out", out)
-    if cache is not None and no_cache:
-        raise ScenarioError("--cache", "makes no sense with --no-cache", "give one of them")
+    check_places(out, plot, cache, no_cache=no_cache)
     limit_s = duration("--limit", limit)
     rto_s = None if rto is None else duration("--rto", rto)
     restart_s = None if restart_after is None else duration("--restart-after", restart_after)
 
     from simrep.whatif.design import parse
     from simrep.whatif.drill.ask import drill as simulate
-    from simrep.whatif.sweep import check_ending
 
-    if out is not None:
-        check_ending(out)
     chosen = changed(scenario, set_)
-    finished, wanted = 0, 0
-    try:
-        with (
-            workers(jobs or os.cpu_count() or 1) as executor,
-            progress_bar(scenario.name, quiet=json) as update,
-        ):
-
-            def progress(done: int, runs: int | None) -> None:
-                nonlocal finished, wanted
-                finished, wanted = done, runs or 0
-                update(done, runs)
-
-            found = simulate(
-                chosen,
-                faults=fault or None,
-                products=product or (),
-                over=parse(over or ()),
-                replications=replications,
-                seed=seed,
-                limit_s=limit_s,
-                restart_s=restart_s,
-                rto_s=rto_s,
-                rpo=rpo,
-                executor=executor,
-                cache=not no_cache if cache is None else cache,
-                progress=progress,
-            )
-    except OutOfTime:
-        if no_cache or not finished:
-            raise
-        raise OutOfTime(
-            f"{finished} of {wanted} runs are finished and kept; started again, the drill goes on"
-        ) from None
+    work = kept_work(scenario.name, "runs", "drill", quiet=json, kept=not no_cache)
+    with workers(jobs or os.cpu_count() or 1) as executor, work as progress:
+        found = simulate(
+            chosen,
+            faults=fault or None,
+            products=product or (),
+            over=parse(over or ()),
+            replications=replications,
+            seed=seed,
+            limit_s=limit_s,
+            restart_s=restart_s,
+            rto_s=rto_s,
+            rpo=rpo,
+            executor=executor,
+            cache=where_kept(cache, no_cache=no_cache),
+            progress=progress,
+        )
     if json:
         print_json(found.to_dict())
     else:
         show(found.tables(), width=found.width)
-    print(f"{found.computed} runs simulated, {found.known} known already", file=sys.stderr)
-    if out is not None:
-        found.save(out)
-    if not found.complete:
-        raise typer.Exit(INTERRUPTED)
-    if plot is not None:
-        found.plot(plot)
-        print(f"Figure: {plot}", file=sys.stderr)
+    counted = f"{found.computed} runs simulated, {found.known} known already"
+    finish(found, counted, out, plot, lambda: found.plot(plot))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor
 from contextlib import contextmanager
@@ -29,8 +28,8 @@ from simrep.cli.arguments import (
     changed,
     workers,
 )
-from simrep.cli.ending import INTERRUPTED, OutOfTime
-from simrep.cli.output import check_writable, progress_bar, tell
+from simrep.cli.kept import check_places, finish, kept_work, where_kept
+from simrep.cli.output import tell
 from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.grammar import share
 
@@ -100,64 +99,34 @@ def sweep(
       simrep sweep cluster.toml --over cluster.model=galera,semisync --replications 5 --out a.csv
       simrep sweep cluster.toml --over network.rtt_ms=1..100:log --samples 50 --plot points.png
     """
-    check_writable("--plot", plot, plot=True)
-    check_writable("--out", out)
+    check_places(out, plot, cache, no_cache=no_cache)
     wanted_share = None if precision is None else share("--precision", precision)
-    if cache is not None and no_cache:
-        raise ScenarioError("--cache", "makes no sense with --no-cache", "give one of them")
     if scheduler is not None and jobs is not None:
         raise ScenarioError("--jobs", "is for this machine", "leave it out beside --scheduler")
 
     from simrep.whatif.design import parse
-    from simrep.whatif.sweep import check_ending
     from simrep.whatif.sweep import sweep as simulate
 
-    if out is not None:
-        check_ending(out)
     chosen = changed(scenario, set_)
-    finished, wanted = 0, 0
-    try:
-        with (
-            _executor(jobs, scheduler) as executor,
-            progress_bar(scenario.name, quiet=json) as update,
-        ):
-
-            def progress(done: int, points: int) -> None:
-                nonlocal finished, wanted
-                finished, wanted = done, points
-                update(done, points)
-
-            found = simulate(
-                chosen,
-                parse(over),
-                samples=samples,
-                seed=seed,
-                replications=replications,
-                precision=wanted_share,
-                of=of or "throughput_tps",
-                most=most,
-                executor=executor,
-                cache=not no_cache if cache is None else cache,
-                progress=progress,
-            )
-    except OutOfTime:
-        if no_cache or not finished:
-            raise
-        raise OutOfTime(
-            f"{finished} of {wanted} points are finished and kept; started again, the sweep goes on"
-        ) from None
+    work = kept_work(scenario.name, "points", "sweep", quiet=json, kept=not no_cache)
+    with _executor(jobs, scheduler) as executor, work as progress:
+        found = simulate(
+            chosen,
+            parse(over),
+            samples=samples,
+            seed=seed,
+            replications=replications,
+            precision=wanted_share,
+            of=of or "throughput_tps",
+            most=most,
+            executor=executor,
+            cache=where_kept(cache, no_cache=no_cache),
+            progress=progress,
+        )
     tell(found, json=json)
-    print(
-        f"{found.computed} points simulated, {len(found.points) - found.computed} known already",
-        file=sys.stderr,
-    )
-    if out is not None:
-        found.save(out)
-    if not found.complete:
-        raise typer.Exit(INTERRUPTED)
-    if plot is not None:
-        found.plot(plot, kind="heat" if heat else None)
-        print(f"Figure: {plot}", file=sys.stderr)
+    known = len(found.points) - found.computed
+    counted = f"{found.computed} points simulated, {known} known already"
+    finish(found, counted, out, plot, lambda: found.plot(plot, kind="heat" if heat else None))
 
 
 @contextmanager

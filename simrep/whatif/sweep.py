@@ -6,33 +6,31 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ContentionWarning, ScenarioError
-from simrep.files import is_device, whole_file
 from simrep.measure.units import plain
 from simrep.runs.contention import preset_trap
 from simrep.runs.executor import as_finished, collected, workers
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import with_warmup_found
-from simrep.runs.report import Report, write_rows
+from simrep.runs.report import Report
 from simrep.runs.sampler import MOST, Progress, at_least, check_precision, seed_of
 from simrep.scenario import Scenario, load, with_values
 from simrep.whatif.cache import Cache, cache_of, key_of
 from simrep.whatif.design import Given, Setting, factors, grid, latin_hypercube
 from simrep.whatif.point import FIGURES, How, SweepPoint, measure
+from simrep.whatif.table_file import save_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Kind", "Sweep", "check_ending", "sweep"]
+__all__ = ["Kind", "Sweep", "sweep"]
 
 Kind = Literal["lines", "heat"]
 
-_ENDINGS = (".csv", ".parquet")
 _OF_ALL = {"run.seed", "run.replications"}
 
 
@@ -107,13 +105,7 @@ class Sweep(Report):
 
         Numbers of a CSV file are those of the simulation, digit by digit.
         """
-        path = Path(path)
-        check_ending(path)
-        if path.suffix.lower() == ".parquet":
-            with whole_file(path) as table:
-                self.to_frame().to_parquet(table, index=False)
-            return
-        write_rows(path, self.rows(), self.factors)
+        save_table(self, path, self.rows(), self.factors)
 
     def plot(
         self, path: str | Path | None = None, *, of: str | None = None, kind: Kind | None = None
@@ -318,21 +310,3 @@ def _known(store: Cache | None, keys: Sequence[str]) -> Iterator[tuple[int, Swee
             yield number, SweepPoint.from_dict(content)
         except (AttributeError, KeyError, TypeError, ValueError):  # a file of somebody else
             continue
-
-
-def check_ending(path: Path) -> None:
-    """Refuse a file of a kind that cannot be written here, before the work and not after it.
-
-    Raises
-    ------
-    ScenarioError
-        If it is neither CSV nor Parquet, or what writes Parquet is not installed.
-    """
-    if path.suffix.lower() not in _ENDINGS and not is_device(path):
-        raise ScenarioError("--out", f"cannot write {path.name!r}", "endings: .csv, .parquet")
-    if path.suffix.lower() == ".parquet":
-        for package in ("pandas", "pyarrow"):
-            if find_spec(package) is None:
-                raise ScenarioError(
-                    "--out", f"Parquet needs {package}", "pip install 'simrep[parquet]'"
-                )

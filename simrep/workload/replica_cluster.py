@@ -130,7 +130,8 @@ class ReplicaCluster:
         self._silence_s = silence_s
         self._timeline = timeline
         self._source = follows[0]
-        self._connected = True
+        self._connected = True  # as far as the other cluster knows
+        self._open = True  # its node has the connection, too
         self._failed = 0  # attempts
         self._number = 0  # of the connection: what belongs to an older one is void
         self._down: set[int] = set()
@@ -153,7 +154,7 @@ class ReplicaCluster:
         """A node has committed a transaction."""
         if node == self._source:
             self._commits_s[node] = self._clock.now
-            if self._connected:
+            if self._open:
                 self._send(fate)
         elif self._connected and node in self._commits_s:
             self._commits_s[node] = self._clock.now
@@ -168,12 +169,13 @@ class ReplicaCluster:
             self._down.discard(node)
             return
         self._down.add(node)
-        if node == self._source:
-            self._leaves_s.clear()
-        if node == self._source and self._connected and what != "power-loss":
-            self._clock.at(self._clock.now + 0.5 * self._rtt_s, self._closed, self._number)
-        elif node == self._source and self._connected:
-            self._clock.at(self._clock.now + self._silence_s, self._closed, self._number)
+        if node != self._source:
+            return
+        self._open = False
+        self._leaves_s.clear()
+        if self._connected:
+            later_s = self._silence_s if what == "power-loss" else 0.5 * self._rtt_s
+            self._clock.at(self._clock.now + later_s, self._closed, self._number)
 
     # -- the connection --------------------------------------------------------------------------
 
@@ -184,7 +186,7 @@ class ReplicaCluster:
             self._try(self._number)
 
     def _lose(self, how: str) -> None:
-        self._connected = False
+        self._connected = self._open = False
         self._failed = 0
         self._number += 1
         self._note("link-closed", how)
@@ -201,7 +203,7 @@ class ReplicaCluster:
                 self._clock.at(self._clock.now + self._retry_s, self._try, number)
             return
         self._number += 1
-        self._clock.at(self._clock.now + _ROUND_TRIPS * self._rtt_s, self._open, self._number)
+        self._clock.at(self._clock.now + _ROUND_TRIPS * self._rtt_s, self._begin, self._number)
 
     def _turn(self) -> None:
         """Turn to the next node of the list."""
@@ -211,13 +213,13 @@ class ReplicaCluster:
         self._number += 1
         self._clock.at(self._clock.now + self._retry_s, self._try, self._number)
 
-    def _open(self, number: int) -> None:
+    def _begin(self, number: int) -> None:
         if number != self._number:
             return
         if self._source in self._down:
             self._try(number)
             return
-        self._connected = True
+        self._connected = self._open = True
         self._commits_s[self._source] = self._clock.now
         self._note("link-open")
         for fate in list(self._fates.kept):
@@ -231,12 +233,12 @@ class ReplicaCluster:
     def _send(self, fate: Fate) -> None:
         if fate in self._leaves_s or fate.nodes & self._fates.elsewhere:
             return
-        way_s = 0.5 * self._rtt_s
-        leaves_s = max(
-            self._clock.now, self._link.arrival(fate.size_bytes, self._clock.now) - way_s
-        )
-        self._leaves_s[fate] = leaves_s
-        self._clock.at(leaves_s, self._left, (fate, leaves_s))
+        arrival_s = self._link.arrival(fate.size_bytes, self._clock.now)
+        self._leaves_s[fate] = leaves_s = arrival_s - 0.5 * self._rtt_s
+        if leaves_s <= self._clock.now + _ROUNDING_S:
+            self._left((fate, leaves_s))
+        else:
+            self._clock.at(leaves_s, self._left, (fate, leaves_s))
 
     def _left(self, leaves: tuple[Fate, float]) -> None:
         """A transaction is on its way, and will be in the relay log of the other cluster."""

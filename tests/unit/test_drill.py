@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from simrep.whatif.drill.catalogue import CATALOGUE
 from simrep.whatif.drill.outcome import outage
 from simrep.whatif.drill.result import Drill
 from tests import own_models
+from tests.legible import problems
 
 WORKLOAD = {"threads": 4, "think_time_ms": 130.0, "think_time": "exponential", "nodes": ["n1"]}
 
@@ -208,6 +210,20 @@ def test_what_is_known_is_not_simulated_again(found, tmp_path) -> None:
 def test_mistakes_are_told(changes, ask, said) -> None:
     with pytest.raises(ScenarioError, match=said):
         simrep.drill(scenario() | changes, **ask)
+
+
+def test_a_figure_of_many_settings_can_be_read(found) -> None:
+    many = [
+        replace(cell, labels={"evs.suspect_timeout": f"PT{number}S"})
+        for number in range(12)
+        for cell in found.cells[:2]
+    ]
+    figure = replace(found, cells=tuple(many), factors=("evs.suspect_timeout",)).plot()
+    assert not problems(figure)
+    (legend,) = figure.legends
+    width = figure.get_window_extent().width
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= width
 
 
 # ------------------------------------------------------------- command line --

@@ -100,3 +100,21 @@ def test_a_scenario_without_one_has_no_figures():
     result = simrep.run(base)
     assert result.replica_cluster is None
     assert "replica_cluster" not in result.to_dict()
+
+
+def test_a_connection_whose_machine_lost_power_is_of_no_use():
+    """It is given up after silence_s; what the machine commits meanwhile, back again, stays there."""
+    clients = {"on_error": "next", "read_timeout_s": 2, "connect_timeout_s": 2}
+    faults = [
+        {"what": "power-loss", "node": "n1", "at_s": 2},
+        {"what": "restart", "node": "n1", "at_s": 12},
+    ]
+    far = {"name": "oregon", "rtt_ms": RTT_MS, "silence_s": 30}
+    workload = scenario()["workload"] | {"clients": clients, "think_time_ms": 100}
+    run = {"duration_s": 35}
+    result = simrep.run(scenario(workload=workload, fault=faults, replica_cluster=far, run=run))
+    said = {noted.what: noted.at_s for noted in result.runs[0].noted if noted.actor == "oregon"}
+    assert said["link-closed"] == pytest.approx(32)
+    first_s = result.faults["fault.0"].stalls["clients"].stall_s.median + 2
+    assert result.replica_cluster.longest_s.median == pytest.approx(32 - first_s, abs=0.5)
+    assert result.replica_cluster.end.transactions.median == 0

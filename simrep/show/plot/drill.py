@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import ceil, isfinite
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -30,6 +30,8 @@ _TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 180.0, 600.0, 1800.0)
 _LEAST_S = 0.1  # where the axis begins: below it nobody speaks of an outage
 _ROW, _LANE = 0.07, 0.065  # inches of a fault, and of each setting in it
 _NAME = 34
+_WIDTH = 11.0  # inches of the figure, and what an entry of the legend takes of it
+_HANDLE, _CHARACTER, _LEGEND_ROW = 0.75, 0.08, 0.2
 _LOST = "#B91C1C"
 
 
@@ -43,7 +45,9 @@ def plot_drill(drill: Drill) -> Sheet:
     faults = list(dict.fromkeys(cell.fault.name for cell in drill.cells if cell.outcomes))
     if not faults:
         raise DrawError("no fault was played")
-    sheet = Sheet(11.0, 1.6 + len(faults) * (_ROW + _LANE * len(names)))
+    rows = ceil(len(names) / _columns(_entries(drill, names)))
+    height = 1.4 + rows * _LEGEND_ROW + len(faults) * (_ROW + _LANE * len(names))
+    sheet = Sheet(_WIDTH, height)
     axes = sheet.subplots()
     end_s = _end_s(drill)
     for index, labels in enumerate(names):
@@ -61,8 +65,11 @@ def plot_drill(drill: Drill) -> Sheet:
     if drill.demand is not None and drill.demand.rto_s:
         axes.axvline(max(_LEAST_S, drill.demand.rto_s), **LIMIT)
     _legend(sheet, drill, names)
-    title = f"{drill.name}: " if drill.name else ""
-    sheet.headline(f"{title}how long no write is answered")
+    sheet.headline(
+        f"{drill.name}: how long no write is answered"
+        if drill.name
+        else "How long no write is answered"
+    )
     return sheet
 
 
@@ -106,7 +113,17 @@ def _legend(sheet: Sheet, drill: Drill, names: Sequence[dict[str, object]]) -> N
         Line2D([], [], color=colour(index), marker=marker(index), linewidth=2.0, markersize=4.8)
         for index in range(len(names))
     ]
-    labels = [shorten(entry(setting_name(one) or drill.name or "the scenario"), _NAME)
-              for one in names]  # fmt: skip
+    labels = _entries(drill, names)
     if len(names) > 1:
-        sheet.legend(handles, labels, loc="outside lower center", ncols=min(5, len(names)))
+        sheet.legend(handles, labels, loc="outside lower center", ncols=_columns(labels))
+
+
+def _entries(drill: Drill, names: Sequence[dict[str, object]]) -> list[str]:
+    return [shorten(entry(setting_name(one) or drill.name or "the scenario"), _NAME)
+            for one in names]  # fmt: skip
+
+
+def _columns(labels: Sequence[str]) -> int:
+    """How many of them have room beside each other."""
+    longest = max(map(len, labels))
+    return max(1, min(5, len(labels), int(_WIDTH / (_HANDLE + _CHARACTER * longest))))

@@ -10,13 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from simrep.files import whole_file
 from simrep.measure.units import plain
-from simrep.runs.report import Report, write_rows
+from simrep.runs.report import Report
 from simrep.whatif.drill.catalogue import DrillFault
 from simrep.whatif.drill.demand import Demand
 from simrep.whatif.drill.outcome import Outcome
-from simrep.whatif.sweep import check_ending
+from simrep.whatif.table_file import save_table
 
 __all__ = ["FIGURES", "PERCENTILES_FROM", "Drill", "DrillCell"]
 
@@ -224,17 +223,11 @@ class Drill(Report):
 
         What did not come before the end of the run is ``never`` in a CSV file.
         """
-        path = Path(path)
-        check_ending(path)
-        if path.suffix.lower() == ".parquet":
-            with whole_file(path) as table:
-                self.to_frame().to_parquet(table, index=False)
-            return
         rows = [
             {name: "never" if value == inf else value for name, value in row.items()}
             for row in self.rows()
         ]
-        write_rows(path, rows, (*self.factors, "fault"))
+        save_table(self, path, rows, (*self.factors, "fault"))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
