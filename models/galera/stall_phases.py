@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 
-from simrep.modelling import Noted, StallPhase
+from simrep.modelling import Noted, StallAccount, StallPhase
 
 from .options import GaleraOptions
 
@@ -39,7 +39,7 @@ def stall_phases(
     return account.phases
 
 
-class _Account:
+class _Account(StallAccount):
     """A stall from its begin on, accounted for line by line."""
 
     def __init__(
@@ -50,36 +50,23 @@ class _Account:
         from_s: float,
         until_s: float,
     ) -> None:
+        super().__init__(names, from_s, until_s, _ROUNDING_S)
         self._lines = lines
-        self._names = names
         self._options = options
         self._tick_s, self._retrans_s = (
             options.inactive_check_period_s,
             options.join_retrans_period_s,
         )
-        self._end_s = until_s
-        self._at_s = from_s  # everything before is accounted for
         self._done = 0  # so many lines are
         self._members: tuple[int, ...] = ()  # of the last view
         self._last = ""  # the word of the line that was accounted for last
         self._lost_quorum = False  # so clients were told errors, and pause
-        self.phases: list[StallPhase] = []
 
     def _next(self, what: str, among: Callable[[Noted], bool] = lambda _: True) -> Noted | None:
         for line in self._lines[self._done :]:
             if line.what == what and among(line):
                 return line
         return None
-
-    def _named(self, nodes: Sequence[int]) -> str:
-        return ", ".join(self._names[node] for node in nodes)
-
-    def _until(self, at_s: float, name: str, why: str = "") -> None:
-        """Account for the time up to an instant, or to the end of the stall."""
-        at_s = min(at_s, self._end_s)
-        if at_s > self._at_s + _ROUNDING_S:
-            self.phases.append(StallPhase(name, at_s - self._at_s, why))
-        self._at_s = max(self._at_s, at_s)
 
     def _timer(self, seconds: float, until_s: float, name: str, why: str) -> None:
         """Account for a timer, which has ended at an instant at the latest."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from simrep.modelling import Noted, StallPhase
+from simrep.modelling import Noted, StallAccount, StallPhase
 
 from .gcs.suspicions import PERIOD_S
 from .options import GroupReplicationOptions
@@ -47,7 +47,7 @@ def stall_phases(
     return account.phases
 
 
-class _Account:
+class _Account(StallAccount):
     """A stall from its begin on, accounted for line by line."""
 
     def __init__(
@@ -58,13 +58,10 @@ class _Account:
         from_s: float,
         until_s: float,
     ) -> None:
+        super().__init__(names, from_s, until_s, _ROUNDING_S)
         self._noted = [line for line in noted if line.at_s <= until_s]
-        self._names = names
         self._options = options
-        self._at_s = from_s  # everything before is accounted for
-        self._end_s = until_s
         self._last = ""  # what was accounted for last
-        self.phases: list[StallPhase] = []
 
     def _next(
         self, what: str, among: Callable[[Noted], bool] = lambda _: True, from_s: float = -1.0
@@ -81,16 +78,6 @@ class _Account:
         lines = [line for line in self._noted
                  if line.what == what and line.at_s <= at_s and among(line)]  # fmt: skip
         return lines[-1] if lines else None
-
-    def _named(self, nodes: Sequence[int]) -> str:
-        return ", ".join(self._names[node] for node in nodes)
-
-    def _until(self, at_s: float, name: str, why: str = "") -> None:
-        """Account for the time up to an instant, or to the end of the stall."""
-        at_s = min(at_s, self._end_s)
-        if at_s > self._at_s + _ROUNDING_S:
-            self.phases.append(StallPhase(name, at_s - self._at_s, why))
-        self._at_s = max(self._at_s, at_s)
 
     # -- members that are removed ----------------------------------------------------------------
 

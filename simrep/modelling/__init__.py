@@ -28,7 +28,7 @@ What explanations are told
     ``parts_of`` makes what somebody may have to wait for, watched if somebody wants an explanation;
     ``Parts`` and ``WatchedParts`` are there to be inherited from. ``MessageText`` says what a
     message is, ``Holder`` whom a station waits for; a ``StallPhase`` is a part of a stall, found in
-    what servers ``Noted``. ``simrep.modelling.watching`` has the rest.
+    what servers ``Noted`` by a ``StallAccount``. ``simrep.modelling.watching`` has the rest.
 
 ``simrep.modelling.closed_form`` has the words of second opinions. A model that answers questions of
 its own (``Question``) finds in ``simrep.modelling.questions`` what simulates and shows the answer,
@@ -51,6 +51,7 @@ from simrep.contract.question import Option, Question
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
+from simrep.contract.stall_account import StallAccount
 from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
 from simrep.kernel.clock import Clock
@@ -146,6 +147,7 @@ __all__ = [
     "Speed",
     "Spin",
     "Stage",
+    "StallAccount",
     "StallPhase",
     "Statement",
     "Station",

@@ -103,7 +103,7 @@ def test_a_scenario_without_one_has_no_figures():
 
 
 def test_a_connection_whose_machine_lost_power_is_of_no_use():
-    """It is given up after silence_s; what the machine commits meanwhile, back again, stays there."""
+    """It is given up after silence_s; what the machine commits when it is back stays there."""
     clients = {"on_error": "next", "read_timeout_s": 2, "connect_timeout_s": 2}
     faults = [
         {"what": "power-loss", "node": "n1", "at_s": 2},
