@@ -8,7 +8,7 @@ same instant run by priority and then in the order in which they were scheduled;
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappush
+from heapq import heappop, heappush
 from itertools import repeat
 from math import inf, sqrt
 from typing import Any
@@ -18,6 +18,7 @@ from simpy.core import EmptySchedule, StopSimulation
 from simpy.events import NORMAL, URGENT, Event
 
 from simrep.errors import SimrepError
+from simrep.kernel.happening import Callback, Happening, SimpyEvent
 
 __all__ = ["MOST_EVENTS", "Clock"]
 
@@ -26,25 +27,7 @@ MOST_EVENTS = 10**9
 
 _LOOK = 10**5  # events after which is looked at how many there were, and how far they led
 _STANDSTILL = 10**6  # events at one instant: more than the most clients that begin together
-
-
-def _run(callback: _Callback) -> None:
-    callback.call(callback.argument)
-
-
-_RUN = (_run,)
-
-
-class _Callback:
-    """The least that SimPy's event loop needs: a list of callables, and success."""
-
-    __slots__ = ("argument", "call", "callbacks")
-    _ok = True
-
-    def __init__(self, call: Callable[[Any], object], argument: Any) -> None:
-        self.callbacks = _RUN
-        self.call = call
-        self.argument = argument
+_FIRST_OF_ALL = -1  # priority of what goes on where a run was stopped
 
 
 class Clock(simpy.Environment):
@@ -53,12 +36,21 @@ class Clock(simpy.Environment):
     Everything SimPy offers works (``process``, ``timeout``, ``event``). What is added meets
     computed times exactly (the end of booked work), and is cheap: a callback costs a fraction of
     a process.
+
+    The event list holds happenings alone, so that there is one way for anything to happen; an
+    event of SimPy is wrapped in one.
     """
 
     most_events = MOST_EVENTS
     """After so many events the clock stops with an error."""
-    _events = 0  # that were looked at
-    _moved = 0  # how many of them until time last went on
+    _queue: list[tuple[float, int, int, Happening]]  # type: ignore[assignment]
+    _number = 0  # of what was put on the event list last
+    _moved = 0  # how many events there were until time last went on
+
+    @property
+    def events(self) -> int:
+        """How many events have happened."""
+        return self._number - len(self._queue)
 
     def run(self, until: float | Event | None = None) -> Any:
         """Run until a time, an event, or the last event; SimPy's ``run``, but it always ends.
@@ -84,13 +76,16 @@ class Clock(simpy.Environment):
                 return until.value
             until.callbacks.append(StopSimulation.callback)
         look = min(_LOOK, self.most_events)
-        step = self.step
+        queue = self._queue
         try:
             while True:
                 before = self._now
                 for _ in repeat(None, look):
-                    step()
-                self._events += look
+                    try:
+                        self._now, _, _, happening = heappop(queue)
+                    except IndexError:
+                        raise EmptySchedule from None
+                    happening.happen()
                 self._look(before, end_s)
         except StopSimulation as stop:
             return stop.args[0]
@@ -107,7 +102,7 @@ class Clock(simpy.Environment):
         than the square root of how many times as long the run may still go on: 100 times at the
         first look, and 3 times after a tenth of the limit.
         """
-        now_s, events, most = self._now, self._events, self.most_events
+        now_s, events, most = self._now, self.events, self.most_events
         if now_s > before_s:
             self._moved = events
         elif events - self._moved >= _STANDSTILL:
@@ -128,10 +123,32 @@ class Clock(simpy.Environment):
                 f"{now_s:g} of {end_s:g} simulated seconds; {shorter}"
             )
 
+    def step(self) -> None:
+        """Let the next event happen; SimPy's ``step``."""
+        if not self._queue:
+            raise EmptySchedule
+        self._now, _, _, happening = heappop(self._queue)
+        happening.happen()
+
+    def put(self, happening: Happening, when: float) -> None:
+        """Let ``happening`` happen at the absolute time ``when`` (seconds, not before now)."""
+        self._number = number = self._number + 1
+        heappush(self._queue, (when, NORMAL, number, happening))
+
+    def put_again(self, happening: Happening) -> None:
+        """Let ``happening`` happen now, before all else."""
+        self._number = number = self._number + 1
+        heappush(self._queue, (self._now, _FIRST_OF_ALL, number, happening))
+
+    def schedule(self, event: Event, priority: int = NORMAL, delay: float = 0) -> None:
+        """Let an event of SimPy happen after a delay in seconds; SimPy's ``schedule``."""
+        self._number = number = self._number + 1
+        heappush(self._queue, (self._now + delay, priority, number, SimpyEvent(self, event)))
+
     def at(self, when: float, call: Callable[[Any], object], argument: Any = None) -> None:
         """Run ``call(argument)`` at the absolute time ``when`` (seconds, not before now)."""
-        callback = _Callback(call, argument)
-        heappush(self._queue, (when, NORMAL, next(self._eid), callback))  # type: ignore[misc]
+        self._number = number = self._number + 1
+        heappush(self._queue, (when, NORMAL, number, Callback(call, argument)))
 
     def fire(self, event: Event, value: Any = None) -> None:
         """Trigger ``event`` and run what waits for it now, not by way of the event list."""
@@ -146,5 +163,5 @@ class Clock(simpy.Environment):
         event = Event(self)
         event._ok = True
         event._value = None
-        heappush(self._queue, (when, NORMAL, next(self._eid), event))
+        self.put(SimpyEvent(self, event), when)
         return event

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from heapq import heappush
 from math import inf
 from typing import Any
 
 import numpy as np
-from simpy.events import NORMAL, Event
+from simpy.events import Event
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.happening import Happening
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
 
@@ -67,25 +67,41 @@ class Routine:
 Call = Callable[[Any], object]
 
 
-class Visit:
-    """Work that has a core or waits for one; itself the event of the clock that ends a slice."""
+class Visit(Happening):
+    """Work that has a core or waits for one; as an event of the clock, the end of a slice."""
 
-    __slots__ = ("argument", "call", "callbacks", "seconds", "since", "used")
-    _ok = True
-    callbacks: tuple[Callable[[Visit], None]]
+    __slots__ = ("argument", "call", "host", "seconds", "since", "used")
     since: float  # when it began to wait, or to use a slice
 
-    def __init__(self, seconds: float, call: Call, argument: Any) -> None:
+    def __init__(self, host: Host, seconds: float, call: Call, argument: Any) -> None:
+        self.host = host
         self.seconds = seconds  # of work that is left
         self.call = call
         self.argument = argument
         self.used = 0.0  # how long its thread has had the core
 
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        host = self.host
+        if self.seconds > host.slice_s:
+            host.end_slice(self)
+        else:
+            host.end(self)
 
-class Spin(Visit):
-    """A thread that waits busily; to be handed to ``Host.stop``."""
+
+Spin = Visit
+"""A thread that waits busily, to be handed to ``Host.stop``."""
+
+
+class _Spin(Visit):
+    """A thread that waits busily."""
 
     __slots__ = ()
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        if self.seconds > -inf:  # else it has stopped
+            super().happen()
 
 
 def _nothing(_: Any) -> None:
@@ -137,9 +153,9 @@ class Host:
     """
 
     __slots__ = (
-        "_ending", "_ends", "_events", "_idle", "_number", "_queue", "_slice_ends", "busy_s",
-        "clock", "cold_after_s", "cold_factor", "cores", "flusher", "name", "noise", "slice_s",
-        "spin_s", "visits", "wait_max_s", "wait_s", "wakeup_s",
+        "_ending", "_idle", "_queue", "busy_s", "clock", "cold_after_s", "cold_factor", "cores",
+        "flusher", "name", "noise", "slice_s", "spin_s", "visits", "wait_max_s", "wait_s",
+        "wakeup_s",
     )  # fmt: skip
 
     def __init__(
@@ -180,11 +196,6 @@ class Host:
         self._idle = cores
         self._queue: deque[Visit] = deque()
         self._ending: Visit | None = None  # what has just done its work and not found more to do
-        self._ends = (self._end,)
-        self._slice_ends = (self._end_slice,)
-        # A visit ends on most events of a simulation: it is put on the clock without detours.
-        self._events: list[Any] = clock._queue
-        self._number = clock._eid.__next__
 
     @property
     def machine(self) -> Host:
@@ -207,11 +218,11 @@ class Host:
             seconds += self.wakeup_s
             if seconds > 0.0:
                 self._idle -= 1
-                self._start(Visit(seconds, call, argument))
+                self._start(Visit(self, seconds, call, argument))
             else:
                 call(argument)
         else:
-            visit = Visit(seconds, call, argument)
+            visit = Visit(self, seconds, call, argument)
             visit.since = self.clock._now
             self._queue.append(visit)
 
@@ -232,7 +243,7 @@ class Host:
 
     def spin(self) -> Spin:
         """Wait for something without giving way (busy waiting), like work that does not end."""
-        spin = Spin(inf, _nothing, None)
+        spin = _Spin(self, inf, _nothing, None)
         self.visits += 1
         if self._idle:
             self._idle -= 1
@@ -251,7 +262,7 @@ class Host:
         else:
             self.busy_s -= spin.since + self.spin_s - self.clock._now  # what it no longer uses
             spin.seconds = -inf
-            self._start(Visit(0.0, call, argument))
+            self._start(Visit(self, 0.0, call, argument))
 
     def work(self, seconds: float) -> Event:
         """``go_on`` for a generator: an event that fires when the work is done."""
@@ -264,15 +275,14 @@ class Host:
         seconds = visit.seconds
         if seconds > self.slice_s:
             seconds = self.spin_s if seconds == inf else self.slice_s
-            visit.callbacks = self._slice_ends
             visit.since = self.clock._now
         else:
             visit.used += seconds
-            visit.callbacks = self._ends
         self.busy_s += seconds
-        heappush(self._events, (self.clock._now + seconds, NORMAL, self._number(), visit))
+        self.clock.put(visit, self.clock._now + seconds)
 
-    def _end(self, visit: Visit) -> None:
+    def end(self, visit: Visit) -> None:
+        """For the visit: its work is done."""
         self._ending = visit
         visit.call(visit.argument)
         if self._ending is not visit:  # it goes on
@@ -287,10 +297,10 @@ class Host:
         else:
             self._idle += 1
 
-    def _end_slice(self, visit: Visit) -> None:
+    def end_slice(self, visit: Visit) -> None:
+        """For the visit: it has used a slice, and has work left."""
         visit.seconds -= self.slice_s
-        if visit.seconds > -inf:  # else it was busy waiting, and has stopped
-            self._wait(visit)
+        self._wait(visit)
 
     def _wait(self, visit: Visit) -> None:
         """Go to the end of the run queue."""

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from heapq import heappush, heapreplace
+from heapq import heapreplace
 from math import inf
 from typing import Any
-
-from simpy.events import NORMAL
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.pace import Pace
@@ -25,13 +23,29 @@ __all__ = ["PacedDisk", "PacedFifo", "PacedHost", "Process", "ProcessClock"]
 class _OwnedVisit(Visit):
     """A visit that knows whose it is."""
 
-    __slots__ = ("owner",)
+    __slots__ = ("cut", "owner", "whole")
+    host: PacedHost
     owner: Process
+    whole: bool  # its work ends with this slice
+    cut: bool  # its process is stopped before
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        if self.cut:
+            self.host.cut(self)
+        elif self.whole:
+            self.host.end(self)
+        else:
+            self.host.end_slice(self)
 
 
-class _OwnedSpin(Spin):
-    __slots__ = ("owner",)
-    owner: Process
+class _OwnedSpin(_OwnedVisit):
+    __slots__ = ()
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        if self.seconds > -inf:  # else it has stopped
+            super().happen()
 
 
 class PacedHost(Host):
@@ -54,7 +68,7 @@ class PacedHost(Host):
     Simplified: a slice stretches like the work in it.
     """
 
-    __slots__ = ("_cut_ends", "_own")
+    __slots__ = ("_own",)
 
     def __init__(
         self,
@@ -67,7 +81,6 @@ class PacedHost(Host):
         **traits: Any,
     ) -> None:
         super().__init__(clock, cores, **traits)
-        self._cut_ends = (self._cut,)
         if self.flusher is not None:
             flusher = self.flusher
             self.flusher = PacedFifo(clock, syncs or Pace(), flusher.servers, flusher.name)
@@ -91,7 +104,7 @@ class PacedHost(Host):
 
     # -- for its processes ---------------------------------------------------------------------
 
-    def admit(self, visit: _OwnedVisit | _OwnedSpin) -> None:
+    def admit(self, visit: _OwnedVisit) -> None:
         """Work that wants a core, now or when it is its turn."""
         owner = visit.owner
         if owner.stopped:
@@ -111,7 +124,7 @@ class PacedHost(Host):
             if not seconds > 0.0:
                 call(argument)
                 return
-        visit = _OwnedVisit(seconds, call, argument)
+        visit = _OwnedVisit(self, seconds, call, argument)
         visit.owner = owner
         self.admit(visit)
 
@@ -127,7 +140,7 @@ class PacedHost(Host):
     def start_spin(self, owner: Process) -> Spin:
         """A process waits busily: ``spin``."""
         self.visits += 1
-        spin = _OwnedSpin(inf, _nothing, None)
+        spin = _OwnedSpin(self, inf, _nothing, None)
         spin.owner = owner
         self.admit(spin)
         return spin
@@ -141,7 +154,7 @@ class PacedHost(Host):
         else:
             self.busy_s -= spin.since - self.clock._now  # what it no longer uses
             spin.seconds = -inf
-            visit = _OwnedVisit(0.0, call, argument)
+            visit = _OwnedVisit(self, 0.0, call, argument)
             visit.owner = owner
             self._start(visit)
 
@@ -152,30 +165,25 @@ class PacedHost(Host):
             owner.park(visit)
             self._leave_core()
             return
-        whole = seconds <= self.slice_s
+        visit.whole = whole = seconds <= self.slice_s
         if not whole:
             seconds = self.spin_s if seconds == inf else self.slice_s
         end_s = owner.pace.end(now, seconds)
-        if end_s > owner.stop_s:
+        visit.cut = end_s > owner.stop_s
+        if visit.cut:
             end_s = owner.stop_s
             visit.seconds = max(0.0, visit.seconds - owner.pace.done(now, end_s))
-            visit.callbacks = self._cut_ends
-        elif whole:
-            visit.callbacks = self._ends
-        else:
-            visit.callbacks = self._slice_ends
         if whole:
             visit.used += end_s - now
         else:
             visit.since = end_s
         self.busy_s += end_s - now
-        heappush(self._events, (end_s, NORMAL, self._number(), visit))
+        self.clock.put(visit, end_s)
 
-    def _cut(self, visit: Any) -> None:
-        """Its process is stopped."""
-        if visit.seconds > -inf:  # else it was busy waiting, and has stopped
-            visit.owner.park(visit)
-            self._leave_core()
+    def cut(self, visit: _OwnedVisit) -> None:
+        """For the visit: its process is stopped."""
+        visit.owner.park(visit)
+        self._leave_core()
 
     def _leave_core(self) -> None:
         if self._queue:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from math import inf
 from typing import Any
 
 import pytest
+from simpy.core import EmptySchedule
 from simpy.events import Event
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.happening import Happening
 
 
 def test_callbacks_run_at_their_time_with_their_argument() -> None:
@@ -86,3 +89,77 @@ def test_the_error_of_a_callback_is_not_swallowed() -> None:
     with pytest.raises(ZeroDivisionError):
         clock.run()
     assert clock.now == 1.0
+
+
+def test_everything_at_one_instant_happens_in_the_order_in_which_it_was_scheduled() -> None:
+    class Named(Happening):
+        def happen(self) -> None:
+            seen.append("happening")
+
+    def process(name: str) -> Generator[Event, Any, None]:
+        seen.append(f"{name} begins")
+        yield clock.timeout(1.0)
+        seen.append(name)
+
+    clock = Clock()
+    seen: list[str] = []
+    clock.process(process("first"))
+    clock.run(until=0.5)
+    clock.at(1.0, seen.append, "callback")
+    clock.put(Named(), 1.0)
+    both = clock.all_of([clock.timeout(0.5), clock.until(1.0)])
+    both.callbacks.append(lambda _: seen.append("both"))  # type: ignore[union-attr]
+    clock.at(1.0, seen.append, "last")
+    clock.at(1.0, lambda _: clock.process(process("urgent")))
+    clock.at(1.0, seen.append, "after")
+    clock.run(until=1.5)
+    assert seen == [
+        "first begins", "first", "callback", "happening", "last", "urgent begins", "after", "both",
+    ]  # fmt: skip
+
+
+def test_a_run_goes_on_where_an_event_has_stopped_it() -> None:
+    clock = Clock()
+    seen: list[str] = []
+    event = clock.timeout(1.0, "value")
+    stopped = clock.event()
+    event.callbacks.append(lambda _: seen.append("before"))  # type: ignore[union-attr]
+    clock.at(1.0, seen.append, "later")
+    clock.at(0.5, lambda _: event.callbacks.append(lambda _: seen.append("after")))  # type: ignore[union-attr]
+    assert clock.run(until=event) == "value"
+    assert seen == ["before"]
+    assert clock.run(until=event) == "value"
+    assert seen == ["before", "after"]
+    with pytest.raises(RuntimeError, match="nothing will happen any more"):
+        clock.run(until=stopped)
+    assert seen == ["before", "after", "later"]
+
+
+def test_the_error_of_a_process_that_nobody_waits_for_is_not_swallowed() -> None:
+    def process() -> Generator[Event, Any, None]:
+        yield clock.timeout(1.0)
+        raise ZeroDivisionError("mine")
+
+    def waiting() -> Generator[Event, Any, None]:
+        with pytest.raises(ZeroDivisionError):
+            yield clock.process(process())
+
+    clock = Clock()
+    clock.process(waiting())
+    clock.run()
+    clock.process(process())
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        clock.run()
+
+
+def test_steps_and_counts() -> None:
+    clock = Clock()
+    clock.at(1.0, lambda _: None)
+    clock.timeout(2.0)
+    assert (clock.peek(), clock.events) == (1.0, 0)
+    clock.step()
+    assert (clock.peek(), clock.events, clock.now) == (2.0, 1, 1.0)
+    clock.run()
+    assert (clock.peek(), clock.events, clock.now) == (inf, 2, 2.0)
+    with pytest.raises(EmptySchedule):
+        clock.step()
