@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import Clock, Decided, OpenTransaction, Transaction, Witness
 from simrep.models.galera.gcomm.view import View
@@ -41,7 +41,15 @@ def writeset_bytes(row_event_bytes: int, text_bytes: int, keys: int) -> int:
 class Kind:
     """What a message of the group is."""
 
-    WRITESET, FRAGMENT, STOP, CONTINUE, LAST_COMMITTED, VIEW, REQUEST, JOIN, SYNC = range(9)
+    WRITESET: Final = 0
+    FRAGMENT: Final = 1
+    STOP: Final = 2
+    CONTINUE: Final = 3
+    LAST_COMMITTED: Final = 4
+    VIEW: Final = 5
+    REQUEST: Final = 6
+    JOIN: Final = 7
+    SYNC: Final = 8
 
 
 class Control:
@@ -104,7 +112,10 @@ class LocalTransaction(OpenTransaction):
 class Part:
     """What a writeset of a streaming transaction is."""
 
-    FRAGMENT, PREPARE, COMMIT, ROLLBACK = range(4)
+    FRAGMENT: Final = 0
+    PREPARE: Final = 1
+    COMMIT: Final = 2
+    ROLLBACK: Final = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from simpy.events import Event
 
@@ -43,8 +43,17 @@ ITEM_BYTES = 16  # a 64-bit hash as base64 text, with its length
 class Kind:
     """What a message is."""
 
-    TRANSACTION, FRAGMENT, STATISTICS, GTID_EXECUTED, SYNC_BEFORE, PREPARED = range(6)
-    CONTROL, VIEW, METADATA, RECOVERED, PACKET = range(6, 11)
+    TRANSACTION: Final = 0
+    FRAGMENT: Final = 1
+    STATISTICS: Final = 2
+    GTID_EXECUTED: Final = 3
+    SYNC_BEFORE: Final = 4
+    PREPARED: Final = 5
+    CONTROL: Final = 6
+    VIEW: Final = 7
+    METADATA: Final = 8
+    RECOVERED: Final = 9
+    PACKET: Final = 10
 
 
 class TransactionMessage:

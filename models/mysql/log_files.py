@@ -41,7 +41,7 @@ class LogFile:
 
     def __iter__(self) -> Iterator[Any]:
         self._write_back()
-        return (item for _, item in self._items)
+        return iter([item for _, item in self._items])
 
     @property
     def end(self) -> int:

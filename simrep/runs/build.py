@@ -18,13 +18,8 @@ from simrep.measure.attempts import AttemptLog
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.staleness import ReadMeter
 from simrep.network.link import Link
-from simrep.network.network import (
-    EventfulNetwork,
-    Network,
-    Relay,
-    WatchedEventfulNetwork,
-    WatchedNetwork,
-)
+from simrep.network.network import EventfulNetwork, Network, Relay
+from simrep.network.watched import WatchedEventfulNetwork, WatchedNetwork
 from simrep.runs.faults import build_processes, host_kind, node_traits
 from simrep.runs.incidents import faults_of
 from simrep.scenario.cluster import MachineTable

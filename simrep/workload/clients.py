@@ -237,7 +237,10 @@ class Clients:
             return make, iter(self._streams.exponential(path, 1.0 / arrivals.rate_tps), None)
         unit = self._streams.exponential(path, 1.0)
         times = course.arrivals(unit, self._streams.uniform(f"client/{name}/thin"))
-        return make, (max(0.0, at_s - self._clock.now) for at_s in times)
+        return make, map(self._until, times)
+
+    def _until(self, at_s: float) -> float:
+        return max(0.0, at_s - self._clock.now)
 
     def _queue_up(
         self, arrivals: Arrivals, position: int, connections: int

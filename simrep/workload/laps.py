@@ -8,7 +8,7 @@ too few moves time from one stage to the next, but loses none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from simrep.kernel.clock import Clock
 
@@ -18,10 +18,19 @@ __all__ = ["LAPS", "Lap", "LapClock", "LapRecorder"]
 class Lap:
     """Positions of the stages in the seconds of a transaction; they are the same in every model."""
 
-    (
-        CLIENT, EXECUTE, LOCK_WAIT, QUEUE, CONSISTENCY, WINDOW, ORDER, CERTIFICATION, FLUSH,
-        ACKNOWLEDGEMENT, COMMIT_ORDER, COMMIT, RETRIES,
-    ) = range(13)  # fmt: skip
+    CLIENT: Final = 0
+    EXECUTE: Final = 1
+    LOCK_WAIT: Final = 2
+    QUEUE: Final = 3
+    CONSISTENCY: Final = 4
+    WINDOW: Final = 5
+    ORDER: Final = 6
+    CERTIFICATION: Final = 7
+    FLUSH: Final = 8
+    ACKNOWLEDGEMENT: Final = 9
+    COMMIT_ORDER: Final = 10
+    COMMIT: Final = 11
+    RETRIES: Final = 12
 
 
 LAPS = (

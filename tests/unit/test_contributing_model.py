@@ -308,7 +308,7 @@ def test_the_tail_and_a_stall_are_explained():
 
 
 def test_a_tail_without_told_messages_claims_no_floor(monkeypatch):
-    from simrep.network.network import WatchedNetwork
+    from simrep.network.watched import WatchedNetwork
 
     monkeypatch.setattr(WatchedNetwork, "handler", lambda _self, _node, handle: handle)
     tail = simrep.explain_tail(scenario())

@@ -176,9 +176,8 @@ class Execution(Consensus):
     def _first_own(self, slot: int) -> int:
         """The first own slot from a slot on."""
         sites = self._sites
-        number: float = slot // STRIDE
+        number = slot // STRIDE
         while True:
-            number = int(number)
             site = sites.at(number)
             until = sites.next_start(number)
             node = None if site is None else site.number_of(self._me)
@@ -191,7 +190,7 @@ class Execution(Consensus):
                     return own
             if until == inf:
                 return NEVER
-            number = until
+            number = int(until)
 
     def _own_after(self, slot: int) -> int:
         after = slot + STRIDE

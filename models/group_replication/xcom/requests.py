@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from simrep.modelling import Clock, LinkMessage, Rst, WaitingThread
+from simrep.modelling import Clock, LinkMessage, Rst, Thread
 from simrep.models.group_replication.xcom.connection import Request, Response
 
 __all__ = ["Requests"]
@@ -17,7 +17,7 @@ class _Process(Protocol):
     """The process that asks and is asked."""
 
     alive: bool
-    thread: WaitingThread
+    thread: Thread
 
     def next_number(self, peer: int) -> int:
         """The number of the next connection to a peer."""

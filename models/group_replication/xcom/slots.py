@@ -25,7 +25,17 @@ __all__ = [
 class Kind:
     """What a message is."""
 
-    ACCEPT, ACK, LEARN, SKIP, ASK, GRANT, PREPARE, PROMISE, READ, VALUE, DIE = range(11)
+    ACCEPT: Final = 0
+    ACK: Final = 1
+    LEARN: Final = 2
+    SKIP: Final = 3
+    ASK: Final = 4
+    GRANT: Final = 5
+    PREPARE: Final = 6
+    PROMISE: Final = 7
+    READ: Final = 8
+    VALUE: Final = 9
+    DIE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,6 @@ class Transport(Mesh):
     goes on; the buffer of a socket does not grow with what was sent before.
     """
 
-    thread: WaitingThread
-
     def __init__(
         self,
         clock: Clock,
@@ -129,6 +127,7 @@ class Transport(Mesh):
         self._reached: tuple[Sender, ...] = ()
         self._accepted: dict[int, Accepted] = {}  # connections of others, by number
         self._answered: dict[int, Accepted] = {}  # by peer, its last one
+        self._waiting_thread = thread
         self.alive = True
         self._opened = 0
         self._calling: tuple[Sender, int] | None = None  # the attempt that stops the thread
@@ -226,7 +225,7 @@ class Transport(Mesh):
         self._reached = ()
         self.alive = False
         self._calling = None
-        self.thread.go_on()
+        self._waiting_thread.go_on()
 
     def reopen(self) -> None:
         """Start: accept connections; ``reach`` makes those to others."""
@@ -397,7 +396,7 @@ class Transport(Mesh):
         self._calling = sender, number
         self._network.renew(self.me, sender.peer)
         self.packet(sender.peer, number, Syn())
-        self.thread.wait()
+        self._waiting_thread.wait()
         self._clock.at(self._clock._now + CONNECT_S, self._give_up, number)
 
     def _give_up(self, number: int) -> None:
@@ -428,7 +427,7 @@ class Transport(Mesh):
             if not sender.looking:  # it begins behind the first attempt to connect
                 self._look_later(sender)
             self._clock.at(now_s + sender.wait_s, self._again, sender)
-        self.thread.go_on()
+        self._waiting_thread.go_on()
 
     def _again(self, sender: Sender) -> None:
         """Try once more after a wait; what is old is not kept for that."""
