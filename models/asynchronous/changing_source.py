@@ -121,17 +121,17 @@ class ChangingSource(BinlogSource):
             return
         super().after_flush(group)
         for entry in group:
-            written: BinlogTransaction = entry.argument
+            assert isinstance(entry, BinlogTransaction)
             # Replicas apply all of the file of an old process before they begin with the next.
-            written.parent = max(written.parent, self._first)
-            self.log.append(written)
+            entry.parent = max(entry.parent, self._first)
+            self.log.append(entry)
 
     def readable(self, group: Group) -> None:
         """See ``CommitHooks.readable``."""
         if not self.alive or not self.leads:
             return
         super().readable(group)
-        self.log.readable = max(self.log.readable, group[-1].argument.seqno)
+        self.log.readable = max(self.log.readable, group[-1].seqno)
         self.wake()
 
     # -- its connections -------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from simrep.modelling import Host, Parts, Routine, Thread
+from simrep.modelling import Host, Parts, Routine
 from simrep.models.mysql.commit import Group
 from simrep.models.mysql.dependencies import (
     CommitOrder,
@@ -33,27 +33,43 @@ Transmit = Callable[[int, BinlogTransaction], bool]
 class Dump(Protocol):
     """Sends transactions to one replica in the order of the binary log."""
 
-    def send(self, written: BinlogTransaction) -> None:
-        """The binary log has one more transaction that may be read."""
+    def send(self, group: list[BinlogTransaction]) -> None:
+        """The binary log has more transactions that may be read."""
 
 
 class DumpThread:
     """Sends whatever may be read, one transaction after the other."""
 
-    __slots__ = ("_replica", "_sending", "_thread", "_transmit")
+    __slots__ = ("_busy", "_host", "_replica", "_sending", "_transmit", "_unsent")
 
     def __init__(self, host: Host, sending: Routine, transmit: Transmit, replica: int) -> None:
-        self._thread = Thread(host)
+        self._host = host
         self._sending = sending
         self._transmit = transmit
         self._replica = replica
+        self._unsent: deque[tuple[float, BinlogTransaction]] = deque()
+        self._busy = False
 
-    def send(self, written: BinlogTransaction) -> None:
+    def send(self, group: list[BinlogTransaction]) -> None:
         """See ``Dump.send``."""
-        self._thread.do(self._sending.cost(), self._sent, written)
+        unsent = self._unsent
+        cost = self._sending.cost
+        for written in group:
+            unsent.append((cost(), written))
+        if not self._busy:
+            self._busy = True
+            self._host.run(unsent[0][0], self._sent)
 
-    def _sent(self, written: BinlogTransaction) -> None:
-        self._transmit(self._replica, written)
+    def _sent(self, _: None = None) -> None:
+        unsent = self._unsent
+        self._transmit(self._replica, unsent.popleft()[1])
+        while unsent:
+            seconds = unsent[0][0]
+            if seconds > 0.0:
+                self._host.go_on(seconds, self._sent)
+                return
+            self._transmit(self._replica, unsent.popleft()[1])
+        self._busy = False
 
 
 class StopAndWaitDump:
@@ -79,9 +95,9 @@ class StopAndWaitDump:
         self._unsent: deque[BinlogTransaction] = deque()
         self._busy = False
 
-    def send(self, written: BinlogTransaction) -> None:
+    def send(self, group: list[BinlogTransaction]) -> None:
         """See ``Dump.send``."""
-        self._unsent.append(written)
+        self._unsent += group
         if not self._busy:
             self._busy = True
             self._host.run(self._sending.cost(), self._sent)
@@ -123,8 +139,8 @@ class BinlogSource(BinlogHooks):
         super().after_flush(group)
         trace = self._cluster.trace
         now = self._cluster.clock.now
-        for entry in group:
-            written: BinlogTransaction = entry.argument
+        for written in group:
+            assert isinstance(written, BinlogTransaction)
             transaction = written.transaction
             rows, ranges = (*transaction.keys, *transaction.shared_keys), transaction.ranges
             written.parent = self._parents.parent(
@@ -137,13 +153,14 @@ class BinlogSource(BinlogHooks):
 
     def readable(self, group: Group) -> None:
         """Every dump thread sends the group, one transaction after the other."""
+        writes: list[BinlogTransaction] = []
         for entry in group:
-            journal = entry.argument.transaction.journal
-            if journal is not None:
-                journal.replicate()
+            assert isinstance(entry, BinlogTransaction)
+            writes.append(entry)
+            if entry.transaction.journal is not None:
+                entry.transaction.journal.replicate()
         for dump in self._dumps:
-            for entry in group:
-                dump.send(entry.argument)
+            dump.send(writes)
 
     def _transmit(self, replica: int, written: BinlogTransaction) -> bool:
         cluster = self._cluster

@@ -106,7 +106,7 @@ class Appliers:
 
     def submit(self, change: RelayEntry) -> None:
         """The relay log has one more change."""
-        self._relay.append((self._clock.now, change))
+        self._relay.append((self._clock._now, change))
         if not self._reading:
             self._reading = True
             self._host.run(self._next(), self._schedule)
@@ -127,12 +127,17 @@ class Appliers:
         if self._scheduling:  # what it handed over has ended at once: the loop below goes on
             return
         self._scheduling = True
-        while (held := self._held) is not None and self._may_go(held):
+        while (
+            (held := self._held) is not None
+            and self._idle > 0
+            and (self._workers_wait or held.parent <= self.low_water)
+        ):
             self._held = None
             self._hand_over(held)
             if not self._relay or (self._single and not self._idle):
                 break
-            seconds = self._next()
+            self._arrived_s, self._held = self._relay.popleft()
+            seconds = self._coordination.cost()
             if seconds > 0.0:
                 self._scheduling = False
                 self._host.go_on(seconds, self._schedule)
@@ -152,11 +157,12 @@ class Appliers:
             self._spin = self._host.spin()
 
     def _hand_over(self, change: RelayEntry) -> None:
-        now = self._clock.now
+        now = self._clock._now
         wait = now - self._arrived_s
         self.visits += 1
         self.wait_s += wait
-        self.wait_max_s = max(self.wait_max_s, wait)
+        if wait > self.wait_max_s:
+            self.wait_max_s = wait
         self._started_s[change.seqno] = now
         self._idle -= 1
         if self._single:
@@ -192,9 +198,13 @@ class Appliers:
             self._gate.leave()
 
     def _committed(self, change: RelayEntry) -> None:
-        self.busy_s += self._clock.now - self._started_s.pop(change.seqno)
+        seqno = change.seqno
+        self.busy_s += self._clock._now - self._started_s.pop(seqno)
         self._idle += 1
-        self._advance(change.seqno)
+        if seqno == self.low_water + 1 and not self._done and not self._dependent:
+            self.low_water = seqno
+        else:
+            self._advance(seqno)
         if self._single:
             self._go_on_reading()
         elif self._waits and self._held is not None and self._may_go(self._held):

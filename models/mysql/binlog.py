@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from simrep.modelling import Binlog, Lap, Parts, Stage
-from simrep.models.mysql.commit import Call, Commit, CommitHooks, Engine, Group, mark, total_bytes
+from simrep.models.mysql.commit import Commit, CommitHooks, Engine, Group, mark, total_bytes
 
 __all__ = ["GroupCommit", "MariadbCommit", "RedoCommit", "SerialCommit"]
 
@@ -36,9 +36,9 @@ class RedoCommit:
         self._engine = engine
         self.stages = (engine.redo.stage,)
 
-    def commit(self, size_bytes: int, committed: Call, done: Call, argument: Any = None) -> None:
+    def commit(self, entry: Commit) -> None:
         """See ``CommitPipeline.commit``."""
-        self._engine.commit([Commit(size_bytes, committed, done, argument)], self._flush)
+        self._engine.commit([entry], self._flush)
 
     def _flush(self, group: Group) -> None:
         self._engine.redo.flush(total_bytes(group), self._engine.answer_each, group)
@@ -56,16 +56,16 @@ class _Pipeline:
     def __init__(
         self, engine: Engine, binlog: Binlog, hooks: CommitHooks | None, *, redo_at_prepare: bool
     ) -> None:
+        self._clock = engine.host.clock
         self._engine = engine
         self._binlog = binlog
         self._hooks = hooks or CommitHooks()
         self._redo_at_prepare = redo_at_prepare
 
-    def commit(self, size_bytes: int, committed: Call, done: Call, argument: Any = None) -> None:
+    def commit(self, entry: Commit) -> None:
         """See ``CommitPipeline.commit``."""
-        entry = Commit(size_bytes, committed, done, argument)
         if self._redo_at_prepare:
-            self._engine.redo.flush(size_bytes, self._first.join, entry)
+            self._engine.redo.flush(entry.size_bytes, self._first.join, entry)
         else:
             self._first.join(entry)
 
@@ -82,7 +82,7 @@ class _Pipeline:
         self._binlog.sync(self._synced, group)
 
     def _synced(self, group: Group) -> None:
-        mark(group, Lap.FLUSH)  # the waits to share the logs included
+        mark(group, Lap.FLUSH, self._clock.now)  # the waits to share the logs included
         self._hooks.after_flush(group)
         self._hooks.readable(group)
 
@@ -206,7 +206,7 @@ class GroupCommit(_Pipeline):
         self._binlog.sync(self._synced, group)
 
     def _synced(self, group: Group) -> None:
-        mark(group, Lap.FLUSH)
+        mark(group, Lap.FLUSH, self._clock.now)
         if self._binlog.sync_period == 1:
             self._hooks.readable(group)
         if self._ordered:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from simrep.modelling import Moments, Station, Transaction
 from simrep.models.mysql.appliers import Appliers, RelayEntry
+from simrep.models.mysql.commit import Commit
 
 from .options import ApplierCosts, ApplierOptions
 from .server import MysqlServer
@@ -37,21 +38,23 @@ class RelayedTransaction(RelayEntry, Protocol):
         """Never called."""
 
 
-class Committing:
+class Committing(Commit):
     """A change in the commit pipeline of the server that applies it."""
 
-    __slots__ = ("change", "done", "queued", "seqno")
+    __slots__ = ("applied", "change", "queued", "transaction")
 
-    def __init__(self, change: RelayedTransaction, queued: Call, done: Call) -> None:
+    def __init__(
+        self, change: RelayedTransaction, committed: Call, done: Call, queued: Call, applied: Call
+    ) -> None:
+        self.size_bytes = change.size_bytes
+        self.committed = committed
+        self.done = done
+        self.owner = None
+        self.seqno = 0
         self.change = change
         self.queued = queued
-        self.done = done
-        self.seqno = 0  # in the server's own binary log
-
-    @property
-    def transaction(self) -> Transaction:
-        """What is applied."""
-        return self.change.transaction
+        self.applied = applied
+        self.transaction = change.transaction
 
 
 class Channel:
@@ -101,7 +104,11 @@ class Channel:
         """Append a change to the relay log for the appliers, then ``written(change)``."""
         self._unsynced_events += change.events
         self._unsynced_bytes += change.size_bytes
-        self._sync((change, written))
+        if self._sync_relay_log and self._unsynced_events >= self._sync_relay_log:
+            self._sync((change, written))
+        else:
+            self.reread(change)
+            written(change)
 
     def _sync(self, work: tuple[RelayedTransaction, Call]) -> None:
         """One fsync for every full period of events: a short period costs a transaction several."""
@@ -166,6 +173,9 @@ class Channel:
         elif change.locks:
             work = (change, applied)
             self.server.locks.force_all(change, change.locks, self._write_rows, work)
+        elif self._after_apply is None:
+            seconds = self._application.cost(self._apply_row_s * change.transaction.rows)
+            self.server.host.go_on(seconds, applied, change)
         else:
             self._write_rows((change, applied))
 
@@ -196,8 +206,8 @@ class Channel:
         The next in order may follow when this one has its place in the queue of the binary log;
         so those that are ready form a group. Without a binary log there is no such queue.
         """
-        entry = Committing(change, queued, committed)
-        self.server.pipeline.commit(change.size_bytes, self._in_memory, self._durable, entry)
+        entry = Committing(change, self._in_memory, self._durable, queued, committed)
+        self.server.pipeline.commit(entry)
         if self.server.log_bin:
             queued(change)
 
@@ -205,7 +215,7 @@ class Channel:
         change, server = entry.change, self.server
         self.applied += 1
         server.commits += 1
-        self.lag.add(server.clock.now - change.written_s)
+        self.lag.add(server.clock._now - change.written_s)
         if change.transaction.journal is not None:  # before those who wait for it read
             change.transaction.journal.committed(server.index)
         server.hooks.in_engine(entry)
@@ -218,7 +228,7 @@ class Channel:
 
     def _durable(self, entry: Committing) -> None:
         change = entry.change
-        entry.done(change)
+        entry.applied(change)
         self.relay_log_bytes -= change.size_bytes
         low_water = self._appliers.low_water
         pending = self._pending

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from simrep.modelling import Host, Lap, OpenTransaction, RedoLog, Stage, Transaction
+from simrep.modelling import Decided, Host, Lap, OpenTransaction, RedoLog, Stage
 
 __all__ = [
     "Call",
@@ -23,20 +22,34 @@ __all__ = [
 Call = Callable[[Any], object]
 
 
-@dataclass(slots=True)
-class Commit:
-    """One transaction in the pipeline: its size in bytes and whom to tell."""
+class Commit(Decided):
+    """One transaction in the pipeline; more of it say those that commit.
 
-    size_bytes: int
-    committed: Call
-    done: Call
-    argument: Any
+    Attributes
+    ----------
+    size_bytes : int
+        Of its row events, and as much redo.
+    committed : callable
+        ``committed(entry)`` when the storage engine has committed it in memory: it is visible and
+        its row locks must be released.
+    done : callable
+        ``done(entry)`` when the client's commit returns.
+    owner : OpenTransaction or None
+        Whose client waits for it; None: a replica applies it, and nobody waits.
+    seqno : int
+        In the binary log of the server, from 1; without one, in the order of the commits.
+    """
 
-    @property
-    def transaction(self) -> Transaction:
-        """What is committed."""
-        transaction: Transaction = self.argument.transaction
-        return transaction
+    __slots__ = ("committed", "done", "owner", "seqno", "size_bytes")
+
+    def __init__(
+        self, size_bytes: int, committed: Call, done: Call, owner: OpenTransaction | None = None
+    ) -> None:
+        self.size_bytes = size_bytes
+        self.committed = committed
+        self.done = done
+        self.owner = owner
+        self.seqno = 0
 
 
 Group = list[Commit]
@@ -50,12 +63,8 @@ class CommitPipeline(Protocol):
     def stages(self) -> tuple[Stage[Any], ...]:
         """The stages, in the order in which a transaction passes them."""
 
-    def commit(self, size_bytes: int, committed: Call, done: Call, argument: Any = None) -> None:
-        """Commit a transaction with so many bytes of row events, and as much redo.
-
-        ``committed(argument)`` when the storage engine has committed it in memory: it is visible
-        and its row locks must be released. ``done(argument)`` when the client's commit returns.
-        """
+    def commit(self, entry: Commit) -> None:
+        """Commit a transaction."""
 
 
 class CommitHooks:
@@ -86,66 +95,62 @@ class Engine:
     def __init__(
         self, host: Host, redo: RedoLog, *, commit_s: float = 0.0, switch_s: float = 0.0
     ) -> None:
-        self._host = host
+        self.host = host
         self._commitment = host.routine(commit_s)  # of a group the first has a cold start
         self._switch_s = switch_s
         self.redo = redo
 
     def wake(self, call: Call, argument: Any) -> None:
         """Wake the leader of a group that waits for a stage (see ``Stage``)."""
-        self._host.run(self._switch_s, call, argument)
+        self.host.run(self._switch_s, call, argument)
 
     def answer(self, group: Group) -> None:
         """The leader goes on; it wakes the first of the others, each of them the next.
 
         They all wait for one mutex (MySQL: ``Commit_stage_manager::signal_done``).
         """
-        group[0].done(group[0].argument)
-        self._wake_next(iter(group[1:]))
+        rest = group[:0:-1]  # the next at the end
+        group[0].done(group[0])
+        if rest:
+            self.host.run(self._switch_s, self._awake, rest)
 
-    def _wake_next(self, rest: Iterator[Commit]) -> None:
-        entry = next(rest, None)
-        if entry is not None:
-            self._host.run(self._switch_s, self._awake, (entry, rest))
-
-    def _awake(self, work: tuple[Commit, Iterator[Commit]]) -> None:
-        entry, rest = work
-        entry.done(entry.argument)
-        self._wake_next(rest)
+    def _awake(self, rest: Group) -> None:
+        entry = rest.pop()
+        entry.done(entry)
+        if rest:
+            self.host.run(self._switch_s, self._awake, rest)
 
     def answer_each(self, group: Group) -> None:
         """All are woken at once."""
         for entry in group:
-            self._host.run(self._switch_s, entry.done, entry.argument)
+            self.host.run(self._switch_s, entry.done, entry)
 
     def commit(self, group: Group, call: GoOn) -> None:
         """One thread commits the group, all locks are released at its end; then ``call(group)``.
 
         It has waited for earlier commits since its logs were durable.
         """
-        mark(group, Lap.COMMIT_ORDER)
+        mark(group, Lap.COMMIT_ORDER, self.host.clock.now)
         others_s = (len(group) - 1) * self._commitment.seconds
-        self._host.run(self._commitment.cost(others_s), self._committed, (group, call))
+        self.host.run(self._commitment.cost(others_s), self._committed, (group, call))
 
     @staticmethod
     def _committed(work: tuple[Group, GoOn]) -> None:
         group, call = work
         for entry in group:
-            entry.committed(entry.argument)
+            entry.committed(entry)
         call(group)
 
 
-def mark(group: Group, lap: int) -> None:
-    """Mark a stage of all transactions of a group that clients wait for.
-
-    What a replica applies passes the same pipeline: nobody waits for it, so it has no owner.
-    """
+def mark(group: Group, lap: int, now_s: float) -> None:
+    """Mark a stage of all transactions of a group that clients wait for."""
     for entry in group:
-        owner: OpenTransaction | None = getattr(entry.argument, "owner", None)
-        if owner is not None:
-            owner.mark(lap)
+        owner = entry.owner
+        if owner is not None:  # OpenTransaction.mark
+            owner.seconds[lap] += now_s - owner.marked_s
+            owner.marked_s = now_s
 
 
 def total_bytes(group: Group) -> int:
     """Size of its row events."""
-    return sum(entry.size_bytes for entry in group)
+    return sum([entry.size_bytes for entry in group])

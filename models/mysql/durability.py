@@ -308,7 +308,7 @@ class FollowedBinlog(Binlog):
         call, group = then
         if self._server.alive:
             for entry in group:
-                self._server.durability.logged(entry.argument)
+                self._server.durability.logged(entry)
         call(group)
 
     def sync(self, call: Call, argument: Any = None) -> None:

@@ -12,7 +12,6 @@ from simpy.events import Event
 from simrep.modelling import (
     Binlog,
     Clock,
-    Decided,
     Lap,
     OpenTransaction,
     Parts,
@@ -22,12 +21,13 @@ from simrep.modelling import (
     Transaction,
 )
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
-from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, Group
+from simrep.models.mysql.commit import Commit, CommitHooks, CommitPipeline, Engine, Group
 
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions
 
 __all__ = ["ENVELOPE_BYTES", "ERRORS", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
 
+Call = Callable[[Any], object]
 BeforeBegin = Callable[[Transaction], Generator[Event, Any, str | None]]
 BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
 
@@ -46,28 +46,39 @@ ERRORS = (_CACHE_FULL, *Sessions.errors_told)
 _US = 1e-6
 
 
-class BinlogTransaction(Decided):
+class BinlogTransaction(Commit):
     """A transaction from its prepare on: in the commit pipeline, and from there to replicas."""
 
     __slots__ = (
-        "events", "order", "owner", "parent", "prepared_after", "seqno", "size_bytes",
-        "transaction", "written_s",
+        "events", "order", "parent", "prepared_after", "transaction", "written_s",
     )  # fmt: skip
+    owner: OpenTransaction
     # Rows for which clients of an asynchronous replica may compete: none, they do not write.
     locks: tuple[Hashable, ...] = ()
     scans: tuple[range, ...] = ()
 
     def __init__(
-        self, transaction: Transaction, owner: OpenTransaction, prepared_after: int
+        self,
+        transaction: Transaction,
+        owner: OpenTransaction,
+        prepared_after: int,
+        committed: Call,
+        done: Call,
     ) -> None:
-        writing = sum(statement.rows_written > 0 for statement in transaction.statements)
-        self.transaction = transaction
+        size_bytes = transaction.size_bytes
+        self.size_bytes = size_bytes + ENVELOPE_BYTES
+        self.committed = committed
+        self.done = done
         self.owner = owner
+        self.seqno = 0
+        self.transaction = transaction
         self.prepared_after = prepared_after  # latest that was committed then
-        self.size_bytes = transaction.size_bytes + ENVELOPE_BYTES
-        rows_events = min(transaction.rows, ceil(transaction.size_bytes / _ROWS_EVENT_BYTES))
+        writing = 0
+        for statement in transaction.statements:
+            if statement.rows_written > 0:
+                writing += 1
+        rows_events = min(transaction.rows, ceil(size_bytes / _ROWS_EVENT_BYTES))
         self.events = _ENVELOPE_EVENTS + writing + max(writing, rows_events)
-        self.seqno = 0  # in the binary log, from 1; without one, in the order of the commits
         self.parent = 0  # a replica may start it when all up to this position is committed there
         self.written_s = 0.0  # when it was written to the binary log (original_commit_timestamp)
         self.order = 0  # its number in the order of a group, in group replication
@@ -94,7 +105,7 @@ class BinlogHooks(CommitHooks):
         self.groups += 1
         for entry in group:
             self.commits += 1
-            entry.argument.seqno = self.commits
+            entry.seqno = self.commits
 
 
 class MysqlServer:
@@ -180,7 +191,9 @@ class MysqlServer:
     def _commit(
         self, transaction: Transaction, owner: OpenTransaction
     ) -> Generator[Event, Any, bool]:
-        entry = BinlogTransaction(transaction, owner, self.max_committed)
+        entry = BinlogTransaction(
+            transaction, owner, self.max_committed, self._committed, self._durable
+        )
         if self._before_commit is not None:
             if self._prepare is not None and not transaction.autocommit:
                 yield self.host.work(self._prepare(transaction))
@@ -189,13 +202,14 @@ class MysqlServer:
                 owner.mark(Lap.EXECUTE)
             if not (yield from self._before_commit(entry)):
                 return False
-        self.pipeline.commit(entry.size_bytes, self._committed, self._durable, entry)
+        self.pipeline.commit(entry)
         yield owner.done
         return True
 
     def _committed(self, entry: BinlogTransaction) -> None:
         """Visible to others: the row locks go to those who wait for them."""
-        entry.owner.mark(Lap.COMMIT)
+        owner = entry.owner
+        owner.mark(Lap.COMMIT)
         self.commits += 1
         if not self.log_bin:
             entry.seqno = self.commits
@@ -206,7 +220,7 @@ class MysqlServer:
         self.hooks.in_engine(entry)
         if self.trace is not None:
             self.trace.record(self.index, "commit", entry.seqno, entry.transaction.client)
-        self.locks.release_all(entry.owner)
+        self.locks.release_all(owner)
 
     def _durable(self, entry: BinlogTransaction) -> None:
         """The client's thread goes on."""

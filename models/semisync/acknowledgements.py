@@ -161,20 +161,26 @@ class Acknowledgements:
     def report(self, replica: int, position: int) -> None:
         """A replica (counted from 0) has acknowledged everything up to a position."""
         acknowledged = self._acknowledged
-        acknowledged[replica] = max(acknowledged[replica], position)
-        if self._count > len(acknowledged):
+        if position > acknowledged[replica]:
+            acknowledged[replica] = position
+        count = self._count
+        if count > len(acknowledged):
             return
-        decided = sorted(acknowledged, reverse=True)[self._count - 1]
-        if decided > self.decided:
-            self.decided = decided
-            self._changed("acknowledged", decided)
+        decided = self.decided
+        if position > decided:  # else as many have that as before
+            decided = position if count == 1 else sorted(acknowledged, reverse=True)[count - 1]
+            if decided > self.decided:
+                self.decided = decided
+                self._changed("acknowledged", decided)
         if not self.on:
             if decided < self._written:
                 return
             self.on = True
             self._changed("switched_on", decided)
-        self._replied = max(self._replied, decided)
-        self._release()
+        if decided > self._replied:
+            self._replied = decided
+        if self._waiters and self._waiters[0].position <= self._replied:
+            self._release()
 
     def _release(self) -> None:
         waiters, now = self._waiters, self._clock.now
@@ -183,8 +189,7 @@ class Acknowledgements:
             number += 1
         released = waiters[:number]
         del waiters[:number]
-        if released:
-            self._least = 0
+        self._least = 0
         for waiter in released:
             self.yes += 1
             self.waits += 1

@@ -34,7 +34,7 @@ class SemisyncReplica(Replica):
         change, wanted = message
         if wanted:
             self._wanted.add(change.seqno)
-        super().receive(change)
+        self._io_thread.join(change)
 
     def _written(self, change: RelayedTransaction) -> None:
         """It is in the relay log, synchronised if it was its turn."""

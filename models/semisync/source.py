@@ -111,17 +111,17 @@ class SemisyncSource(BinlogSource):
             self._hold(group, 0, go_on)
 
     def _hold(self, group: Group, first: int, go_on: GoOn) -> None:
-        mark(group, self._lap_before)
+        mark(group, self._lap_before, self._host.clock.now)
         self._wait((group, first, go_on))
 
     def _wait(self, wait: Wait) -> None:
         """Wait for one transaction after the other, and let the group go on."""
         group, first, go_on = wait
         for number in range(first, len(group)):
-            position = group[number].argument.seqno
+            position = group[number].seqno
             if self.acknowledgements.wait(position, self._wake, (group, number + 1, go_on)):
                 return
-        mark(group, Lap.ACKNOWLEDGEMENT)
+        mark(group, Lap.ACKNOWLEDGEMENT, self._host.clock.now)
         go_on(group)
 
     def _wake(self, wait: Wait) -> None:

@@ -11,12 +11,30 @@ import pytest
 from simrep.contract.watching import Parts
 from simrep.kernel.clock import Clock
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
-from simrep.models.mysql.commit import CommitHooks, CommitPipeline, Engine, GoOn, Group
+from simrep.models.mysql.commit import Commit, CommitHooks, CommitPipeline, Engine, GoOn, Group
 from simrep.server.host import Host
 from simrep.server.storage import Binlog, Disk, RedoLog
 
 MS = 1e-3
 REDO, BINLOG = 1 * MS, 2 * MS  # fsync latencies that tell the two logs apart
+
+
+class Named(Commit):
+    """A transaction with a name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, size_bytes: int, committed: Any, done: Any, name: Any) -> None:
+        super().__init__(size_bytes, committed, done)
+        self.name = name
+
+
+def names(group: Group) -> list[Any]:
+    found = []
+    for entry in group:
+        assert isinstance(entry, Named)
+        found.append(entry.name)
+    return found
 
 
 class Server:
@@ -37,17 +55,19 @@ class Server:
 
     def commit(self, pipeline: CommitPipeline, *names: Any, at: float = 0.0) -> Server:
         for name in names:
-            arguments = (1000, self._note_commit, self._note_done, name)
-            self.clock.at(at, lambda arguments: pipeline.commit(*arguments), arguments)
+            self.clock.at(at, pipeline.commit, self.entry(name))
         return self
 
-    def _note_commit(self, name: Any) -> None:
-        assert name not in self.committed
-        self.committed[name] = self.clock.now
+    def entry(self, name: Any, size_bytes: int = 1000) -> Named:
+        return Named(size_bytes, self._note_commit, self._note_done, name)
 
-    def _note_done(self, name: Any) -> None:
-        assert name not in self.done
-        self.done[name] = self.clock.now
+    def _note_commit(self, entry: Named) -> None:
+        assert entry.name not in self.committed
+        self.committed[entry.name] = self.clock.now
+
+    def _note_done(self, entry: Named) -> None:
+        assert entry.name not in self.done
+        self.done[entry.name] = self.clock.now
 
 
 Make = Callable[[Server], CommitPipeline]
@@ -190,7 +210,7 @@ def test_sync_binlog_counts_groups(make: Make) -> None:
 def test_a_large_transaction_holds_up_everybody() -> None:
     server = Server(bytes_per_s=1e6)
     pipeline = mysql_57(server)
-    pipeline.commit(1_000_000, server._note_commit, server._note_done, "large")
+    pipeline.commit(server.entry("large", 1_000_000))
     server.commit(pipeline, "small", at=1.5 * MS).clock.run()
     assert server.done["large"] == pytest.approx(1.0 + REDO + BINLOG)
     # Its redo fsync, 1 ms of copying, and a binlog fsync that follows the large one's.
@@ -264,8 +284,8 @@ class Acknowledged(CommitHooks):
 
     def readable(self, group: Group) -> None:
         self.note("readable", group)
-        for entry in group:
-            self.ack[entry.argument] = self.clock.now + self.round_trip_s
+        for name in names(group):
+            self.ack[name] = self.clock.now + self.round_trip_s
 
     def after_sync(self, group: Group, go_on: GoOn) -> None:
         self.note("after_sync", group)
@@ -276,10 +296,10 @@ class Acknowledged(CommitHooks):
         self.go_on(group, go_on, wait=self.wait_after_commit)
 
     def note(self, point: str, group: Group) -> None:
-        self.seen.append((point, [entry.argument for entry in group]))
+        self.seen.append((point, names(group)))
 
     def go_on(self, group: Group, go_on: GoOn, *, wait: bool) -> None:
-        ack = max(self.ack[entry.argument] for entry in group) if wait else 0.0
+        ack = max(self.ack[name] for name in names(group)) if wait else 0.0
         self.clock.at(max(ack, self.clock.now), go_on, group)
 
 
@@ -375,7 +395,7 @@ def test_prepare_commit_mutex_makes_throughput_flat_as_published() -> None:
             server.clock.at(server.clock.now + execute_s, start)
 
         def start(_: None) -> None:
-            pipeline.commit(500, lambda _: None, done)
+            pipeline.commit(Commit(500, lambda _: None, done))
 
         def done(_: None) -> None:
             nonlocal commits
