@@ -18,7 +18,7 @@ from simpy.core import EmptySchedule, StopSimulation
 from simpy.events import NORMAL, URGENT, Event
 
 from simrep.errors import SimrepError
-from simrep.kernel.happening import Callback, Happening, SimpyEvent
+from simrep.kernel.happening import Happening, run_callbacks
 
 __all__ = ["MOST_EVENTS", "Clock"]
 
@@ -27,7 +27,6 @@ MOST_EVENTS = 10**9
 
 _LOOK = 10**5  # events after which is looked at how many there were, and how far they led
 _STANDSTILL = 10**6  # events at one instant: more than the most clients that begin together
-_FIRST_OF_ALL = -1  # priority of what goes on where a run was stopped
 
 
 class Clock(simpy.Environment):
@@ -37,13 +36,13 @@ class Clock(simpy.Environment):
     computed times exactly (the end of booked work), and is cheap: a callback costs a fraction of
     a process.
 
-    The event list holds happenings alone, so that there is one way for anything to happen; an
-    event of SimPy is wrapped in one.
+    The event list says for each event what is called with what, so that there is one way for
+    anything to happen.
     """
 
     most_events = MOST_EVENTS
     """After so many events the clock stops with an error."""
-    _queue: list[tuple[float, int, int, Happening]]  # type: ignore[assignment]
+    _queue: list[tuple[float, int, int, Callable[[Any], object], Any]]  # type: ignore[assignment]
     _number = 0  # of what was put on the event list last
     _moved = 0  # how many events there were until time last went on
 
@@ -82,10 +81,10 @@ class Clock(simpy.Environment):
                 before = self._now
                 for _ in repeat(None, look):
                     try:
-                        self._now, _, _, happening = heappop(queue)
+                        self._now, _, _, call, argument = heappop(queue)
                     except IndexError:
                         raise EmptySchedule from None
-                    happening.happen()
+                    call(argument)
                 self._look(before, end_s)
         except StopSimulation as stop:
             return stop.args[0]
@@ -127,28 +126,23 @@ class Clock(simpy.Environment):
         """Let the next event happen; SimPy's ``step``."""
         if not self._queue:
             raise EmptySchedule
-        self._now, _, _, happening = heappop(self._queue)
-        happening.happen()
+        self._now, _, _, call, argument = heappop(self._queue)
+        call(argument)
 
     def put(self, happening: Happening, when: float) -> None:
         """Let ``happening`` happen at the absolute time ``when`` (seconds, not before now)."""
         self._number = number = self._number + 1
-        heappush(self._queue, (when, NORMAL, number, happening))
-
-    def put_again(self, happening: Happening) -> None:
-        """Let ``happening`` happen now, before all else."""
-        self._number = number = self._number + 1
-        heappush(self._queue, (self._now, _FIRST_OF_ALL, number, happening))
-
-    def schedule(self, event: Event, priority: int = NORMAL, delay: float = 0) -> None:
-        """Let an event of SimPy happen after a delay in seconds; SimPy's ``schedule``."""
-        self._number = number = self._number + 1
-        heappush(self._queue, (self._now + delay, priority, number, SimpyEvent(self, event)))
+        heappush(self._queue, (when, NORMAL, number, type(happening).happen, happening))
 
     def at(self, when: float, call: Callable[[Any], object], argument: Any = None) -> None:
         """Run ``call(argument)`` at the absolute time ``when`` (seconds, not before now)."""
         self._number = number = self._number + 1
-        heappush(self._queue, (when, NORMAL, number, Callback(call, argument)))
+        heappush(self._queue, (when, NORMAL, number, call, argument))
+
+    def schedule(self, event: Event, priority: int = NORMAL, delay: float = 0) -> None:
+        """Let an event of SimPy happen after a delay in seconds; SimPy's ``schedule``."""
+        self._number = number = self._number + 1
+        heappush(self._queue, (self._now + delay, priority, number, run_callbacks, event))
 
     def fire(self, event: Event, value: Any = None) -> None:
         """Trigger ``event`` and run what waits for it now, not by way of the event list."""
@@ -163,5 +157,5 @@ class Clock(simpy.Environment):
         event = Event(self)
         event._ok = True
         event._value = None
-        self.put(SimpyEvent(self, event), when)
+        self.at(when, run_callbacks, event)
         return event

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final
 
 from simpy.core import StopSimulation
-from simpy.events import Event
+from simpy.events import Event, EventPriority
 
-__all__ = ["Callback", "Happening", "SimpyEvent"]
+__all__ = ["Callback", "Happening", "SimpyEvent", "run_callbacks"]
+
+# Priority of what goes on where a run was stopped.
+_FIRST_OF_ALL: Final = EventPriority(-1)
 
 
 class Happening:
@@ -35,33 +38,32 @@ class Callback(Happening):
         self.call(self.argument)
 
 
-class _Schedule(Protocol):
-    def put_again(self, happening: Happening) -> None: ...
-
-
 class SimpyEvent(Happening):
-    """An event of SimPy: runs the callbacks of those that wait for it, as SimPy's own loop does."""
+    """An event of SimPy."""
 
-    __slots__ = ("_clock", "event")
+    __slots__ = ("event",)
 
-    def __init__(self, clock: _Schedule, event: Event) -> None:
-        self._clock = clock
+    def __init__(self, event: Event) -> None:
         self.event = event
 
     def happen(self) -> None:
         """See ``Happening.happen``."""
-        event = self.event
-        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
-        done = 0
-        try:
-            for callback in callbacks:
-                done += 1
-                callback(event)
-        except StopSimulation:  # the rest is for when the run goes on
-            event.callbacks = callbacks[done:]
-            self._clock.put_again(self)
-            raise
-        if not event._ok and not hasattr(event, "_defused"):  # nobody has taken care of the error
-            error = type(event._value)(*event._value.args)
-            error.__cause__ = event._value
-            raise error
+        run_callbacks(self.event)
+
+
+def run_callbacks(event: Event) -> None:
+    """Let an event of SimPy happen: run what waits for it, as SimPy's own loop does."""
+    callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+    done = 0
+    try:
+        for callback in callbacks:
+            done += 1
+            callback(event)
+    except StopSimulation:  # the rest is for when the run goes on
+        event.callbacks = callbacks[done:]
+        event.env.schedule(event, _FIRST_OF_ALL)
+        raise
+    if not event._ok and not hasattr(event, "_defused"):  # nobody has taken care of the error
+        error = type(event._value)(*event._value.args)
+        error.__cause__ = event._value
+        raise error

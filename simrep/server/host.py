@@ -21,6 +21,9 @@ __all__ = ["Call", "Host", "Routine", "Spin", "Thread", "Visit", "WaitingThread"
 _AVERAGED_S = 1e-3
 
 
+Call = Callable[[Any], object]
+
+
 class Routine:
     """A piece of code of one process, with the time it takes.
 
@@ -30,20 +33,14 @@ class Routine:
     Of a variable part that takes longer than a millisecond only the first millisecond varies.
     """
 
-    __slots__ = ("_chill", "_clock", "_half", "_last", "_noise", "seconds")
+    __slots__ = ("_chill", "_clock", "_half", "_host", "_last", "_noise", "seconds")
 
-    def __init__(
-        self,
-        clock: Clock,
-        seconds: float,
-        cold_factor: float,
-        cold_after_s: float,
-        noise: Stream | None,
-    ) -> None:
-        self._clock = clock
-        self._chill = cold_factor - 1.0
-        self._half = cold_after_s
-        self._noise = noise
+    def __init__(self, host: Host, seconds: float) -> None:
+        self._host = host
+        self._clock = host.clock
+        self._chill = host.cold_factor - 1.0
+        self._half = host.cold_after_s
+        self._noise = host.noise
         self._last = -1e9
         self.seconds = seconds
 
@@ -63,8 +60,39 @@ class Routine:
             return (seconds - more_s + _AVERAGED_S) * noise() + (more_s - _AVERAGED_S)
         return seconds * noise()
 
+    def run(self, call: Call, argument: Any = None, more_s: float = 0.0) -> None:
+        """``Host.run`` for so long as it takes."""
+        self._host.run(self.cost(more_s), call, argument)
 
-Call = Callable[[Any], object]
+    def go_on(self, call: Call, argument: Any = None, more_s: float = 0.0) -> None:
+        """``Host.go_on`` for so long as it takes."""
+        self._host.go_on(self.cost(more_s), call, argument)
+
+
+class _PlainRoutine(Routine):
+    """It always takes equally long, on a machine without processes that may be stopped."""
+
+    __slots__ = ()
+
+    def cost(self, more_s: float = 0.0) -> float:
+        """See ``Routine.cost``."""
+        return self.seconds + more_s
+
+    def run(self, call: Call, argument: Any = None, more_s: float = 0.0) -> None:
+        """See ``Routine.run``."""
+        self._host.run(self.seconds + more_s, call, argument)
+
+    def go_on(self, call: Call, argument: Any = None, more_s: float = 0.0) -> None:
+        """See ``Routine.go_on``."""
+        host = self._host
+        visit = host._ending
+        if visit is None:
+            host.run(self.seconds + more_s, call, argument)
+        else:
+            host._ending = None
+            visit.seconds = self.seconds + more_s
+            visit.call = call
+            visit.argument = argument
 
 
 class Visit(Happening):
@@ -85,8 +113,24 @@ class Visit(Happening):
         host = self.host
         if self.seconds > host.slice_s:
             host.end_slice(self)
-        else:
-            host.end(self)
+            return
+        host._ending = self
+        self.call(self.argument)
+        if host._ending is self:  # there is no more to do
+            host._ending = None
+            if host._queue:
+                host._next()
+            else:
+                host._idle += 1
+        elif self.used >= host.slice_s and host._queue:
+            host._wait(self)
+        elif (seconds := self.seconds) > host.slice_s:
+            host._start(self)
+        else:  # as ``_start`` does
+            self.used += seconds
+            host.busy_s += seconds
+            clock = host.clock
+            clock.put(self, clock._now + seconds)
 
 
 Spin = Visit
@@ -195,7 +239,7 @@ class Host:
         self.wait_max_s = 0.0
         self._idle = cores
         self._queue: deque[Visit] = deque()
-        self._ending: Visit | None = None  # what has just done its work and not found more to do
+        self._ending: Any = None  # what has just done its work and not found more to do
 
     @property
     def machine(self) -> Host:
@@ -209,22 +253,31 @@ class Host:
 
     def routine(self, seconds: float) -> Routine:
         """A piece of code of one process that takes ``seconds`` when its caches are warm."""
-        return Routine(self.clock, seconds, self.cold_factor, self.cold_after_s, self.noise)
+        if self.cold_factor == 1.0 and self.noise is None:
+            return _PlainRoutine(self, seconds)
+        return Routine(self, seconds)
 
     def run(self, seconds: float, call: Call, argument: Any = None) -> None:
         """Use a core for ``seconds``, then ``call(argument)``."""
         self.visits += 1
-        if self._idle:
-            seconds += self.wakeup_s
-            if seconds > 0.0:
-                self._idle -= 1
-                self._start(Visit(self, seconds, call, argument))
-            else:
-                call(argument)
-        else:
+        if not self._idle:
             visit = Visit(self, seconds, call, argument)
             visit.since = self.clock._now
             self._queue.append(visit)
+            return
+        seconds += self.wakeup_s
+        if seconds > self.slice_s:
+            self._idle -= 1
+            self._start(Visit(self, seconds, call, argument))
+        elif seconds > 0.0:  # as ``_start`` does
+            self._idle -= 1
+            visit = Visit(self, seconds, call, argument)
+            visit.used = seconds
+            self.busy_s += seconds
+            clock = self.clock
+            clock.put(visit, clock._now + seconds)
+        else:
+            call(argument)
 
     def go_on(self, seconds: float, call: Call, argument: Any = None) -> None:
         """Go on with the core on which work has just ended.
@@ -281,22 +334,6 @@ class Host:
         self.busy_s += seconds
         self.clock.put(visit, self.clock._now + seconds)
 
-    def end(self, visit: Visit) -> None:
-        """For the visit: its work is done."""
-        self._ending = visit
-        visit.call(visit.argument)
-        if self._ending is not visit:  # it goes on
-            if visit.used < self.slice_s or not self._queue:
-                self._start(visit)
-            else:
-                self._wait(visit)
-            return
-        self._ending = None
-        if self._queue:
-            self._next()
-        else:
-            self._idle += 1
-
     def end_slice(self, visit: Visit) -> None:
         """For the visit: it has used a slice, and has work left."""
         visit.seconds -= self.slice_s
@@ -330,10 +367,6 @@ def _lognormal(streams: Streams | None, name: str, variation: float) -> Stream:
     )
 
 
-Job = tuple[float, Call, Any]
-_REST: Job = (0.0, _nothing, None)
-
-
 class Thread:
     """One job at a time, first come first served; between jobs it keeps its core.
 
@@ -343,43 +376,59 @@ class Thread:
         Where it runs.
     """
 
-    __slots__ = ("_busy", "_extra", "_host", "_jobs")
+    __slots__ = ("_argument", "_busy", "_call", "_extra", "_host", "_jobs", "_then")
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._jobs: deque[Job] = deque()
+        self._jobs: deque[tuple[float, Call, Any]] = deque()
         self._busy = False
         self._extra = 0.0
+        self._call: Call = _nothing  # of the present job
+        self._argument: Any = None
+        self._then: Call = self._finish
 
     def do(self, seconds: float, call: Call, argument: Any = None) -> None:
         """Queue a job that costs ``seconds`` of a core and ends with ``call(argument)``."""
-        job = (seconds, call, argument)
         if self._busy:
-            self._jobs.append(job)
+            self._jobs.append((seconds, call, argument))
         else:
             self._busy = True
-            self._host.run(seconds, self._finish, job)
+            self._call = call
+            self._argument = argument
+            self._host.run(seconds, self._then)
 
     def charge(self, seconds: float) -> None:
         """Work that the present job found it had to do: it delays the next job."""
         self._extra += seconds
         if not self._busy:
             self._busy = True
-            self._finish(_REST)
+            self._go_on()
 
-    def _finish(self, job: Job) -> None:
-        job[1](job[2])
+    def _finish(self, _: None) -> None:
+        """The present job is done."""
+        self._call(self._argument)
+        if self._jobs or self._extra:
+            self._go_on()
+        else:
+            self._busy = False
+
+    def _go_on(self) -> None:
+        """Take the next job, or do what was charged."""
         jobs = self._jobs
         while jobs or self._extra:
-            job = jobs.popleft() if jobs else _REST
-            seconds = job[0]
-            if self._extra:
-                seconds += self._extra
-                self._extra = 0.0
+            seconds = self._extra
+            self._extra = 0.0
+            if jobs:
+                cost_s, call, argument = jobs.popleft()
+                seconds += cost_s
+            else:
+                call, argument = _nothing, None
             if seconds > 0.0:
-                self._host.go_on(seconds, self._finish, job)
+                self._call = call
+                self._argument = argument
+                self._host.go_on(seconds, self._then)
                 return
-            job[1](job[2])
+            call(argument)
         self._busy = False
 
     def __len__(self) -> int:
@@ -412,19 +461,26 @@ class WaitingThread(Thread):
         """Wait no longer."""
         if self._waits:
             self._waits = False
-            self._finish(_REST)
+            self._go_on()
 
-    def _finish(self, job: Job) -> None:
-        job[1](job[2])
+    def _finish(self, _: None) -> None:
+        self._call(self._argument)
+        self._go_on()
+
+    def _go_on(self) -> None:
         jobs = self._jobs
         while not self._waits and (jobs or self._extra):
-            job = jobs.popleft() if jobs else _REST
-            seconds = job[0]
-            if self._extra:
-                seconds += self._extra
-                self._extra = 0.0
+            seconds = self._extra
+            self._extra = 0.0
+            if jobs:
+                cost_s, call, argument = jobs.popleft()
+                seconds += cost_s
+            else:
+                call, argument = _nothing, None
             if seconds > 0.0:
-                self._host.go_on(seconds, self._finish, job)
+                self._call = call
+                self._argument = argument
+                self._host.go_on(seconds, self._then)
                 return
-            job[1](job[2])
+            call(argument)
         self._busy = self._waits

@@ -14,7 +14,7 @@ from typing import Any
 from simrep.kernel.clock import Clock
 from simrep.kernel.pace import Pace
 from simrep.kernel.queues import Fifo
-from simrep.server.host import Call, Host, Spin, Visit
+from simrep.server.host import Call, Host, Routine, Spin, Visit
 from simrep.server.storage import Disk
 
 __all__ = ["PacedDisk", "PacedFifo", "PacedHost", "Process", "ProcessClock"]
@@ -93,6 +93,10 @@ class PacedHost(Host):
     def go_on(self, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Host.go_on``."""
         self._own.go_on(seconds, call, argument)
+
+    def routine(self, seconds: float) -> Routine:
+        """See ``Host.routine``."""
+        return Routine(self, seconds)
 
     def spin(self) -> Spin:
         """See ``Host.spin``."""
@@ -179,6 +183,22 @@ class PacedHost(Host):
             visit.since = end_s
         self.busy_s += end_s - now
         self.clock.put(visit, end_s)
+
+    def end(self, visit: _OwnedVisit) -> None:
+        """For the visit: its work is done."""
+        self._ending = visit
+        visit.call(visit.argument)
+        if self._ending is not visit:  # it goes on
+            if visit.used < self.slice_s or not self._queue:
+                self._start(visit)
+            else:
+                self._wait(visit)
+            return
+        self._ending = None
+        if self._queue:
+            self._next()
+        else:
+            self._idle += 1
 
     def cut(self, visit: _OwnedVisit) -> None:
         """For the visit: its process is stopped."""
@@ -284,6 +304,10 @@ class Process(Host):
         else:
             call, argument = work
             call(argument)
+
+    def routine(self, seconds: float) -> Routine:
+        """See ``Host.routine``."""
+        return Routine(self, seconds)
 
     def park(self, visit: Any) -> None:
         """Keep its work until it is continued."""
