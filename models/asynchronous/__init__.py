@@ -47,12 +47,11 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
-from simpy.events import Event
-
 from simrep.modelling import (
     Change,
     Cluster,
     Deployment,
+    Event,
     Leader,
     MessageText,
     Model,

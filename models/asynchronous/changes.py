@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from simpy.events import Event
-
-from simrep.modelling import Change, Cluster, ScenarioError, ServerStatus, Transaction
+from simrep.modelling import Change, Cluster, Event, ScenarioError, ServerStatus, Transaction
 from simrep.models.mysql.durability import CrashRecovery, Durability
 from simrep.models.mysql.ending_server import EndingServer
 from simrep.models.mysql.server_changes import ServerChanges

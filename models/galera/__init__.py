@@ -45,13 +45,12 @@ from itertools import count
 from math import inf
 from typing import Any, ClassVar
 
-from simpy.events import Event
-
 from simrep.modelling import (
     Change,
     Cluster,
     Degradation,
     Deployment,
+    Event,
     MessageText,
     Model,
     Noted,

@@ -6,10 +6,9 @@ from collections.abc import Container, Generator, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from simpy.events import Event
-
 from simrep.modelling import (
     Clock,
+    Event,
     Lap,
     LongTransaction,
     Parts,

@@ -28,9 +28,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from simpy.events import Event
-
-from simrep.modelling import Deliver
+from simrep.modelling import Deliver, Event
 from simrep.models.galera.gcomm.causal import LocalCausal
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.view import NO_VIEW, View

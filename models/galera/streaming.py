@@ -21,9 +21,7 @@ from collections.abc import Generator, Hashable, Iterator, Sequence
 from math import ceil
 from typing import Any
 
-from simpy.events import Event
-
-from simrep.modelling import Lap, LongTransaction, Statement, Transaction
+from simrep.modelling import Event, Lap, LongTransaction, Statement, Transaction
 
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions, GaleraSession

@@ -13,9 +13,7 @@ from collections.abc import Generator
 from functools import partial
 from typing import Any
 
-from simpy.events import Event
-
-from simrep.modelling import Clock, Sessions, Transaction
+from simrep.modelling import Clock, Event, Sessions, Transaction
 
 from .gcomm.causal import LocalCausal
 from .node import GaleraNode

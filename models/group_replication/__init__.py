@@ -48,12 +48,11 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, ClassVar
 
-from simpy.events import Event
-
 from simrep.modelling import (
     Change,
     Cluster,
     Deployment,
+    Event,
     Host,
     Leader,
     MessageText,

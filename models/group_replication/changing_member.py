@@ -6,9 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from simpy.events import Event
-
-from simrep.modelling import OpenTransaction, Parts, ServerStatus, Transaction
+from simrep.modelling import Event, OpenTransaction, Parts, ServerStatus, Transaction
 from simrep.models.group_replication.gcs.views import View
 from simrep.models.mysql.channel import Committing
 from simrep.models.mysql.server import BinlogTransaction

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator
 from typing import Any
 
-from simpy.events import Event
-
-from simrep.modelling import Clock, Transaction
+from simrep.modelling import Clock, Event, Transaction
 
 from .messages import Ordered, Prepared, SyncBefore
 

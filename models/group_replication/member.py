@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, ClassVar
 
-from simpy.events import Event
-
 from simrep.modelling import (
+    Event,
     Lap,
     Mesh,
     Moments,

@@ -8,9 +8,7 @@ from enum import Enum
 from itertools import chain
 from typing import ClassVar, Final
 
-from simpy.events import Event
-
-from simrep.modelling import Decided, Transaction
+from simrep.modelling import Decided, Event, Transaction
 from simrep.models.mysql.server import BinlogTransaction
 
 from .certifier import Certifier, Snapshot

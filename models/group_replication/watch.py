@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, ClassVar
 
-from simpy.events import Event
-
-from simrep.modelling import Holder, Lap, Mesh, MessageText, Transaction
+from simrep.modelling import Event, Holder, Lap, Mesh, MessageText, Transaction
 from simrep.modelling.watching import HeardMesh, Twin, amount, named, who
 from simrep.models.group_replication.xcom.transport import Transport
 from simrep.models.mysql import watch

@@ -6,9 +6,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from simpy.events import Event
-
-from simrep.modelling import Binlog, Clock, OpenTransaction, Parts, RedoLog, Transaction
+from simrep.modelling import Binlog, Clock, Event, OpenTransaction, Parts, RedoLog, Transaction
 from simrep.models.mysql.channel import Call, Channel, Committing, RelayedTransaction
 from simrep.models.mysql.durability import Durability, FollowedBinlog, FollowedRedoLog
 from simrep.models.mysql.options import ServerCosts, ServerOptions

@@ -7,11 +7,10 @@ from functools import partial
 from math import ceil, floor
 from typing import Any
 
-from simpy.events import Event
-
 from simrep.modelling import (
     Binlog,
     Clock,
+    Event,
     Lap,
     OpenTransaction,
     Parts,

@@ -6,9 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from simpy.events import Event
-
-from simrep.modelling import Change, Cluster, ScenarioError, Transaction
+from simrep.modelling import Change, Cluster, Event, ScenarioError, Transaction
 
 from .durability import Durability
 from .ending_server import CONNECTION_REFUSED, EndingServer

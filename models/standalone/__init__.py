@@ -38,11 +38,11 @@ from math import inf
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
-from simpy.events import Event
 
 from simrep.modelling import (
     Change,
     Cluster,
+    Event,
     Evidence,
     Milliseconds,
     Model,

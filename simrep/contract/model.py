@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
-from simpy.events import Event
 
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.question import Question
 from simrep.contract.recognition import Recognition
 from simrep.errors import ScenarioError
+from simrep.kernel.clock import Event
 from simrep.kernel.timeline import Noted
 from simrep.kernel.trace import MessageText
 from simrep.measure.stations import Station

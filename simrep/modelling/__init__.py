@@ -54,7 +54,7 @@ from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerRea
 from simrep.contract.stall_account import StallAccount
 from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event, Process
 from simrep.kernel.queues import OrderedGate, PausableMutex
 from simrep.kernel.streams import Stream
 from simrep.kernel.timeline import Noted, Timeline
@@ -96,6 +96,7 @@ __all__ = [
     "Deliver",
     "Deployment",
     "Disk",
+    "Event",
     "Evidence",
     "Factor",
     "FileEntry",
@@ -125,6 +126,7 @@ __all__ = [
     "PausableMutex",
     "Place",
     "ProblemsError",
+    "Process",
     "Quantity",
     "Question",
     "Ranges",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError
-from simrep.kernel.clock import MOST_EVENTS
+from simrep.kernel.budget import MOST_EVENTS
 
 __all__ = ["check_volume", "least_events"]
 

@@ -8,9 +8,8 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from simpy.events import Event
 
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.happening import Happening
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams

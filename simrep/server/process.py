@@ -11,7 +11,7 @@ from heapq import heapreplace
 from math import inf
 from typing import Any
 
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, PartClock
 from simrep.kernel.pace import Pace
 from simrep.kernel.queues import Fifo
 from simrep.server.host import Call, Host, Routine, Spin, Visit
@@ -24,7 +24,6 @@ class _OwnedVisit(Visit):
     """A visit that knows whose it is."""
 
     __slots__ = ("cut", "owner", "whole")
-    host: PacedHost
     owner: Process
     whole: bool  # its work ends with this slice
     cut: bool  # its process is stopped before
@@ -32,7 +31,8 @@ class _OwnedVisit(Visit):
     def happen(self) -> None:
         """See ``Happening.happen``."""
         if self.cut:
-            self.host.cut(self)
+            host: Any = self.host
+            host.cut(self)
         elif self.whole:
             self.host.end(self)
         else:
@@ -332,13 +332,13 @@ def _nothing(_: Any) -> None:
     pass
 
 
-class ProcessClock(Clock):
+class ProcessClock(PartClock):
     """The clock of a run, by which a process sets its timers: they are late if it stands still."""
 
-    __slots__ = ("_process_call",)  # the rest is that of the clock of the run
+    __slots__ = ("_process_call",)
 
     def __init__(self, clock: Clock, process: Process) -> None:
-        self.__dict__ = clock.__dict__
+        super().__init__(clock)
         self._process_call = process.call
 
     def at(self, when: float, call: Callable[[Any], object], argument: Any = None) -> None:

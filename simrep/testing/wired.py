@@ -7,11 +7,10 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from simpy.events import Event
 
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Model
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Noted, Timeline
 from simrep.kernel.trace import Trace

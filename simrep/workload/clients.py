@@ -7,9 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import count, repeat
 from typing import Any, Protocol
 
-from simpy.events import Event, Process
-
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event, Process
 from simrep.kernel.streams import Streams
 from simrep.workload.classes import Make, Mix
 from simrep.workload.course import Course

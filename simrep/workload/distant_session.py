@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from operator import attrgetter
 from typing import Any, TypeVar
 
-from simpy.events import Event
-
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event, PartClock
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
@@ -19,16 +16,16 @@ __all__ = ["DistantSessions"]
 T = TypeVar("T", bound=OpenTransaction)
 
 
-class _WayClock(Clock):
+class _WayClock(PartClock):
     """The clock of a run to one transaction: where that waits for a message, it waits for its way.
 
     Sessions wait ``until`` a message has arrived, and for nothing else.
     """
 
-    __slots__ = ("_way", "asks")  # the rest is that of the clock of the run
+    __slots__ = ("_way", "asks")
 
     def __init__(self, clock: Clock, way: Way) -> None:
-        self.__dict__ = clock.__dict__
+        super().__init__(clock)
         self._way = way
         self.asks = False  # the next message is one of the client
 
@@ -39,15 +36,6 @@ class _WayClock(Clock):
             self.asks = False
             return self._way.request()
         return self._way.answer()
-
-
-def _of_all(name: str) -> Any:
-    """A count that all transactions of a server share."""
-
-    def count(leg: _Leg, value: Any) -> None:
-        setattr(leg.home, name, value)
-
-    return property(attrgetter(f"home.{name}"), count)
 
 
 class DistantSessions(Sessions[T]):
@@ -67,10 +55,10 @@ class DistantSessions(Sessions[T]):
 
     def _leg(self, way: Way) -> _Leg:
         leg = _Leg.__new__(_Leg)
-        leg.__dict__.update(self.__dict__)
-        for name in ("victims", "rollbacks", "wasted_rows", "wasted_s"):
-            del leg.__dict__[name]
-        leg.home = self
+        # A compiled class names its attributes, others keep them in a dictionary.
+        for name in (*getattr(Sessions, "__mypyc_attrs__", ()), *vars(self)):
+            if name != "__dict__":
+                setattr(leg, name, getattr(self, name))
         leg.messages = leg._clock = _WayClock(self._clock, way)
         leg._delay_s = 1.0  # whatever it is: the clock knows
         leg._requests_cost = True
@@ -81,12 +69,7 @@ class DistantSessions(Sessions[T]):
 class _Leg(Sessions[Any]):
     """The same sessions to one transaction whose client is elsewhere."""
 
-    home: DistantSessions[Any]
     messages: _WayClock
-    victims = _of_all("victims")
-    rollbacks = _of_all("rollbacks")
-    wasted_rows = _of_all("wasted_rows")
-    wasted_s = _of_all("wasted_s")
 
     def turn_away(self, transaction: Transaction, error: str) -> Generator[Event, Any, None]:
         """See ``Sessions.turn_away``."""

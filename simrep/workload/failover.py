@@ -9,10 +9,9 @@ from itertools import repeat
 from math import inf
 from typing import Any, Protocol
 
-from simpy.events import Event, Process
 from simpy.exceptions import Interrupt
 
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event, Process
 from simrep.kernel.streams import Streams
 from simrep.workload.classes import Make
 from simrep.workload.clients import NOT_TOLD, Clients, Crew, Recorder, Server

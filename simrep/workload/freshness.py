@@ -28,10 +28,8 @@ from copy import copy
 from math import inf, nan
 from typing import Any, NamedTuple, Protocol
 
-from simpy.events import Event
-
 from simrep.errors import ScenarioError
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.workload.classes import Make
 from simrep.workload.clients import Clients, Server
 from simrep.workload.fate import Fate, Fates

@@ -7,9 +7,7 @@ from collections.abc import Generator, Hashable, Sequence
 from math import inf
 from typing import Any, Protocol
 
-from simpy.events import Event
-
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.server.locks import LockTable
 from simrep.workload.laps import LAPS
 from simrep.workload.transaction import Transaction

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from simpy.events import Event
-
 from simrep.errors import ScenarioError
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import NOBODY, Noted, Timeline
 from simrep.workload.status import ServerStatus

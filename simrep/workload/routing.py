@@ -7,8 +7,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from simpy.events import Event, Process
-
+from simrep.kernel.clock import Event, Process
 from simrep.workload.failover import NO_ANSWER, Caller, FailoverClients, again, ending, is_lost
 from simrep.workload.fate import Fate
 from simrep.workload.proxy import Leg, Proxy

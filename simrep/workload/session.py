@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Generic, TypeVar
 
-from simpy.events import Event
-
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
 from simrep.workload.laps import Lap, LapClock
@@ -74,6 +72,18 @@ def _telling(snapshots: Callable[[Transaction], object], wait: Wait | None) -> t
         return error
 
     return after_wait, at_once
+
+
+class _Undone:
+    """What was rolled back: counted once for a server, wherever its clients are."""
+
+    __slots__ = ("attempts", "rows", "seconds", "victims")
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.victims = 0
+        self.rows = 0
+        self.seconds = 0.0
 
 
 class Sessions(Generic[T]):
@@ -180,11 +190,28 @@ class Sessions(Generic[T]):
         self._before_only, self._before_first = before_begin, None
         if isinstance(clock, LapClock) and clock.snapshots is not None:
             self._before_only, self._before_first = _telling(clock.snapshots, before_begin)
-        self.victims = 0
-        self.rollbacks = 0
-        self.wasted_rows = 0
-        self.wasted_s = 0.0
+        self._undone = _Undone()
         self.errors: dict[str, int] = {}
+
+    @property
+    def victims(self) -> int:
+        """See the class."""
+        return self._undone.victims
+
+    @property
+    def rollbacks(self) -> int:
+        """See the class."""
+        return self._undone.attempts
+
+    @property
+    def wasted_rows(self) -> int:
+        """See the class."""
+        return self._undone.rows
+
+    @property
+    def wasted_s(self) -> float:
+        """See the class."""
+        return self._undone.seconds
 
     @property
     def now_s(self) -> float:
@@ -207,8 +234,8 @@ class Sessions(Generic[T]):
             variable.
         """
         counters: dict[str, float] = {
-            "rolled_back_rows": self.wasted_rows,
-            "rolled_back_s": self.wasted_s,
+            "rolled_back_rows": self._undone.rows,
+            "rolled_back_s": self._undone.seconds,
             **{f"errors.{error}": 0 for error in errors},
         }
         for said, times in self.errors.items():
@@ -298,15 +325,15 @@ class Sessions(Generic[T]):
                         self._laps(transaction.kind, owner.seconds)
                     return True
             if owner.aborted:
-                self.victims += 1
+                self._undone.victims += 1
             if streaming is not None:
                 streaming.rolled_back()
-            self.rollbacks += 1
+            self._undone.attempts += 1
             rows = transaction.rows if owner.written is None else owner.written
             yield self._host.work(self._rollback.cost(self._row_s * rows))
             self._locks.release_all(owner)
-            self.wasted_rows += undone
-            self.wasted_s += self._clock._now - began_s
+            self._undone.rows += undone
+            self._undone.seconds += self._clock._now - began_s
             error = owner.error or DEADLOCK
             self.errors[error] = self.errors.get(error, 0) + 1
             transaction.error = error

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any, ClassVar
 
-from simpy.events import Event
-
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 
 __all__ = [
     "Journal",

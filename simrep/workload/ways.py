@@ -6,9 +6,7 @@ from collections.abc import Callable, Generator
 from math import inf
 from typing import Any
 
-from simpy.events import Event
-
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.network.link import Link
 from simrep.network.network import Network
 

@@ -164,8 +164,8 @@ def test_costs_of_ones_own_are_finite_unless_they_ask_for_more() -> None:
 
 
 def test_time_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simrep.kernel.clock._LOOK", 100)
-    monkeypatch.setattr("simrep.kernel.clock._STANDSTILL", 1000)
+    monkeypatch.setattr("simrep.kernel.budget._LOOK", 100)
+    monkeypatch.setattr("simrep.kernel.budget._STANDSTILL", 1000)
     free = dict.fromkeys(("statement_us", "client_us", "row_read_us", "connect_us"), 0)
     content = {
         "cluster": {"model": "standalone", "costs": free},
@@ -183,7 +183,7 @@ def test_a_run_has_so_many_events_at_most(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_run_that_would_take_too_long_says_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simrep.kernel.clock._LOOK", 1000)
+    monkeypatch.setattr("simrep.kernel.budget._LOOK", 1000)
     year = {"duration_s": 31_536_000, "interval_s": 1000}
     content = {"cluster": {"model": "galera"}, "workload": {"threads": 8}, "run": year}
     with pytest.raises(SimrepError, match=r"would take about \de\+12: the first 1,000 have led"):

@@ -396,7 +396,7 @@ def test_a_cost_without_end_is_refused_though_it_gives_no_bound(cost):
 
 
 def test_a_year_of_it_is_stopped_at_its_first_second(monkeypatch):
-    monkeypatch.setattr("simrep.kernel.clock._LOOK", 1000)
+    monkeypatch.setattr("simrep.kernel.budget._LOOK", 1000)
     refused(
         lambda: simrep.run(scenario(run={"duration_s": 3e7, "interval_s": 1e3})),
         "would take about",

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from simpy.events import Event
-
-from simrep.modelling import Clock, Link
+from simrep.modelling import Clock, Event, Link
 
 from .servers import Servers
 

@@ -7,10 +7,9 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simpy.events import Event, Process
 from simpy.exceptions import Interrupt
 
-from simrep.modelling import Change, Cluster, ScenarioError, nearest
+from simrep.modelling import Change, Cluster, Event, Process, ScenarioError, nearest
 
 from .line import Answer, Line, Statement
 from .presets import ManagerRules, rules_of
