@@ -21,7 +21,6 @@ class Happening:
 
     def happen(self) -> None:
         """Its time has come: the clock calls this."""
-        raise NotImplementedError
 
 
 class Callback(Happening):
