@@ -30,13 +30,13 @@ class _OwnedVisit(Visit):
 
     def happen(self) -> None:
         """See ``Happening.happen``."""
+        host: Any = self.host  # which is a PacedHost
         if self.cut:
-            host: Any = self.host
             host.cut(self)
         elif self.whole:
-            self.host.end(self)
+            host.end(self)
         else:
-            self.host.end_slice(self)
+            host.end_slice(self)
 
 
 class _OwnedSpin(_OwnedVisit):
