@@ -199,7 +199,7 @@ class GroupCommit(_Pipeline):
         self._hooks.after_flush(group)
         if self._binlog.sync_period != 1:
             self._hooks.readable(group)
-        self.sync_stage.join(*group)
+        self.sync_stage.join_all(group)
         self.flush_stage.leave()
 
     def _sync(self, group: Group) -> None:
@@ -210,7 +210,7 @@ class GroupCommit(_Pipeline):
         if self._binlog.sync_period == 1:
             self._hooks.readable(group)
         if self._ordered:
-            self.commit_stage.join(*group)
+            self.commit_stage.join_all(group)
             self.sync_stage.leave()
         else:
             self.sync_stage.leave()

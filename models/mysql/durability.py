@@ -283,6 +283,8 @@ class FollowedRedoLog(RedoLog):
         super()._write(group)
 
     def _written(self, group: list[Any]) -> None:
+        if not self._write_s:  # it begins and ends to write now
+            self._end = self._server.durability.redo.end
         if self._server.alive:
             self._server.durability.redo.written(self._end)
         super()._written(group)

@@ -139,19 +139,18 @@ class CertificationIndex:
         self.purged = max(self.purged, seqno)
         if self._ranges.starts:
             self._ranges.remove(lambda used: used[0] <= seqno)
-        order = self._order
+        order, exclusive, shared = self._order, self._exclusive, self._shared
         while order and order[0][0] <= seqno:
             position, keys, shared_keys = order.popleft()
-            _forget(self._exclusive, keys, position)
-            _forget(self._shared, shared_keys, position)
+            for key in keys:
+                used = exclusive.get(key)
+                if used is not None and used[0] == position:
+                    del exclusive[key]
+            for key in shared_keys:
+                used = shared.get(key)
+                if used is not None and used[0] == position:
+                    del shared[key]
 
     def __len__(self) -> int:
         """Number of keys in the index."""
         return len(self._exclusive) + len(self._shared) + self._ranges.rows
-
-
-def _forget(index: dict[Hashable, tuple[int, int]], keys: Iterable[Hashable], seqno: int) -> None:
-    for key in keys:
-        used = index.get(key)
-        if used is not None and used[0] == seqno:
-            del index[key]

@@ -241,7 +241,8 @@ class LockTable:
 
     def release_all(self, owner: Owner) -> None:
         """The owner ends: its rows go to the next in line, and it waits no longer."""
-        self._cancel(owner)
+        if self._waits or self._granted:
+            self._cancel(owner)
         wanted: list[Hashable] = []
         for row in self._held.pop(owner, ()):
             if self._holders.get(row) is owner:  # else: lost to brute force

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from simrep.kernel.clock import Clock
@@ -73,6 +73,7 @@ class Stage(Generic[Item]):
         self._gather_count = gather_count
         self._wake = wake
         self._gathering = 0  # number of the group that gathers now, 0: none
+        self._begin: Call = self._start if gather_s is None else self._open
         self._taken = False
         self._since = 0.0
         self.name = name
@@ -82,21 +83,33 @@ class Stage(Generic[Item]):
         self.wait_s = 0.0
         self.wait_max_s = 0.0
 
-    def join(self, *items: Item) -> None:
-        """Queue the items; they are served at once if the stage is free."""
-        now = self._clock._now
-        if not self._taken and self._gather_s is None and len(items) == 1:  # the queue is empty
+    def join(self, item: Item) -> None:
+        """Queue the item; it is served at once if the stage is free."""
+        if self._taken:
+            self._queue.append((self._clock._now, item))
+            if self._gathering and self._full():
+                self._close(self._gathering)
+        elif self._gather_s is None:  # the queue is empty
             self._taken = True
-            self._since = now
+            self._since = self._clock._now
             self.groups += 1
             self.visits += 1
-            self._serve(list(items))
+            self._serve([item])
+        else:
+            self._queue.append((self._clock._now, item))
+            self._open()
+
+    def join_all(self, items: Sequence[Item]) -> None:
+        """Queue the items together; they are served at once if the stage is free."""
+        if len(items) == 1:
+            self.join(items[0])
             return
+        now = self._clock._now
         for item in items:
             self._queue.append((now, item))
         if not self._taken:
             if items:
-                self._open()
+                self._begin(None)
         elif self._gathering and self._full():
             self._close(self._gathering)
 
@@ -105,11 +118,10 @@ class Stage(Generic[Item]):
         self.busy_s += self._clock._now - self._since
         if not self._queue:
             self._taken = False
-            return
-        if self._wake is None:
-            self._open()
+        elif self._wake is None:
+            self._begin(None)
         else:
-            self._wake(self._open, None)
+            self._wake(self._begin, None)
 
     @property
     def mean_group(self) -> float:
@@ -122,7 +134,8 @@ class Stage(Generic[Item]):
 
     def _open(self, _: None = None) -> None:
         self._taken = True
-        gather = self._gather_s() if self._gather_s is not None else 0.0
+        assert self._gather_s is not None
+        gather = self._gather_s()
         if gather <= 0.0 or self._full():
             self._start()
         else:
@@ -137,7 +150,8 @@ class Stage(Generic[Item]):
             self._gathering = 0
             self._start()
 
-    def _start(self) -> None:
+    def _start(self, _: None = None) -> None:
+        self._taken = True
         now = self._since = self._clock._now
         queue = self._queue
         self.groups += 1
@@ -150,8 +164,8 @@ class Stage(Generic[Item]):
             self._serve([queue.popleft()[1]])
             return
         size = len(queue) if self._largest is None else min(self._largest, len(queue))
-        group = []
-        for _ in range(size):
+        group: list[Item] = []
+        while len(group) < size:
             arrived, item = queue.popleft()
             self.wait_s += now - arrived
             group.append(item)
@@ -170,20 +184,26 @@ class WatchedStage(Stage[Item]):
         name: str = "",
         **how: Any,
     ) -> None:
-        super().__init__(clock, self._begin, name, **how)
+        super().__init__(clock, self._begin_service, name, **how)
         self._line = line
-        self._begin_service = serve
+        self._serve_group = serve
 
-    def _begin(self, group: list[Item]) -> None:
+    def _begin_service(self, group: list[Item]) -> None:
         self._line.serve(group)
-        self._begin_service(group)
+        self._serve_group(group)
 
-    def join(self, *items: Item) -> None:
+    def join(self, item: Item) -> None:
         """See ``Stage.join``."""
-        if self._taken or self._gather_s is not None or len(items) > 1:
+        if self._taken or self._gather_s is not None:
+            self._line.wait(item)
+        super().join(item)
+
+    def join_all(self, items: Sequence[Item]) -> None:
+        """See ``Stage.join_all``."""
+        if len(items) > 1:
             for item in items:
                 self._line.wait(item)
-        super().join(*items)
+        super().join_all(items)
 
     def leave(self) -> None:
         """See ``Stage.leave``."""

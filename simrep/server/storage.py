@@ -139,8 +139,10 @@ class RedoLog:
         self._level = flush_at_commit
         self._write_s = write_s
         self._buffer_bytes = buffer_bytes
+        self._finished: Call = self._finish
+        begin = self._write if write_s > 0.0 else self._written
         self.stage: Stage[tuple[int, Call, Any]] = (
-            Stage(clock, self._write, name) if stage is None else stage(self._write)
+            Stage(clock, begin, name) if stage is None else stage(begin)
         )
         self.syncs = 0
 
@@ -152,16 +154,16 @@ class RedoLog:
             self.stage.join((size_bytes, call, argument))
 
     def _write(self, group: list[tuple[int, Call, Any]]) -> None:
-        if self._write_s > 0.0:
-            self._clock.at(self._clock.now + self._write_s, self._written, group)
-        else:
-            self._written(group)
+        self._clock.at(self._clock._now + self._write_s, self._written, group)
 
     def _written(self, group: list[tuple[int, Call, Any]]) -> None:
         if self._level == 1:
             self.syncs += 1
-            size_bytes = min(sum(size for size, _, _ in group), self._buffer_bytes)
-            self._disk.sync(size_bytes, self._finish, group)
+            size_bytes = 0
+            for size, _, _ in group:
+                size_bytes += size
+            size_bytes = min(size_bytes, self._buffer_bytes)
+            self._disk.sync(size_bytes, self._finished, group)
         else:
             self._finish(group)
 

@@ -194,7 +194,7 @@ class Served:
 
 def test_a_mutex_serves_one_at_a_time_in_order(clock: Clock) -> None:
     served = Served(clock, 1.0, largest=1)
-    served.stage.join(*"abc")
+    served.stage.join_all("abc")
     assert len(served.stage) == 2
     clock.run()
     assert served.groups == [(0.0, ["a"]), (1.0, ["b"]), (2.0, ["c"])]
@@ -221,7 +221,7 @@ def test_the_leader_stops_gathering_when_enough_are_there(clock: Clock) -> None:
 
 def test_joining_with_nothing_serves_nothing(clock: Clock) -> None:
     served = Served(clock, 1.0)
-    served.stage.join()
+    served.stage.join_all(())
     clock.run()
     assert served.groups == []
     assert served.stage.mean_group == 0.0
