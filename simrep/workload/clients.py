@@ -11,6 +11,7 @@ from simrep.kernel.clock import Clock, Event, Process
 from simrep.kernel.streams import Streams
 from simrep.workload.classes import Make, Mix
 from simrep.workload.course import Course
+from simrep.workload.served import Resume, Served, driven, run, waited
 from simrep.workload.transaction import Journal, Transaction
 from simrep.workload.workload import Arrivals, Loop, Scheduled, Workload
 
@@ -172,16 +173,27 @@ class Clients:
 
     def _loop(self, client: int, node: int, loop: Loop) -> Generator[Event, Any, None]:
         """One client of a closed loop: connect, then one transaction after the other."""
+        self._recorder.opened()
+        yield from self._server.connect(node)
+        ended = Event(self._clock)
+        run(self._transactions(client, node, loop, ended))
+        yield ended
+
+    def _transactions(
+        self, client: int, node: int, loop: Loop, ended: Event
+    ) -> Generator[None, Any, None]:
         clock = self._clock
         think = self._think(client, loop)
         make = self._make(loop, str(client), client, node)
         number = self._workload.per_client
-        self._recorder.opened()
-        yield from self._server.connect(node)
+        resume = yield
         for _ in repeat(None) if number is None else repeat(None, number):
             if think is not None:
-                yield clock.timeout(think())
-            yield from self._submit(make(clock._now))
+                clock.at(clock._now + think(), resume)
+                yield
+            yield from self._submit(make(clock._now), resume)
+        clock.fire(ended)
+        yield
 
     def _come_and_go(self, loop: Loop, course: Course) -> Generator[Event, Any, None]:
         """Have so many clients of a closed loop as their course says."""
@@ -202,29 +214,51 @@ class Clients:
         self, client: int, node: int, loop: Loop, crew: Crew, place: int
     ) -> Generator[Event, Any, None]:
         """One client of a crew: it is there while it is wanted."""
+        run(self._visits(client, node, loop, crew, place))
+        yield from ()
+
+    def _visits(
+        self, client: int, node: int, loop: Loop, crew: Crew, place: int
+    ) -> Generator[None, Any, None]:
         clock = self._clock
         think = self._think(client, loop)
         make = self._make(loop, str(client), client, node)
+        resume = yield
         while True:
             self._recorder.opened()
-            yield from self._server.connect(node)
+            yield from driven(self._server.connect(node), resume)
             while crew.wanted > place:
                 if think is not None:
-                    yield clock.timeout(think())
+                    clock.at(clock._now + think(), resume)
+                    yield
                     if crew.wanted <= place:
                         break
-                yield from self._submit(make(clock._now))
-            yield crew.call(place)
+                yield from self._submit(make(clock._now), resume)
+            yield from waited(crew.call(place), resume)
 
     def _arrive(self, arrivals: Arrivals, position: int) -> Generator[Event, Any, None]:
         """An open stream, over connections that are open already: nothing slows it down."""
         clock = self._clock
         make, gaps = self._stream(arrivals, position)
-        for gap in gaps:
-            yield clock.timeout(gap)
+
+        def wait() -> None:
+            gap = next(gaps, None)
+            if gap is not None:
+                clock.at(clock._now + gap, arrive)
+
+        def arrive(_: None) -> None:
             transaction = make(clock._now)
             transaction.client = next(self._numbers)
-            clock.process(self._submit(transaction))
+            wait()
+            run(self._single(transaction))
+
+        wait()
+        yield from ()
+
+    def _single(self, transaction: Transaction) -> Generator[None, Any, None]:
+        resume = yield
+        yield from self._submit(transaction, resume)
+        yield
 
     def _stream(self, arrivals: Arrivals, position: int) -> tuple[Make, Iterator[float]]:
         """What builds its transactions, and the times between them in seconds."""
@@ -260,19 +294,26 @@ class Clients:
         self, arrivals: Arrivals, line: deque[Transaction], idle: deque[Event]
     ) -> Generator[Event, Any, None]:
         """A connection of an open stream: one transaction of the line after the other."""
+        run(self._lined_up(arrivals, line, idle))
+        yield from ()
+
+    def _lined_up(
+        self, arrivals: Arrivals, line: deque[Transaction], idle: deque[Event]
+    ) -> Generator[None, Any, None]:
         clock = self._clock
         client = next(self._numbers)
+        resume = yield
         self._recorder.opened()
-        yield from self._server.connect(arrivals.node)
+        yield from driven(self._server.connect(arrivals.node), resume)
         while True:
             if not line:
                 arrived = Event(clock)
                 idle.append(arrived)
-                yield arrived
+                yield from waited(arrived, resume)
             transaction = line.popleft()
             transaction.client = client
             transaction.queued_s = clock._now - transaction.started_s
-            yield from self._submit(transaction)
+            yield from self._submit(transaction, resume)
 
     def _submit_at(self, one: Scheduled, journal: Journal) -> Generator[Event, Any, None]:
         """A scheduled transaction; its journal tells how it went, and nobody counts it."""
@@ -285,19 +326,27 @@ class Clients:
         committed = yield from self._server.transact(transaction)
         journal.answered("" if committed else transaction.error or NOT_TOLD)
 
-    def _submit(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+    def _submit(self, transaction: Transaction, resume: Resume) -> Generator[None, Any, bool]:
         """One transaction to its end; latency counts from its first attempt.
 
         Returns whether it committed.
         """
+        clock = self._clock
         client, started_s, kind = transaction.client, transaction.started_s, transaction.kind
         node = transaction.node
         self._in_flight[client] = transaction
         while True:
             self.submitted += 1
-            done = yield from self._server.transact(transaction)
-            if self._clock._now == started_s:  # so that the clock sees it when time stands still
-                yield self._clock.timeout(0.0)
+            served = self._server.transact(transaction)
+            if isinstance(served, Served):
+                done = served.start(resume)
+                if done is None:
+                    done = yield
+            else:
+                done = yield from driven(served, resume)
+            if clock._now == started_s:  # so that the clock sees it when time stands still
+                clock.at(started_s, resume)
+                yield
             if done:
                 self.committed += 1
                 self._recorder.committed(started_s, kind, client, node)
@@ -308,7 +357,7 @@ class Clients:
             if not self._workload.retry:
                 break
         del self._in_flight[client]
-        return done
+        return bool(done)
 
     def _make(self, source: Loop | Arrivals, name: str, client: int, node: int) -> Make:
         """What builds the transactions of a client, or of a stream."""

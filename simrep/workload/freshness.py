@@ -33,6 +33,7 @@ from simrep.kernel.clock import Clock, Event
 from simrep.workload.classes import Make
 from simrep.workload.clients import Clients, Server
 from simrep.workload.fate import Fate, Fates
+from simrep.workload.served import Resume
 from simrep.workload.transaction import (
     Statement,
     TrackedTransaction,
@@ -367,12 +368,12 @@ class FollowedClients(Clients):
         make = super()._make(source, name, client, node)
         return self._fates.marked(make, source, self._groups[source.group])
 
-    def _submit(self, transaction: Transaction) -> Generator[Event, Any, bool]:
+    def _submit(self, transaction: Transaction, resume: Resume) -> Generator[None, Any, bool]:
         assert isinstance(transaction, TrackedTransaction)
         fates = self._fates
         fates.send(transaction)
         fate = fates.begin(transaction) if transaction.rows else None
-        committed = yield from super()._submit(transaction)
+        committed = yield from super()._submit(transaction, resume)
         if fate is not None:
             fate.ended("answered" if committed else "failed")
             if not committed:

@@ -18,6 +18,7 @@ from simrep.workload.open_transaction import (
     OpenTransaction,
     Streaming,
 )
+from simrep.workload.served import Resume, Served, driven, waited
 from simrep.workload.transaction import Statement, Transaction
 
 __all__ = ["SessionCosts", "Sessions"]
@@ -173,6 +174,7 @@ class Sessions(Generic[T]):
         self._streaming = streaming
         self._streams_all = streams_all
         self._refuse = refuse
+        self._idle: list[Served] = []  # sessions that wait for a transaction
         self._lock_waits = LockWaits(clock, lock_wait_timeout_s, locks)
         self._retries = retries
         self._connect_s = costs.connect_s
@@ -263,174 +265,233 @@ class Sessions(Generic[T]):
     def turn_away(self, transaction: Transaction, error: str) -> Generator[Event, Any, None]:
         """Answer the first statement of a transaction with an error, and do nothing else."""
         if self._delay_s:
-            yield self._clock.until(self._clock.now + self._delay_s)
+            yield self._sent()
         yield self._host.work(self._statement.cost())
         if self._delay_s:
-            yield self._clock.until(self._clock.now + self._delay_s)
+            yield self._answered()
         transaction.error = error
         self.errors[error] = self.errors.get(error, 0) + 1
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction to its end, as its client sees it; returns whether it committed."""
-        autocommit = transaction.autocommit
-        retries = self._retries if autocommit else 0
-        again = False
-        while True:
-            owner = self._begin(self._clock)
-            owner.transaction = transaction
-            whole = transaction.whole
-            if whole is not None and whole.stages is not None:
-                owner.seconds = whole.stages.copy()
-            elif self._stopwatch is not None:
-                owner.seconds = self._stopwatch(whole or transaction)
-            began_s = owner.marked_s
-            if began_s != transaction.started_s:  # it waited in line, or there were attempts before
-                waited_s = transaction.waited_s
-                owner.seconds[_CLIENT] += transaction.queued_s
-                owner.seconds[Lap.CONSISTENCY] += waited_s
-                owner.seconds[Lap.RETRIES] += (
-                    began_s - transaction.started_s - transaction.queued_s - waited_s
-                )
-            streaming = None
-            if self._streaming is not None and (self._streams_all or transaction.special):
-                streaming = self._streaming(transaction, owner)
-            undone = yield from self._execute(transaction, owner, streaming, again=again)
-            if undone is None:
-                undone = transaction.rows
-                if transaction.journal is not None:
-                    transaction.journal.executed()
-                if self._requests_cost and not autocommit:  # COMMIT is a statement of its own
-                    yield from self._request(owner)
-                if transaction.abandoned and not autocommit:  # nobody sends a COMMIT
-                    owner.error = _GIVEN_UP
-                    committed = False
-                elif transaction.rows:
-                    committed = yield from self._commit(transaction, owner)
-                    if owner.marked_s != self._clock._now:  # the rest, if the model has not said
-                        owner.mark(Lap.COMMIT)
-                else:
-                    committed = True
-                    self._locks.release_all(owner)
-                if committed:
-                    if self._delay_s:
-                        yield self._clock.until(self._clock._now + self._delay_s)
-                        owner.mark(_CLIENT)
-                    if whole is not None and not transaction.last_part:
-                        whole.stages = owner.seconds
-                    elif (
-                        self._laps is not None
-                        and ((told := transaction.journal) is None or told.counted)
-                        and not (whole or transaction).abandoned
-                    ):
-                        self._laps(transaction.kind, owner.seconds)
-                    return True
-            if owner.aborted:
-                self._undone.victims += 1
-            if streaming is not None:
-                streaming.rolled_back()
-            self._undone.attempts += 1
-            rows = transaction.rows if owner.written is None else owner.written
-            yield self._host.work(self._rollback.cost(self._row_s * rows))
-            self._locks.release_all(owner)
-            self._undone.rows += undone
-            self._undone.seconds += self._clock._now - began_s
-            error = owner.error or DEADLOCK
-            self.errors[error] = self.errors.get(error, 0) + 1
-            transaction.error = error
-            if not retries or not owner.retry:
-                if self._delay_s:
-                    yield self._clock.until(self._clock._now + self._delay_s)
-                return False
-            retries -= 1
-            again = True
+        idle = self._idle
+        served = idle.pop() if idle else self._new_served()
+        served.transaction = transaction
+        served.steps = None
+        return served
 
-    def _execute(
-        self, transaction: Transaction, owner: T, streaming: Streaming | None, *, again: bool
-    ) -> Generator[Event, Any, int | None]:
-        """All statements; if one of them failed, the rows written, its answer not yet sent.
+    def _new_served(self) -> Served:
+        """What serves transactions, one after the other."""
+        served = Served(self._clock)
+        steps = self._serve(served)
+        served.resume = steps.send
+        next(steps)
+        return served
 
-        The server repeats a statement (``again``) without a new request of the client. The way
-        of an answer is marked with the next request: both are the client's.
+    def _serve(self, served: Served) -> Generator[None, Any, None]:
+        """The thread of a connection: what it does for one transaction after the other.
+
+        The server repeats an autocommit statement without a new request of the client. The way of
+        an answer is marked with the next request: both are the client's.
         """
-        clock, host, autocommit = self._clock, self._host, transaction.autocommit
-        if not autocommit:  # BEGIN: a round trip, whose work on the server is next to nothing
-            yield from self._request(owner)
-            if self._before_begin is not None:
-                error = yield from self._before_begin(transaction)
-                owner.mark(Lap.CONSISTENCY)
+        clock, host, resume, delay_s = self._clock, self._host, served.resume, self._delay_s
+        while True:
+            yield
+            transaction = served.transaction
+            autocommit = transaction.autocommit
+            retries = self._retries if autocommit else 0
+            again = committed = False
+            while True:
+                owner = self._open(transaction)
+                began_s = owner.marked_s
+                streaming = None
+                if self._streaming is not None and (self._streams_all or transaction.special):
+                    streaming = self._streaming(transaction, owner)
+                always_long = streaming is not None or self._refuse is not None
+                pause_s, first = transaction.pause_s, True
+                written = 0  # by short statements; long ones count as they go
+                error = None
+                if autocommit:
+                    before = self._before_only
+                else:  # BEGIN: a round trip, whose work on the server is next to nothing
+                    before = self._before_first
+                    yield from self._request(owner, resume)
+                    if self._before_begin is not None:
+                        error = yield from driven(self._before_begin(transaction), resume)
+                        owner.mark(Lap.CONSISTENCY)
+                    if delay_s and error is None:
+                        yield from waited(self._answered(), resume)
+                executed = error is None
+                for statement in transaction.statements if executed else ():
+                    executed = False
+                    if pause_s and not first:
+                        yield from waited(clock.timeout(pause_s), resume)
+                        owner.mark(_CLIENT)
+                    first = False
+                    client_s = 0.0
+                    if self._requests_cost and not again:
+                        if self._one_core and not statement.locks:
+                            client_s = self._client.cost()  # they take turns on one core
+                        else:
+                            yield from self._request(owner, resume)
+                    if before is not None:
+                        error = yield from driven(before(transaction), resume)
+                        before = None
+                        owner.mark(Lap.CONSISTENCY)
+                        if error is not None:
+                            break
+                        if transaction.awaited is not None and not transaction.awaited.triggered:
+                            owner.lock_granted = transaction.awaited  # fires if its server ends
+                            yield from waited(transaction.awaited, resume)
+                            owner.lock_granted = None
+                            owner.mark(Lap.CONSISTENCY)
+                    if transaction.abandoned and not autocommit:  # nobody sends a further one
+                        error = _GIVEN_UP
+                        break
+                    if owner.aborted:  # while its client thought or the answer travelled
+                        break
+                    if (
+                        always_long
+                        or statement.scan is not None
+                        or statement.rows_written > _STEP_ROWS
+                    ):
+                        steps = self._execute_long(
+                            transaction, statement, owner, streaming, client_s
+                        )
+                        if not (yield from driven(steps, resume)):
+                            break
+                    else:
+                        if (
+                            statement.locks
+                            and (left := self._take(owner, statement.locks))
+                            and not (yield from driven(self._lock(owner, left), resume))
+                        ):
+                            break
+                        rows = statement.rows_written
+                        written += rows
+                        rows_s = self._row_s * rows + self._row_read_s * statement.rows_read
+                        seconds = client_s + self._statement.cost(rows_s)
+                        if autocommit and self._prepare is not None:
+                            seconds += self._prepare(transaction)
+                        if seconds > 0.0:
+                            host.go_on(seconds, resume)
+                            yield
+                        else:
+                            yield from waited(host.work(seconds), resume)
+                        if owner.lost():
+                            break
+                        if client_s:
+                            owner.seconds[_CLIENT] += client_s
+                            owner.marked_s += client_s
+                        owner.mark(_EXECUTE)
+                    if delay_s and not autocommit:  # else the answer is the commit's
+                        yield from waited(self._answered(), resume)
+                    executed = True
                 if error is not None:
                     owner.error = error
-                    return 0
-            if self._delay_s:
-                yield clock.until(clock._now + self._delay_s)
-        pause_s, first = transaction.pause_s, True
-        before = self._before_only if autocommit else self._before_first
-        written = 0  # by short statements; long ones count as they go
-        always_long = streaming is not None or self._refuse is not None
-        for statement in transaction.statements:
-            if pause_s and not first:
-                yield clock.timeout(pause_s)
-                owner.mark(_CLIENT)
-            first = False
-            client_s = 0.0
-            if self._requests_cost and not again:
-                if self._one_core and not statement.locks:
-                    client_s = self._client.cost()  # client and server take turns on one core
-                else:
-                    yield from self._request(owner)
-            if before is not None:
-                error = yield from before(transaction)
-                before = None
-                owner.mark(Lap.CONSISTENCY)
-                if error is not None:
-                    owner.error = error
-                    return written
-                if transaction.awaited is not None and not transaction.awaited.triggered:
-                    owner.lock_granted = transaction.awaited  # which fires if its server ends
-                    yield transaction.awaited
-                    owner.lock_granted = None
-                    owner.mark(Lap.CONSISTENCY)
-            if transaction.abandoned and not autocommit:  # nobody sends a further statement
-                owner.error = _GIVEN_UP
-                return written + (owner.written or 0)
-            if owner.lost():  # while its client thought or the answer travelled
-                return written + (owner.written or 0)
-            if always_long or statement.scan is not None or statement.rows_written > _STEP_ROWS:
-                if not (
-                    yield from self._execute_long(
-                        transaction, statement, owner, streaming, client_s
-                    )
-                ):
-                    return written + (owner.written or 0)
-                if self._delay_s and not autocommit:
-                    yield clock.until(clock._now + self._delay_s)
-                continue
-            if statement.locks and not (yield from self._lock(owner, statement.locks)):
-                return written + (owner.written or 0)
-            rows = statement.rows_written
-            written += rows
-            rows_s = self._row_s * rows + self._row_read_s * statement.rows_read
-            seconds = client_s + self._statement.cost(rows_s)
-            if autocommit and self._prepare is not None:
-                seconds += self._prepare(transaction)
-            yield host.work(seconds)
-            if owner.aborted:
-                return written + (owner.written or 0)
-            if client_s:
-                owner.seconds[_CLIENT] += client_s
-                owner.marked_s += client_s
-            owner.mark(_EXECUTE)
-            if self._delay_s and not autocommit:  # else the answer is the commit's
-                yield clock.until(clock._now + self._delay_s)
-        return written + (owner.written or 0) if owner.aborted else None
+                undone = written + (owner.written or 0)
+                if executed and not owner.aborted:
+                    undone = transaction.rows
+                    if transaction.journal is not None:
+                        transaction.journal.executed()
+                    if self._requests_cost and not autocommit:  # COMMIT is a statement of its own
+                        yield from self._request(owner, resume)
+                    if transaction.abandoned and not autocommit:  # nobody sends a COMMIT
+                        owner.error = _GIVEN_UP
+                    elif transaction.rows:
+                        committed = yield from driven(self._commit(transaction, owner), resume)
+                        if owner.marked_s != clock._now:  # the rest, if the model has not said
+                            owner.mark(Lap.COMMIT)
+                    else:
+                        committed = True
+                        self._locks.release_all(owner)
+                    if committed:
+                        if delay_s:
+                            yield from waited(self._answered(), resume)
+                            owner.mark(_CLIENT)
+                        self._tell_laps(transaction, owner)
+                        break
+                if owner.aborted:
+                    self._undone.victims += 1
+                if streaming is not None:
+                    streaming.rolled_back()
+                self._undone.attempts += 1
+                rows = transaction.rows if owner.written is None else owner.written
+                rollback_s = self._rollback.cost(self._row_s * rows)
+                yield from waited(host.work(rollback_s), resume)
+                self._locks.release_all(owner)
+                self._undone.rows += undone
+                self._undone.seconds += clock._now - began_s
+                transaction.error = owner.error or DEADLOCK
+                self.errors[transaction.error] = self.errors.get(transaction.error, 0) + 1
+                if not retries or not owner.retry:
+                    if delay_s:
+                        yield from waited(self._answered(), resume)
+                    break
+                retries -= 1
+                again = True
+            told = served.told
+            if told is None:
+                served.committed = committed
+            else:
+                told(committed)
+            self._idle.append(served)
 
-    def _request(self, owner: T) -> Generator[Event, Any, None]:
+    def _open(self, transaction: Transaction) -> T:
+        """Begin an attempt: who owns its locks, with the time that has passed before."""
+        owner = self._begin(self._clock)
+        owner.transaction = transaction
+        whole = transaction.whole
+        if whole is not None and whole.stages is not None:
+            owner.seconds = whole.stages.copy()
+        elif self._stopwatch is not None:
+            owner.seconds = self._stopwatch(whole or transaction)
+        began_s = owner.marked_s
+        if began_s != transaction.started_s:  # it waited in line, or there were attempts before
+            waited_s = transaction.waited_s
+            owner.seconds[_CLIENT] += transaction.queued_s
+            owner.seconds[Lap.CONSISTENCY] += waited_s
+            owner.seconds[Lap.RETRIES] += (
+                began_s - transaction.started_s - transaction.queued_s - waited_s
+            )
+        return owner
+
+    def _tell_laps(self, transaction: Transaction, owner: T) -> None:
+        """It is committed: tell of its stages, if it is one that figures of a run count."""
+        whole = transaction.whole
+        if whole is not None and not transaction.last_part:
+            whole.stages = owner.seconds
+        elif (
+            self._laps is not None
+            and ((told := transaction.journal) is None or told.counted)
+            and not (whole or transaction).abandoned
+        ):
+            self._laps(transaction.kind, owner.seconds)
+
+    def _sent(self) -> Event:
+        """Fires when what a client sends now arrives at the server."""
+        return self._clock.until(self._clock._now + self._delay_s)
+
+    def _answered(self) -> Event:
+        """Fires when what the server sends now arrives at its client."""
+        return self._clock.until(self._clock._now + self._delay_s)
+
+    def _request(self, owner: T, resume: Resume) -> Generator[None, Any, None]:
         """The client makes a request, and it reaches the server."""
         if self._client.seconds:
-            yield self._client_host.work(self._client.cost())
+            self._client_host.go_on(self._client.cost(), resume)
+            yield
         if self._delay_s:
-            yield self._clock.until(self._clock._now + self._delay_s)
+            yield from waited(self._sent(), resume)
         owner.mark(_CLIENT)
+
+    def _take(self, owner: T, rows: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+        """Lock rows up to the first that somebody else has; returns what is left."""
+        take = self._locks.take
+        for place, row in enumerate(rows):
+            if not take(owner, row):
+                return rows[place:]
+        return ()
 
     def _execute_long(
         self,
