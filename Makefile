@@ -13,7 +13,7 @@ ifndef BESIDE
 .NOTPARALLEL:
 endif
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: docs lab notebooks browser-test mutants digests fuzz interpreters accuracy
+.PHONY: docs pages lab notebooks browser-test mutants digests fuzz interpreters accuracy
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
@@ -88,6 +88,11 @@ build/copied: $(BOOKS) | $(VENV)/lab
 	$(BIN)/jupytext --quiet --to ipynb $?
 	mkdir -p build
 	touch $@
+
+# Runs every page as it stands (the tests run them shorter), and puts what it prints into the page:
+# some minutes, and then `git diff docs README.md` tells what has changed.
+pages: $(VENV)/tested
+	$(BIN)/python docs/refresh_outputs.py
 
 # Executes the notebooks that have changed, two at a time: build/notebooks/.
 notebooks: $(VENV)/tested

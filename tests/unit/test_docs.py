@@ -41,6 +41,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# (\S+\.(?:toml|py))\n")
 TABLE = re.compile(r"`(\w+\.csv)`:\n\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHORTER = re.compile(r"^<!-- shorter in tests\n(.*?)^-->$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 ADDRESS = re.compile(r"\w+://[^\s)>`;]+")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -62,11 +63,26 @@ def pages_with(language: str) -> list[str]:
     return [page for page in PAGES if blocks(page, language)]
 
 
+def shorter(text: str) -> str:
+    """A page whose runs take less time: its last lines say what stands for what, "long -> short".
+
+    As it stands, it is run by ``make pages``.
+    """
+    for changes in SHORTER.findall(text):
+        text = SHORTER.sub("", text)
+        for change in changes.splitlines():
+            long, arrow, short = change.partition(" -> ")
+            assert arrow, change
+            assert long in text, f"nothing to shorten: {change}"
+            text = text.replace(long, short)
+    return text
+
+
 def save_named_blocks(page: str, folder: Path) -> None:
     """Blocks whose first line is a comment with a file name become that file; tables, too."""
-    for name, text in TABLE.findall(PAGES[page]):
+    for name, text in TABLE.findall(page):
         (folder / name).write_text(text, encoding="utf-8")
-    for _, text in BLOCK.findall(PAGES[page]):
+    for _, text in BLOCK.findall(page):
         if named := NAMED.match(text):
             file = folder / named[1]
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -95,19 +111,20 @@ def install(folder: Path) -> None:
 @pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_python_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
-    save_named_blocks(page, tmp_path)
+    text = shorter(PAGES[page])
+    save_named_blocks(text, tmp_path)
     install(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     names = {"__name__": "documentation"}
     before = set(sys.modules)
     try:
-        for number, (text, shown) in enumerate(PYTHON.findall(PAGES[page]), start=1):
-            if NAMED.match(text):
+        for number, (code, shown) in enumerate(PYTHON.findall(text), start=1):
+            if NAMED.match(code):
                 continue
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile(text, f"{page}, block {number}", "exec"), names)
+                exec(compile(code, f"{page}, block {number}", "exec"), names)
             missing = set(WORD.findall(shown)) - set(WORD.findall(printed.getvalue()))
             assert not missing, f"block {number} no longer prints {sorted(missing)}"
     finally:
@@ -127,7 +144,7 @@ def table_for(content: dict) -> type[BaseModel] | None:
 
 @pytest.mark.parametrize("page", pages_with("toml"))
 def test_toml_blocks_are_valid(page, tmp_path, monkeypatch):
-    save_named_blocks(page, tmp_path)
+    save_named_blocks(PAGES[page], tmp_path)
     monkeypatch.chdir(tmp_path)
     for text in blocks(page, "toml"):
         content = tomllib.loads(text)
@@ -196,7 +213,7 @@ def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path, monkeypatch)
     A dataset is predicted once instead of five times: what it says of itself is the same.
     """
     page = "docs/tutorials/first-run.md"
-    save_named_blocks(page, tmp_path)
+    save_named_blocks(PAGES[page], tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     shown = commands(page)
