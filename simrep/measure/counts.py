@@ -106,7 +106,7 @@ class NodeCount(ClassCount):
 class Latencies:
     """The latencies of a class while they are measured, all together and by position of the node.
 
-    Adding one costs two list appends; full blocks are sorted into histograms.
+    Full blocks are sorted into histograms.
     """
 
     __slots__ = ("_nodes", "_seconds", "by_node", "total")
@@ -117,13 +117,15 @@ class Latencies:
         self.total = LatencyHistogram()
         self.by_node: dict[int, LatencyHistogram] = {}
 
-    def add(self, seconds: float, node: int) -> None:
-        """Count one latency, in seconds."""
-        nodes = self._nodes
-        nodes.append(node)
-        self._seconds.append(seconds)
-        if len(nodes) >= BLOCK:
+    def extend(self, seconds: Sequence[float], nodes: Sequence[int]) -> None:
+        """Count up to a block of latencies, in seconds, and on which node each was."""
+        room = BLOCK - len(self._nodes)
+        self._seconds += seconds[:room]
+        self._nodes += nodes[:room]
+        if len(self._nodes) == BLOCK:
             self.sort()
+            self._seconds += seconds[room:]
+            self._nodes += nodes[room:]
 
     def sort(self) -> None:
         """Bring the histograms up to date."""

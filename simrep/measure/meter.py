@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from math import inf
@@ -53,6 +53,10 @@ class TransactionLog:
         return len(self.started_s)
 
 
+_Row = tuple[float, float, str, int, int]
+"""Of a transaction: end and start in seconds, class, node and client."""
+
+
 class _LogColumns:
     """A log while it grows: 33 bytes per transaction."""
 
@@ -66,15 +70,16 @@ class _LogColumns:
         self._codes: dict[str, int] = {}
         self._errors = {"": 0}
 
-    def append(
-        self, started_s: float, ended_s: float, client: int, kind: str, node: int, error: str = ""
-    ) -> None:
-        self.started_s.append(started_s)
-        self.ended_s.append(ended_s)
-        self.client.append(client)
-        self.kind.append(self._codes.setdefault(kind, len(self._codes)))
-        self.node.append(node)
-        self.error.append(self._errors.setdefault(error, len(self._errors)))
+    def extend(self, rows: Sequence[_Row], error: str = "") -> None:
+        """Transactions that ended with this error, or committed."""
+        ended_s, started_s, kinds, nodes, clients = zip(*rows, strict=True)
+        self.started_s.extend(started_s)
+        self.ended_s.extend(ended_s)
+        self.client.extend(clients)
+        self.kind.extend([self._codes.setdefault(kind, len(self._codes)) for kind in kinds])
+        self.node.extend(nodes)
+        code = self._errors.setdefault(error, len(self._errors))
+        self.error.extend([code] * len(rows))
 
     def log(self, names: Sequence[str]) -> TransactionLog:
         started_s = np.array(self.started_s, np.float64)
@@ -160,10 +165,6 @@ def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple([_sum(column) for column in zip(*rows, strict=True)])
 
 
-_Count = Callable[[float, int], None]
-_Commit = Callable[[float, float], None]
-
-
 class Meter:
     """Counts the transactions that end after the warm-up, whenever they started.
 
@@ -173,7 +174,7 @@ class Meter:
     classes that only read, if others write: they do not end a stall.
     """
 
-    __slots__ = ("_aborted", "_adds", "_clock", "_errors", "_first_s", "_laps", "_last_s",
+    __slots__ = ("_aborted", "_clock", "_ended", "_errors", "_first_s", "_laps", "_last_s",
                  "_latencies", "_log", "_names", "_readers", "_series", "start_s")  # fmt: skip
 
     def __init__(
@@ -195,8 +196,7 @@ class Meter:
         self._errors = errors
         self._readers = readers
         self._latencies: dict[str, Latencies] = {}
-        # By class: who counts a latency and its node, and who a commit and its start.
-        self._adds: dict[str, tuple[_Count, _Commit]] = {}
+        self._ended: list[_Row] = []  # committed, and not counted yet
         self._aborted: Counter[tuple[str, int, str]] = Counter()  # by class, node and error
         self._laps: dict[str, list[Sequence[float]]] = {}
         self._first_s = inf
@@ -211,19 +211,30 @@ class Meter:
     def committed(self, started_s: float, kind: str = "", client: int = 0, node: int = 0) -> None:
         """A transaction that its client started at ``started_s`` is committed now."""
         now = self._clock._now
-        if now < self.start_s:
+        if now >= self.start_s:
+            self._ended.append((now, started_s, kind, node, client))
+            if len(self._ended) == _ROWS:
+                self._count_ended()
+
+    def _count_ended(self) -> None:
+        """Count those that have committed since the last time."""
+        rows = self._ended
+        if not rows:
             return
-        if started_s < self._first_s:
-            self._first_s = started_s
-        self._last_s = now
-        try:
-            count, commit = self._adds[kind]
-        except KeyError:
-            count, commit = self._new_class(kind)
-        commit(now, started_s)
-        count(now - started_s, node)
+        self._first_s = min(self._first_s, *[row[1] for row in rows])
+        self._last_s = rows[-1][0]
+        self._series.ended([row[0] for row in rows])
+        wrote = [row for row in rows if row[2] not in self._readers]
+        if wrote:
+            self._series.wrote([row[0] for row in wrote], [row[1] for row in wrote])
+        for kind in dict.fromkeys([row[2] for row in rows]):
+            of_kind = [row for row in rows if row[2] == kind]
+            self._latencies.setdefault(kind, Latencies()).extend(
+                [row[0] - row[1] for row in of_kind], [row[3] for row in of_kind]
+            )
         if self._log is not None:
-            self._log.append(started_s, now, client, kind, node)
+            self._log.extend(rows)
+        rows.clear()
 
     def aborted(
         self,
@@ -237,6 +248,7 @@ class Meter:
         now = self._clock._now
         if now < self.start_s:
             return
+        self._count_ended()
         if started_s < self._first_s:
             self._first_s = started_s
         self._last_s = now
@@ -246,11 +258,12 @@ class Meter:
             self._series.aborted(now, started_s)
         self._aborted[kind, node, error] += 1
         if self._log is not None:
-            self._log.append(started_s, now, client, kind, node, error)
+            self._log.extend([(now, started_s, kind, node, client)], error)
 
     def waited(self, since_s: float) -> None:
         """A client with something to do has paused since then, or tried to connect."""
         if self._clock._now >= self.start_s:
+            self._count_ended()
             self._series.waited(self._clock._now, since_s)
 
     def laps(self, kind: str, seconds: Sequence[float]) -> None:
@@ -265,13 +278,6 @@ class Meter:
         if len(rows) == _ROWS:
             rows[:] = [_columns(rows)]
 
-    def _new_class(self, kind: str) -> tuple[_Count, _Commit]:
-        latencies = self._latencies[kind] = Latencies()
-        series = self._series
-        commit = series.read if kind in self._readers else series.committed
-        told = self._adds[kind] = latencies.add, commit  # bound once, called per transaction
-        return told
-
     def measurement(
         self, until_s: float | None = None, in_flight_since_s: float | None = None
     ) -> Measurement:
@@ -282,6 +288,7 @@ class Meter:
         ``in_flight_since_s`` is the start of the oldest transaction that is still in flight, so
         that a cluster that hangs to the end shows as a stall. Both are in simulated seconds.
         """
+        self._count_ended()
         measured = self._last_s > -inf
         if until_s is None:
             began_s = max(self.start_s, self._first_s) if measured else self.start_s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
@@ -128,26 +129,35 @@ class CommitSeries:
         self._stall_s = 0.0
         self._stall_from_s = nan
 
-    def committed(self, now: float, started_s: float) -> None:
-        """A transaction that started at ``started_s`` commits now (times never go back)."""
-        if now >= self._edge_s:
-            self._open_intervals(now)
-        self._commits[-1] += 1
-        if started_s > self._known_to_s:
-            self._idle_until(started_s)
-        elif self._silent_from_s > self._committed_s:
-            self._silent_from_s = self._silent_since(started_s)
-        silence = now - self._silent_from_s
-        if silence > self._stall_s:
-            self._stall_s = silence
-            self._stall_from_s = self._silent_from_s
-        self._silent_from_s = self._known_to_s = self._committed_s = now
+    def ended(self, ended_s: Sequence[float]) -> None:
+        """Transactions commit at these times, which never go back."""
+        if ended_s[-1] < self._edge_s:
+            self._commits[-1] += len(ended_s)
+            return
+        for now in ended_s:
+            if now >= self._edge_s:
+                self._open_intervals(now)
+            self._commits[-1] += 1
 
-    def read(self, now: float, _started_s: float) -> None:
-        """A transaction that only reads commits now, in a mix in which others write."""
-        if now >= self._edge_s:
-            self._open_intervals(now)
-        self._commits[-1] += 1
+    def wrote(self, ended_s: Sequence[float], started_s: Sequence[float]) -> None:
+        """Those that write, or any if none does, started at these times and commit at those."""
+        started, now = started_s[0], ended_s[0]
+        if started > self._known_to_s:
+            self._idle_until(started)
+        elif self._silent_from_s > self._committed_s:
+            self._silent_from_s = self._silent_since(started)
+        self._silent(self._silent_from_s, now)
+        if len(ended_s) > 1:  # from each commit on until the next, or from its start on
+            ends = np.array(ended_s)
+            begins = np.maximum(ends[:-1], started_s[1:])
+            longest = int(np.argmax(ends[1:] - begins))
+            self._silent(float(begins[longest]), ended_s[longest + 1])
+        self._silent_from_s = self._known_to_s = self._committed_s = ended_s[-1]
+
+    def _silent(self, from_s: float, to_s: float) -> None:
+        if to_s - from_s > self._stall_s:
+            self._stall_s = to_s - from_s
+            self._stall_from_s = from_s
 
     def aborted(self, now: float, started_s: float) -> None:
         """A transaction that started at ``started_s`` gives up now: work, but no commit."""
@@ -170,10 +180,7 @@ class CommitSeries:
 
     def _idle_until(self, started_s: float) -> None:
         """Nothing was in flight before ``started_s``: a silence ends without a commit."""
-        silence = self._known_to_s - self._silent_from_s
-        if silence > self._stall_s:
-            self._stall_s = silence
-            self._stall_from_s = self._silent_from_s
+        self._silent(self._silent_from_s, self._known_to_s)
         self._silent_from_s = started_s
 
     def _silent_since(self, started_s: float) -> float:

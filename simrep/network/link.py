@@ -154,7 +154,8 @@ class Link:
 
     __slots__ = (
         "_arrival", "_back", "_base", "_clock", "_coin", "_free", "_in_flight", "_limit", "_loss",
-        "_per_byte", "_sampler", "_sent_at", "_tcp", "_unacked", "_window", "bytes", "messages",
+        "_per_byte", "_remembered", "_sampler", "_sent_at", "_tcp", "_unacked", "_window", "bytes",
+        "messages",
     )  # fmt: skip
 
     def __init__(
@@ -178,6 +179,7 @@ class Link:
         self._coin = coin
         self._tcp = tcp or Tcp()
         self._limit = self._tcp.initial_window_segments * self._tcp.segment_bytes
+        self._remembered = 4 * self._tcp.segment_bytes  # what is longer fills the window
         self._window = self._limit
         self._unacked: deque[tuple[float, int]] = deque()  # (acknowledged at, bytes)
         self._in_flight = 0
@@ -194,14 +196,15 @@ class Link:
         delay = self._base if self._sampler is None else self._sampler()
         start = self._free if self._free > at else at
         if self._unacked or size_bytes > self._limit:
-            self._free = self._pass_window(size_bytes, start, delay)
+            free = self._pass_window(size_bytes, start, delay)
         else:
-            self._free = start + size_bytes * self._per_byte
-            if size_bytes > 4 * self._tcp.segment_bytes:
+            free = start + size_bytes * self._per_byte
+            if size_bytes > self._remembered:
                 self._unacked.append((start + delay + self._back, size_bytes))
                 self._in_flight += size_bytes
                 self._sent_at = start
-        arrival = self._free + delay
+        self._free = free
+        arrival = free + delay
         if self._loss:
             arrival += self._repair(size_bytes, delay)
         if arrival < self._arrival:  # TCP never reorders: jitter cannot overtake

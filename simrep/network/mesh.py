@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from simrep.kernel.clock import Clock
-from simrep.network.network import Network
+from simrep.network.network import Copy, Envelope, Network
 from simrep.server.host import Routine, Thread
 
 __all__ = ["Deliver", "Mesh", "MessageWork", "TotalOrder"]
@@ -101,7 +101,7 @@ class Mesh:
                 places.setdefault(segment, []).append(member)
         place = places[own].index(self.me)
         self._relay_to = [(peer, False) for peer in places[own] if peer != self.me]
-        self._copies: list[tuple[int, bool]] = []
+        self._copies: list[Copy] = []
         for segment, there in sorted(places.items()):
             if segment == own:
                 self._copies += self._relay_to
@@ -133,19 +133,14 @@ class Mesh:
         """Send ``message`` to some other members, to each without a relay."""
         self._copy([(peer, False) for peer in peers], message, size_bytes)
 
-    def _copy(self, copies: Sequence[tuple[int, bool]], message: Any, size_bytes: int) -> None:
+    def _copy(self, copies: Sequence[Copy], message: Any, size_bytes: int) -> None:
         cost = self._send.cost()
-        at = self._clock._now
-        me = self.me
-        send = self._network.send
-        for peer, relay in copies:
-            at += cost
-            send(me, peer, size_bytes, (message, size_bytes, relay), at)
+        self._network.send_copies(self.me, copies, size_bytes, message, cost)
         self.sent += len(copies)
         if cost:
             self.thread.charge(cost * len(copies))
 
-    def _arrived(self, envelope: tuple[Any, int, bool]) -> None:
+    def _arrived(self, envelope: Envelope) -> None:
         message, size_bytes, relay = envelope
         self.received += 1
         cost = self._receive.cost(self._byte_s * size_bytes)
@@ -154,7 +149,7 @@ class Mesh:
         else:
             self.thread.do(cost, self._handle, message)
 
-    def _relay(self, envelope: tuple[Any, int, bool]) -> None:
+    def _relay(self, envelope: Envelope) -> None:
         message, size_bytes, _ = envelope
         self._copy(self._relay_to, message, size_bytes)
         self._handle(message)

@@ -23,6 +23,10 @@ __all__ = [
 Receive = Callable[[Any], object]
 Relay = Callable[[Receive, Any], object]
 """``relay(call, argument)``: runs ``call(argument)`` when the relay has done its work."""
+Copy = tuple[int, bool]
+"""Whom a copy of a message is for, and whether that is to relay it."""
+Envelope = tuple[Any, int, bool]
+"""A message of which there are copies, its size in bytes, and whether to relay it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,37 @@ class Network:
         else:
             self._clock.at(arrival, receive, message)
 
+    def send_copies(
+        self, source: int, copies: Sequence[Copy], size_bytes: int, message: Any, each_s: float
+    ) -> None:
+        """Send copies of a message, one after the other; each takes the sender ``each_s``.
+
+        What arrives is an ``Envelope``.
+        """
+        clock, receivers = self._clock, self._receive
+        links, relayed = self._links[source], self._relayed[source]
+        plain = (message, size_bytes, False)
+        at = clock._now
+        for target, relay in copies:
+            at += each_s
+            link, receive = links[target], receivers[target]
+            assert link is not None
+            assert receive is not None
+            envelope = (message, size_bytes, True) if relay else plain
+            if relayed[target]:
+                clock.at(link.arrival(size_bytes, at), self._due, (receive, envelope))
+            else:
+                clock.at(link.arrival(size_bytes, at), receive, envelope)
+
+    def _send_each(
+        self, source: int, copies: Sequence[Copy], size_bytes: int, message: Any, each_s: float
+    ) -> None:
+        """``send_copies`` by ``send``, for networks in which that does more."""
+        at = self._clock._now
+        for target, relay in copies:
+            at += each_s
+            self.send(source, target, size_bytes, (message, size_bytes, relay), at)
+
     def send_once(
         self,
         source: int,
@@ -185,3 +220,9 @@ class EventfulNetwork(Network):
     def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
         """See ``Network.send``."""
         self._carry(self.link(source, target), source, target, size_bytes, message, at)
+
+    def send_copies(
+        self, source: int, copies: Sequence[Copy], size_bytes: int, message: Any, each_s: float
+    ) -> None:
+        """See ``Network.send_copies``."""
+        self._send_each(source, copies, size_bytes, message, each_s)

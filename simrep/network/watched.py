@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from simrep.kernel.trace import Sent
 from simrep.kernel.watch import Watch
 from simrep.network.link import Link
-from simrep.network.network import EventfulNetwork, Network, Receive
+from simrep.network.network import Copy, EventfulNetwork, Network, Receive
 
 __all__ = ["WatchedEventfulNetwork", "WatchedNetwork"]
 
@@ -36,6 +37,12 @@ class WatchedNetwork(Network):
         receive = self._tell(source, target, size_bytes, message, at)
         super().send(source, target, size_bytes, message, at)
         self._receive[target] = receive
+
+    def send_copies(
+        self, source: int, copies: Sequence[Copy], size_bytes: int, message: Any, each_s: float
+    ) -> None:
+        """See ``Network.send_copies``."""
+        self._send_each(source, copies, size_bytes, message, each_s)
 
     def send_once(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
         """See ``Network.send_once``."""
