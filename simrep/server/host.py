@@ -18,6 +18,7 @@ __all__ = ["Call", "Host", "Routine", "Spin", "Thread", "Visit", "WaitingThread"
 
 
 _AVERAGED_S = 1e-3
+_TWO_PARTS = 1e300  # stands for the seconds of work in two parts
 
 
 Call = Callable[[Any], object]
@@ -33,6 +34,11 @@ class Routine:
     """
 
     __slots__ = ("_chill", "_clock", "_half", "_host", "_last", "_noise", "seconds")
+
+    @property
+    def plain(self) -> bool:
+        """Whether its cost is the same whenever it is asked for."""
+        return False
 
     def __init__(self, host: Host, seconds: float) -> None:
         self._host = host
@@ -72,6 +78,11 @@ class _PlainRoutine(Routine):
     """It always takes equally long, on a machine without processes that may be stopped."""
 
     __slots__ = ()
+
+    @property
+    def plain(self) -> bool:
+        """See ``Routine.plain``."""
+        return True
 
     def cost(self, more_s: float = 0.0) -> float:
         """See ``Routine.cost``."""
@@ -293,6 +304,30 @@ class Host:
             visit.call = call
             visit.argument = argument
 
+    def go_on_twice(self, first_s: float, then_s: float, call: Call, argument: Any = None) -> None:
+        """``go_on`` for work in two parts, between which nothing happens; one event as a rule.
+
+        Equal to going on for ``first_s``, and at its end for ``then_s``, to the last bit and with
+        any other work on the cores: a thread gives up its core between the parts where it would.
+        """
+        visit = self._ending
+        if not 0.0 < first_s <= self.slice_s or then_s > self.slice_s:
+            self.go_on(first_s, self._second, (then_s, call, argument))
+        elif visit is not None:
+            self._ending = None
+            visit.seconds = _TWO_PARTS
+            visit.call = call
+            visit.argument = (first_s, then_s, argument)
+        elif self._idle:
+            self.run(first_s, self._second, (then_s, call, argument))
+        else:
+            self.run(_TWO_PARTS, call, (first_s, then_s, argument))
+
+    def _second(self, work: tuple[float, Call, Any]) -> None:
+        """The first of two parts is done."""
+        seconds, call, argument = work
+        self.go_on(seconds, call, argument)
+
     def spin(self) -> Spin:
         """Wait for something without giving way (busy waiting), like work that does not end."""
         spin = _Spin(self, inf, _nothing, None)
@@ -325,6 +360,9 @@ class Host:
     def _start(self, visit: Visit) -> None:
         """Give the visit a core until its work or a slice ends."""
         seconds = visit.seconds
+        if seconds == _TWO_PARTS:
+            self._start_two(visit)
+            return
         if seconds > self.slice_s:
             seconds = self.spin_s if seconds == inf else self.slice_s
             visit.since = self.clock._now
@@ -332,6 +370,24 @@ class Host:
             visit.used += seconds
         self.busy_s += seconds
         self.clock.put(visit, self.clock._now + seconds)
+
+    def _start_two(self, visit: Visit) -> None:
+        """Work in two parts; neither is longer than a slice."""
+        first_s, then_s, argument = visit.argument
+        visit.used += first_s
+        self.busy_s += first_s
+        end_s = self.clock._now + first_s
+        if visit.used < self.slice_s:  # so that it certainly keeps its core
+            visit.seconds = then_s
+            visit.argument = argument
+            visit.used += then_s
+            self.busy_s += then_s
+            end_s += then_s
+        else:
+            visit.seconds = first_s
+            visit.argument = (then_s, visit.call, argument)
+            visit.call = self._second
+        self.clock.put(visit, end_s)
 
     def end_slice(self, visit: Visit) -> None:
         """For the visit: it has used a slice, and has work left."""

@@ -98,6 +98,10 @@ class PacedHost(Host):
         """See ``Host.routine``."""
         return Routine(self, seconds)
 
+    def go_on_twice(self, first_s: float, then_s: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.go_on_twice``; it may be stopped between the parts."""
+        self.go_on(first_s, self._second, (then_s, call, argument))
+
     def spin(self) -> Spin:
         """See ``Host.spin``."""
         return self._own.spin()
@@ -280,6 +284,10 @@ class Process(Host):
     def go_on(self, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Host.go_on``."""
         self._machine.go_on_with(self, seconds, call, argument)
+
+    def go_on_twice(self, first_s: float, then_s: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.go_on_twice``; it may be stopped between the parts."""
+        self.go_on(first_s, self._second, (then_s, call, argument))
 
     def spin(self) -> Spin:
         """See ``Host.spin``."""
