@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, ClassVar
 
 from simrep.modelling import Cluster
@@ -222,7 +223,7 @@ class ChangingReplica(Replica):
     def die(self) -> RelayRemains:
         """The process has ended; returns what it leaves, if crash recovery finds all of it."""
         if self._state is not _State.STOPPED and not self.server.silent:
-            self.port.send(self._packet(Kind.FIN))
+            self.server.when_closed(partial(self.port.close, self._packet(Kind.FIN)))
         channel = self.channel
         executed = channel.low_water
         return RelayRemains(self._line, executed, max(executed, channel.received))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from simrep.modelling import Parts
 from simrep.models.mysql.commit import Group
 from simrep.models.mysql.ending_server import EndingServer
@@ -100,7 +102,8 @@ class ChangingSource(BinlogSource):
         for dump in self._connections.values():
             dump.ended = True
             if not self.silent:
-                self._send(dump, Kind.FIN)
+                fin = Packet(self._index, dump.replica, dump.number, Kind.FIN)
+                self.server.when_closed(partial(self.port.close, fin))
         self._connections.clear()
 
     def _send(self, dump: DumpConnection, kind: Kind) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from simrep.modelling import Clock, MessageText, Network
@@ -90,6 +91,13 @@ class Process(Protocol):
     def silent(self) -> bool:
         """Its machine is gone, too."""
 
+    @property
+    def closing(self) -> bool:
+        """It was killed, and its connections are still open."""
+
+    def when_closed(self, call: Callable[[], object]) -> None:
+        """``call()`` when they are closed."""
+
     def hear(self, packet: Packet) -> None:
         """Something arrives for it."""
 
@@ -114,6 +122,7 @@ class Port:
         self._node = node
         self._process = process
         self._connections = 0
+        self._unread: set[int] = set()  # connections with something that nobody has read
         network.on_receive(node, self._receive)
 
     def new_connection(self) -> int:
@@ -128,6 +137,14 @@ class Port:
         send = network.send_once if packet.kind in _UNREPEATED else network.send
         send(node, other, size_bytes or _SIZES[packet.kind], packet, self._clock.now)
 
+    def close(self, packet: Packet) -> None:
+        """End a connection of a process that has ended: with RST if it has not read everything."""
+        if packet.number in self._unread:
+            self._unread.discard(packet.number)
+            self.reset(packet)
+        else:
+            self.send(packet)
+
     def reset(self, packet: Packet) -> None:
         """Answer that there is no such connection."""
         self.send(Packet(packet.source, packet.replica, packet.number, Kind.RST))
@@ -136,5 +153,9 @@ class Port:
         process = self._process()
         if process.alive:
             process.hear(packet)
+        elif process.closing:
+            if packet.kind is Kind.SYN:  # taken, and closed with all others
+                process.when_closed(partial(self.reset, packet))
+            self._unread.add(packet.number)
         elif not process.silent and packet.kind not in _LAST:
             self.reset(packet)

@@ -79,6 +79,15 @@ class Member(Generic[S, R]):
         return self.server.silent
 
     @property
+    def closing(self) -> bool:
+        """See ``Process.closing``."""
+        return self.server.closing
+
+    def when_closed(self, call: Callable[[], object]) -> None:
+        """See ``Process.when_closed``."""
+        self.server.when_closed(call)
+
+    @property
     def target(self) -> int | None:
         """Position of its source; None: it follows nobody."""
         return None if self.replica is None else self.replica.target

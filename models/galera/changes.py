@@ -129,11 +129,11 @@ class Changes:
             return  # it has ended itself before
         server = self._servers[node]
         self._remains[node] = self._node(node).remains(what)
-        server.die(silent=what == "power-loss")
+        server.die(silent=what == "power-loss", killed=what == "kill")
         if what == "leave":
             self._membership.leave(node)
         else:
-            self._membership.crash(node)
+            self._membership.crash(node, server.when_closed if what == "kill" else None)
 
     def _give_up(self, node: int) -> None:
         """A server ends itself."""
@@ -149,7 +149,12 @@ class Changes:
             later_s = plan.start_s + (0.0 if self._remains[node].clean else plan.recover_s)
         self._starts += 1
         self._starting[node] = self._starts
-        self._clock.at(self._clock.now + later_s, self._started, (node, transfer_s, self._starts))
+        start = node, transfer_s, self._starts
+
+        def closed() -> None:
+            self._clock.at(self._clock.now + later_s, self._started, start)
+
+        self._servers[node].when_closed(closed)
 
     def _started(self, start: tuple[int, float | None, int]) -> None:
         node, transfer_s, number = start

@@ -9,9 +9,11 @@ from typing import Any
 from simrep.modelling import (
     Clock,
     Event,
+    Killable,
     Lap,
     LongTransaction,
     Parts,
+    ProcessExit,
     ServerStatus,
     Sessions,
     Statement,
@@ -51,7 +53,7 @@ _COMMENTS = {
 _LOAD_DATA_ROWS = 10_000  # of a transaction, where ``LOAD DATA`` commits on the way
 
 
-class GaleraServer:
+class GaleraServer(Killable):
     """The process of a server, until it ends."""
 
     def __init__(
@@ -69,6 +71,8 @@ class GaleraServer:
         self.synced = True  # it has the state of the cluster
         self._members: tuple[int, ...] = tuple(range(parts.cluster.size))  # of its component
         self.silent = False  # its machine is gone, too: nobody answers for it
+        self._exit_s = costs.exit_ms * 1e-3
+        self._run_clock = parts.cluster.clock
         self._primary = True
         self._clock = parts.clock
         self._options = options
@@ -105,6 +109,8 @@ class GaleraServer:
         """
         if self.node.alive:
             return self._sessions.connect()
+        if self.closing:
+            return self._cut_off(self._clock, CONNECTION_LOST)
         return self._unanswered() if self.silent else self._sessions.refused(CONNECTION_REFUSED)
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
@@ -241,12 +247,16 @@ class GaleraServer:
             del all_open[local]
         if self.silent:
             yield from self._unanswered()
+        if self.closing and not committed:
+            yield self._closed(self._clock)
         return committed
 
     def _turn_away(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """An error is answered at once; by the kernel, if the server is gone."""
         if self.silent:
             yield from self._unanswered()
+        if self.closing:
+            yield self._closed(self._clock)
         transaction.unserved = True
         self.refused += self.node.alive and not self._primary
         if self.node.alive:
@@ -273,12 +283,15 @@ class GaleraServer:
         """It has the state of the cluster, or lacks it."""
         self.synced = synced
 
-    def die(self, *, silent: bool = False) -> None:
+    def die(self, *, silent: bool = False, killed: bool = True) -> None:
         """The process is gone, and all connections with it.
 
-        If it is ``silent``, its machine is gone as well, and clients do not learn of it.
+        If it is ``silent``, its machine is gone as well, and clients do not learn of it. One that
+        is not ``killed`` has closed its connections itself.
         """
         self.silent = silent
+        if killed and not silent:
+            self._exit = ProcessExit(self._run_clock, self.node.host, 0.0, self._exit_s)
         self.node.die()
         self._fail_all(CONNECTION_LOST, CONNECTION_LOST)
 

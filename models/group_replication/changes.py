@@ -116,7 +116,7 @@ class Changes:
             return  # it has ended itself before
         member = self._members[node]
         self._remains[node] = member.remains()
-        member.die(silent=what == "power-loss")
+        member.die(silent=what == "power-loss", killed=what == "kill")
         if then is not None and what == "leave":  # who is killed before it has left stays away
             self.change(then)
 
@@ -225,7 +225,11 @@ class Changes:
         self._starting[node] = self._starts
         later_s = self._start_s(node) if change.transfer_s is None else 0.0
         start = change, self._starts, boots
-        self._clock.at(self._clock.now + later_s, self._started, start)
+
+        def closed() -> None:
+            self._clock.at(self._clock.now + later_s, self._started, start)
+
+        self._members[node].server.when_closed(closed)
 
     def _started(self, start: tuple[Change, int, bool]) -> None:
         change, number, boots = start

@@ -158,11 +158,11 @@ class ChangingMember(RecoveringMember):
         self._branch = self._seat.history.branch
         self._group.boot()
 
-    def die(self, *, silent: bool = False) -> None:
+    def die(self, *, silent: bool = False, killed: bool = True) -> None:
         """The process ends; see ``EndingServer.die``."""
         self.trace = None
-        self._group.die()
-        self.server.die(silent=silent)
+        self.server.die(silent=silent, killed=killed)
+        self._group.die(self.server.when_closed)
         self._end_membership(MemberState.OFFLINE)
         self.flow_control.release()
 

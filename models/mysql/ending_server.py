@@ -6,7 +6,17 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from simrep.modelling import Binlog, Clock, Event, OpenTransaction, Parts, RedoLog, Transaction
+from simrep.modelling import (
+    Binlog,
+    Clock,
+    Event,
+    Killable,
+    OpenTransaction,
+    Parts,
+    ProcessExit,
+    RedoLog,
+    Transaction,
+)
 from simrep.models.mysql.channel import Call, Channel, Committing, RelayedTransaction
 from simrep.models.mysql.durability import Durability, FollowedBinlog, FollowedRedoLog
 from simrep.models.mysql.options import ServerCosts, ServerOptions
@@ -18,12 +28,12 @@ CONNECTION_LOST = "2013 lost connection to the server"
 CONNECTION_REFUSED = "2003 connection refused"
 
 
-class EndingServer(MysqlServer):
+class EndingServer(Killable, MysqlServer):
     """One server up to its end; one that is started again is another.
 
     What it still has under way when it ends has no effect any more. Its clients lose their
-    connections; whoever connects is refused by the kernel of its machine, or hears nothing if that
-    is gone as well.
+    connections, when the kernel of its machine closes them if it is killed; whoever connects is
+    refused by that kernel, or hears nothing if that is gone as well.
 
     Attributes
     ----------
@@ -44,6 +54,8 @@ class EndingServer(MysqlServer):
     ) -> None:
         self.alive = True
         self.silent = False
+        mysql = options.commit_pipeline != "mariadb"
+        self._exit_s = costs.exit_wait_ms * 1e-3 * mysql, costs.exit_ms * 1e-3
         self.on_fail: Callable[[OpenTransaction], object] = _ignore
         self._open: dict[Transaction, OpenTransaction] = {}
         self._begins: Transaction | None = None
@@ -62,6 +74,8 @@ class EndingServer(MysqlServer):
         """Open a connection; the kernel of a machine whose server is gone refuses it."""
         if self.alive:
             return self.sessions.connect()
+        if self.closing:
+            return self._cut_off(self.clock, CONNECTION_LOST)
         return self._unanswered() if self.silent else self.sessions.refused(CONNECTION_REFUSED)
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
@@ -78,6 +92,8 @@ class EndingServer(MysqlServer):
         """The connection of the client has ended."""
         if self.silent:
             yield from self._unanswered()
+        if self.closing:
+            yield self._closed(self.clock)
         transaction.unserved = True
         transaction.error = yield from self.sessions.refused(CONNECTION_LOST)
         return False
@@ -94,6 +110,8 @@ class EndingServer(MysqlServer):
             self._look_who_ended()
         if self.silent:
             yield from self._unanswered()
+        if self.closing and not committed:
+            yield self._closed(self.clock)
         return committed
 
     def _begin(self, clock: Clock) -> OpenTransaction:
@@ -195,11 +213,16 @@ class EndingServer(MysqlServer):
             if transaction.rows and owner not in self._commits:
                 self.fail(owner, error)
 
-    def die(self, *, silent: bool = False) -> None:
-        """The process ends; if it is ``silent``, its machine as well: no client learns of it."""
+    def die(self, *, silent: bool = False, killed: bool = True) -> None:
+        """The process ends; if it is ``silent``, its machine as well: no client learns of it.
+
+        One that is not ``killed`` has closed its connections itself.
+        """
         self.alive = False
         self.silent = silent
         self.trace = None
+        if killed and not silent:
+            self._exit = ProcessExit(self.parts.cluster.clock, self.host, *self._exit_s)
         self.disconnect_all()
 
     # -- what is under way when it ends ------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any
 
 from simrep.modelling import Change, Cluster, Event, ScenarioError, Transaction
@@ -119,7 +120,7 @@ class ServerChanges(ABC):
         if node in self._away:
             return
         self._away.add(node)
-        server.die(silent=silent)
+        server.die(silent=silent, killed=what == "kill")
         self._went(node)
         if then is not None:
             self._begin(node)
@@ -130,8 +131,10 @@ class ServerChanges(ABC):
         self._server(node).silent = False  # its machine is there: it refuses connections
         self._starts += 1
         self._starting[node] = self._starts
-        at_s = self._clock.now + self._start_s(node)
-        self._clock.at(at_s, self._started, (node, self._starts))
+        self._server(node).when_closed(partial(self._start_process, (node, self._starts)))
+
+    def _start_process(self, start: tuple[int, int]) -> None:
+        self._clock.at(self._clock.now + self._start_s(start[0]), self._started, start)
 
     def _started(self, start: tuple[int, int]) -> None:
         node, number = start

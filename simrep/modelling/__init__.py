@@ -73,6 +73,7 @@ from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanosecond
 from simrep.server.certification import CertificationIndex
 from simrep.server.host import Host, Routine, Spin, Thread, WaitingThread
 from simrep.server.locks import Decided, LockTable
+from simrep.server.process_exit import Killable, ProcessExit
 from simrep.server.ranges import Ranges, points_in
 from simrep.server.stage import Stage
 from simrep.server.storage import Binlog, Disk, RedoLog
@@ -103,6 +104,7 @@ __all__ = [
     "Fin",
     "Holder",
     "Host",
+    "Killable",
     "Lap",
     "Leader",
     "Link",
@@ -127,6 +129,7 @@ __all__ = [
     "Place",
     "ProblemsError",
     "Process",
+    "ProcessExit",
     "Quantity",
     "Question",
     "Ranges",

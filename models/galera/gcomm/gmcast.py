@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -82,6 +83,9 @@ _Envelope = tuple[Any, int, int, int, int]
 
 _ALL = -1  # every bit
 
+WhenClosed = Callable[[Callable[[], object]], object]
+"""Called as ``when_closed(call)``: ``call()`` when the kernel closes the sockets of a process."""
+
 
 def _ignore(*_: Any) -> None:
     pass
@@ -141,6 +145,8 @@ class Gmcast(Mesh):
         self._told_evicted: Callable[[], object] = _ignore
         self._opened = 0
         self._alive = True
+        self._when_closed: WhenClosed | None = None
+        self._taken: list[int] | None = None  # connections that the kernel still has
         super().__init__(clock, network, me, segments, thread, work)
         everybody = frozenset(range(self.size))
         for peer in everybody - {me}:
@@ -220,19 +226,35 @@ class Gmcast(Mesh):
         """Call ``call()`` when another tells this member that it is banned."""
         self._told_evicted = call
 
+    def hold(self, when_closed: WhenClosed) -> None:
+        """The process is killed: ``close`` leaves connections to the kernel."""
+        self._when_closed = when_closed
+
     def close(self) -> None:
         """End all connections as the end of the process does.
 
         What it has sent still arrives, and the end of the connection behind it. A machine without
         power is cut off as well, so that nobody hears of it.
         """
-        for connection in [*self._connections.values()]:
-            self._hang_up(connection)
+        connections = [c for c in self._connections.values() if c.connected]
         self._connections.clear()
         self._open.clear()
         self._alive = False
         self._check_s = inf
         self._routes.update(self._open)
+        when_closed, self._when_closed = self._when_closed, None
+        if when_closed is None:
+            self._close(connections)
+        else:
+            self._taken = []
+            when_closed(partial(self._close, connections))
+
+    def _close(self, connections: Iterable[Connection]) -> None:
+        for connection in connections:
+            self._hang_up(connection)
+        for number in self._taken or ():
+            self._packet(number, Rst())
+        self._taken = None
 
     def reopen(self) -> None:
         """Start: connect to all other members by their addresses."""
@@ -282,6 +304,11 @@ class Gmcast(Mesh):
     def _arrived(self, envelope: Any) -> None:
         """Something has come to the kernel: what it does not answer itself is for the thread."""
         message, size_bytes, number, *_ = envelope
+        if self._taken is not None:  # the kernel of a killed process takes what comes
+            if isinstance(message, Syn):
+                self._packet(number, SynAck())
+                self._taken.append(number)
+            return
         kernel = self._kernel.get(type(message))
         if kernel is not None:
             kernel(number)

@@ -12,6 +12,7 @@ from functools import partial
 
 from simrep.modelling import Clock
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
+from simrep.models.galera.gcomm.gmcast import Gmcast, WhenClosed
 from simrep.models.galera.gcomm.participant import Participant
 from simrep.models.galera.gcomm.primary import PrimaryComponent, PrimaryOptions
 from simrep.models.galera.gcomm.suspicion import MembershipOptions
@@ -107,8 +108,14 @@ class Membership:
         """Whether a member is not there, also since it has ended itself."""
         return member in self._away
 
-    def crash(self, member: int) -> None:
-        """Let a member neither send nor receive; what the network has already still arrives."""
+    def crash(self, member: int, when_closed: WhenClosed | None = None) -> None:
+        """Let a member neither send nor receive; what the network has already still arrives.
+
+        ``when_closed(call)`` calls ``call()`` when its kernel closes its links.
+        """
+        mesh = self._meshes[member]
+        if when_closed is not None and isinstance(mesh, Gmcast):
+            mesh.hold(when_closed)
         if self._away.get(member, True):
             self._depart(member, crashes=True)
         self._away[member] = True  # also while it leaves

@@ -233,10 +233,17 @@ class Group:
         """Have this member be the single leader of the order (``set_leader``)."""
         self._order.lead(self.me)
 
-    def die(self) -> None:
-        """End as the process of the member does."""
+    def die(self, when_closed: Callable[[Callable[[], object]], object] | None = None) -> None:
+        """End; its connections as well, now or as the process of the member ends.
+
+        ``when_closed(call)`` calls ``call()`` when the kernel closes them.
+        """
         self._stop()
-        self._transport.close()
+        if when_closed is None:
+            self._transport.close()
+        else:
+            self._transport.cease()
+            when_closed(self._transport.close)
 
     def exit(self) -> None:
         """Leave without an ordered message, as there is no majority that could agree on it."""

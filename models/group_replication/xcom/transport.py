@@ -21,6 +21,7 @@ A group in which nothing happens has a ``Mesh`` instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any
 
 from simrep.modelling import (
@@ -129,6 +130,9 @@ class Transport(Mesh):
         self._answered: dict[int, Accepted] = {}  # by peer, its last one
         self._waiting_thread = thread
         self.alive = True
+        self._ends: list[Callable[[float], object]] | None = (
+            None  # of connections that are still open
+        )
         self._opened = 0
         self._calling: tuple[Sender, int] | None = None  # the attempt that stops the thread
         self._heard: Callable[[int], object] = int
@@ -204,20 +208,18 @@ class Transport(Mesh):
         if sender.open and sender.pings == _PINGS:
             self._close(sender, "asked")
 
-    def close(self) -> None:
-        """End all connections as the end of the process does.
-
-        What it has sent still arrives, and the end of the connection behind it. A machine without
-        power is cut off as well, so that nobody hears of it.
-        """
-        now_s = self._clock._now
-        for sender in self._senders.values():
-            if sender.open:
-                self._network.send(self.me, sender.peer, *self._fin(sender.number), now_s)
-        for accepted in self._accepted.values():
-            self._network.send_on(
-                accepted.link, self.me, accepted.peer, *self._fin(accepted.number), now_s
-            )
+    def cease(self) -> None:
+        """Do nothing more: the process has ended, and its kernel still takes what comes."""
+        me, network = self.me, self._network
+        self._ends = [
+            partial(network.send, me, sender.peer, *self._fin(sender.number))
+            for sender in self._senders.values()
+            if sender.open
+        ]
+        self._ends += [
+            partial(network.send_on, accepted.link, me, accepted.peer, *self._fin(accepted.number))
+            for accepted in self._accepted.values()
+        ]
         self._senders.clear()
         self._accepted.clear()
         self._answered.clear()
@@ -226,6 +228,18 @@ class Transport(Mesh):
         self.alive = False
         self._calling = None
         self._waiting_thread.go_on()
+
+    def close(self) -> None:
+        """End all connections as the end of the process does.
+
+        What it has sent still arrives, and the end of the connection behind it. A machine without
+        power is cut off as well, so that nobody hears of it.
+        """
+        if self._ends is None:
+            self.cease()
+        ends, self._ends = self._ends, None
+        for end in ends or ():
+            end(self._clock._now)
 
     def reopen(self) -> None:
         """Start: accept connections; ``reach`` makes those to others."""
@@ -333,6 +347,9 @@ class Transport(Mesh):
     def _arrived(self, envelope: Any) -> None:
         """Something has come to the kernel: what it does not answer itself is for the thread."""
         message, size_bytes, number, source = envelope
+        if self._ends is not None:
+            self._take_in(self._ends, message, number, source)
+            return
         kernel = self._kernel.get(type(message))
         if kernel is not None:
             kernel(source, number, message)
@@ -342,6 +359,15 @@ class Transport(Mesh):
             self.thread.do(cost, self._take, envelope)
         elif not isinstance(message, Fin):
             self.packet(source, number, Rst())
+
+    def _take_in(
+        self, ends: list[Callable[[float], object]], message: Any, number: int, source: int
+    ) -> None:
+        """The kernel of a process that has ended takes connections, until it closes them all."""
+        if isinstance(message, Syn):
+            self.packet(source, number, SynAck())
+        if isinstance(message, (Syn, Request)):
+            ends.append(lambda _: self.packet(source, number, Rst()))
 
     def _is_known(self, source: int, number: int) -> bool:
         if number in self._accepted:
