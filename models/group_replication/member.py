@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from simrep.modelling import (
     Event,
@@ -40,6 +40,7 @@ TOO_LARGE = "3100 transaction exceeds group_replication_transaction_size_limit"
 CONFLICT = "3101 rolled back by the plugin: it failed certification"
 
 _US = 1e-6
+_TRANSACTION: Final = Kind.TRANSACTION
 
 
 class _Commits(BinlogHooks):
@@ -86,6 +87,7 @@ class Member:
         self.host = host
         self.trace: Trace | None = cluster.trace
         self._options = options
+        self._waits_after = options.waits_after
         self._costs = costs
         self._replication = host.routine(costs.replicate_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
@@ -197,7 +199,7 @@ class Member:
             yield gate
             entry.owner.mark(Lap.QUEUE)
         owner = entry.owner
-        if owner.lost():
+        if owner.aborted:
             return False
         owner.protected = True  # its thread waits for the ticket and nothing else
         self.proposed += 1
@@ -208,7 +210,7 @@ class Member:
         self._send(message)
         sent_s = self.clock._now
         passed: bool = yield ticket
-        owner.mark(Lap.CONSISTENCY if self._options.waits_after else Lap.CERTIFICATION)
+        owner.mark(Lap.CONSISTENCY if self._waits_after else Lap.CERTIFICATION)
         self.round_trip.add(self.clock._now - sent_s)
         if not passed:
             owner.error = CONFLICT
@@ -220,7 +222,7 @@ class Member:
     # -- every member: from the total order through certification ------------------------------
 
     def _deliver(self, sender: int, message: Any) -> None:
-        if sender == self.index and message.kind == Kind.TRANSACTION:
+        if sender == self.index and message.kind == _TRANSACTION:
             message.entry.owner.mark(Lap.ORDER)
         self._delivered.join(message)
 
@@ -228,19 +230,27 @@ class Member:
         """The thread of the group communication passes on what has come."""
         more_s = (len(messages) - 1) * self._delivery.seconds
         threshold = self._options.compression_threshold
-        for message in messages:
-            if message.kind == Kind.TRANSACTION and 0 < threshold <= message.size_bytes:
-                more_s += self._costs.decompress_byte_ns * 1e-9 * message.size_bytes
+        if threshold > 0:
+            for message in messages:
+                if message.kind == _TRANSACTION and threshold <= message.size_bytes:
+                    more_s += self._costs.decompress_byte_ns * 1e-9 * message.size_bytes
         self.host.go_on(self._delivery.cost(more_s), self._handed_over, messages)
 
     def _handed_over(self, messages: list[Any]) -> None:
         self._delivered.leave()
         for message in messages:
+            if message.kind != _TRANSACTION:
+                break
+        else:
+            self.waiting_certification += len(messages)
+            self._applier_module.join(*messages)
+            return
+        for message in messages:
             kind = message.kind
             if kind == Kind.STATISTICS:
                 self.flow_control.hear(message)
             elif kind != Kind.FRAGMENT:
-                if kind == Kind.TRANSACTION:
+                if kind == _TRANSACTION:
                     self.waiting_certification += 1
                 self._applier_module.join(message)
 
@@ -248,7 +258,7 @@ class Member:
         """The applier module takes the next message out of its queue."""
         (message,) = messages
         kind = message.kind
-        if kind == Kind.TRANSACTION:
+        if kind == _TRANSACTION:
             seconds = self._certification.cost(self._item_s * message.item_count)
             if message.origin != self.index:  # counted for those that fail, too: one visit less
                 seconds += self._relay_writing.cost(self._byte_s * message.entry.size_bytes)
@@ -290,14 +300,14 @@ class Member:
         self._order = order = self._order + 1
         if message.origin == self.index:
             message.entry.order = order
-            if self._options.waits_after:
+            if self._waits_after:
                 message.entry.owner.mark(Lap.CERTIFICATION)
                 self.consistency.certified(order, self._release, (message, True))
             else:
                 self._release((message, True))
             self._applier_module.leave()
         else:
-            change = Ordered(message, order, seqno, parent, self.clock.now)
+            change = Ordered(message, order, seqno, parent, self.clock._now)
             self.channel.write(change, self._written)
 
     def _release(self, verdict: tuple[TransactionMessage, bool]) -> None:
@@ -316,12 +326,17 @@ class Member:
 
     def committed(self, committing: BinlogTransaction | Committing) -> None:
         """The storage engine has committed a transaction: it is visible here."""
-        order = order_of(committing)
-        self.local_commits += not isinstance(committing, Committing)
+        if isinstance(committing, Committing):
+            change = committing.change
+            assert isinstance(change, Ordered)
+            order = change.order
+        else:
+            order = committing.order
+            self.local_commits += 1
         self.executed.add(order)
         if self.trace is not None:
             self.trace.record(self.index, "visible", order)
-        if self._options.waits_after:
+        if self._waits_after:
             self.consistency.committed(order)
 
     # -- garbage collection of certification info ----------------------------------------------

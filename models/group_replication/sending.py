@@ -53,8 +53,12 @@ class Sending:
         if 0 < self._threshold <= size:
             compressed = (message, int(size / self._ratio))
             self._host.run(self._byte_s * size, self._cut, compressed)
-        else:
+        elif 0 < self._largest < size:
             self._cut((message, size))
+        else:
+            if message.kind == Kind.TRANSACTION:
+                message.entry.owner.mark(Lap.EXECUTE)
+            self._xcom.send(message, size)
 
     def _cut(self, work: tuple[Any, int]) -> None:
         message, size = work
