@@ -47,8 +47,7 @@ class Replica:
 
     def _write(self, changes: list[BinlogTransaction]) -> None:
         (change,) = changes
-        seconds = self._receipt.cost(self._byte_s * change.size_bytes)
-        self.server.host.go_on(seconds, self._received, change)
+        self._receipt.go_on(self._received, change, self._byte_s * change.size_bytes)
 
     def _received(self, change: BinlogTransaction) -> None:
         self.channel.write(change, self._written)

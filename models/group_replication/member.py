@@ -234,7 +234,7 @@ class Member:
             for message in messages:
                 if message.kind == _TRANSACTION and threshold <= message.size_bytes:
                     more_s += self._costs.decompress_byte_ns * 1e-9 * message.size_bytes
-        self.host.go_on(self._delivery.cost(more_s), self._handed_over, messages)
+        self._delivery.go_on(self._handed_over, messages, more_s)
 
     def _handed_over(self, messages: list[Any]) -> None:
         self._delivered.leave()
@@ -259,9 +259,12 @@ class Member:
         (message,) = messages
         kind = message.kind
         if kind == _TRANSACTION:
+            if message.origin == self.index:
+                self._certification.go_on(self._certify, message, self._item_s * message.item_count)
+                return
             seconds = self._certification.cost(self._item_s * message.item_count)
-            if message.origin != self.index:  # counted for those that fail, too: one visit less
-                seconds += self._relay_writing.cost(self._byte_s * message.entry.size_bytes)
+            # Counted for those that fail, too: one visit less.
+            seconds += self._relay_writing.cost(self._byte_s * message.entry.size_bytes)
             self.host.go_on(seconds, self._certify, message)
         elif kind == Kind.GTID_EXECUTED:
             self._collect_garbage(message)
@@ -312,7 +315,7 @@ class Member:
 
     def _release(self, verdict: tuple[TransactionMessage, bool]) -> None:
         """Wake the client's thread with the verdict."""
-        self.host.run(self._resumption.cost(), self._wake, verdict)
+        self._resumption.run(self._wake, verdict)
 
     def _wake(self, verdict: tuple[TransactionMessage, bool]) -> None:
         message, passed = verdict

@@ -109,18 +109,14 @@ class Appliers:
         self._relay.append((self._clock._now, change))
         if not self._reading:
             self._reading = True
-            self._host.run(self._next(), self._schedule)
+            self._arrived_s, self._held = self._relay.popleft()
+            self._coordination.run(self._schedule)
 
     def __len__(self) -> int:
         """How many changes wait in the relay log."""
         return len(self._relay) + (self._held is not None)
 
     # -- the coordinator -------------------------------------------------------------------------
-
-    def _next(self) -> float:
-        """Take the next change out of the relay log; what it costs to read and assign it."""
-        self._arrived_s, self._held = self._relay.popleft()
-        return self._coordination.cost()
 
     def _schedule(self, _: None = None) -> None:
         """Hand over the change at hand if it may go, and go on with the next ones."""
@@ -137,11 +133,11 @@ class Appliers:
             if not self._relay or (self._single and not self._idle):
                 break
             self._arrived_s, self._held = self._relay.popleft()
-            seconds = self._coordination.cost()
-            if seconds > 0.0:
+            if self._coordination.seconds:
                 self._scheduling = False
-                self._host.go_on(seconds, self._schedule)
+                self._coordination.go_on(self._schedule)
                 return
+            self._coordination.cost()
         self._scheduling = False
         self._waits = self._held is not None
         self._reading = self._waits or (self._single and not self._idle)
@@ -221,7 +217,8 @@ class Appliers:
             return
         self._reading = bool(self._relay)
         if self._reading:
-            self._host.go_on(self._next(), self._schedule)
+            self._arrived_s, self._held = self._relay.popleft()
+            self._coordination.go_on(self._schedule)
 
     def _advance(self, seqno: int) -> None:
         """Move the low-water mark; start what has waited for it."""

@@ -174,8 +174,7 @@ class Channel:
             work = (change, applied)
             self.server.locks.force_all(change, change.locks, self._write_rows, work)
         elif self._after_apply is None:
-            seconds = self._application.cost(self._apply_row_s * change.transaction.rows)
-            self.server.host.go_on(seconds, applied, change)
+            self._application.go_on(applied, change, self._apply_row_s * change.transaction.rows)
         else:
             self._write_rows((change, applied))
 
@@ -190,11 +189,11 @@ class Channel:
 
     def _write_rows(self, work: tuple[RelayedTransaction, Call]) -> None:
         change, applied = work
-        seconds = self._application.cost(self._apply_row_s * change.transaction.rows)
+        rows_s = self._apply_row_s * change.transaction.rows
         if self._after_apply is None:
-            self.server.host.go_on(seconds, applied, change)
+            self._application.go_on(applied, change, rows_s)
         else:
-            self.server.host.go_on(seconds, self._hold, work)
+            self._application.go_on(self._hold, work, rows_s)
 
     def _hold(self, work: tuple[RelayedTransaction, Call]) -> None:
         assert self._after_apply is not None

@@ -132,7 +132,7 @@ class Engine:
         """
         mark(group, Lap.COMMIT_ORDER, self.host.clock.now)
         others_s = (len(group) - 1) * self._commitment.seconds
-        self.host.run(self._commitment.cost(others_s), self._committed, (group, call))
+        self._commitment.run(self._committed, (group, call), others_s)
 
     @staticmethod
     def _committed(work: tuple[Group, GoOn]) -> None:

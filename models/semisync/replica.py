@@ -43,7 +43,7 @@ class SemisyncReplica(Replica):
             trace.record(self.server.index, "receive", change.seqno)
         if change.seqno in self._wanted:
             self._wanted.discard(change.seqno)
-            self.server.host.go_on(self._reply.cost(), self._acknowledge, change)
+            self._reply.go_on(self._acknowledge, change)
         else:
             super()._written(change)
 

@@ -158,7 +158,7 @@ class SemisyncSource(BinlogSource):
         if self._waiting_dumps is None:
             self._receiver.do(self._reading.cost(), self._read, reply)
         else:
-            self._host.run(self._reading.cost(), self._read, reply)
+            self._reading.run(self._read, reply)
 
     def _read(self, reply: tuple[int, int]) -> None:
         replica, position = reply
