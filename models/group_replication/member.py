@@ -243,7 +243,7 @@ class Member:
                 break
         else:
             self.waiting_certification += len(messages)
-            self._applier_module.join(*messages)
+            self._applier_module.join_all(messages)
             return
         for message in messages:
             kind = message.kind

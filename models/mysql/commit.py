@@ -48,7 +48,7 @@ class Commit(Decided):
         self.size_bytes = size_bytes
         self.committed = committed
         self.done = done
-        self.owner = owner
+        self.owner: Any = owner
         self.seqno = 0
 
 

@@ -51,7 +51,6 @@ class BinlogTransaction(Commit):
     __slots__ = (
         "events", "order", "parent", "prepared_after", "transaction", "written_s",
     )  # fmt: skip
-    owner: OpenTransaction
     # Rows for which clients of an asynchronous replica may compete: none, they do not write.
     locks: tuple[Hashable, ...] = ()
     scans: tuple[range, ...] = ()
