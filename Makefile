@@ -109,10 +109,10 @@ browser-test: $(VENV)/browser
 accuracy: $(VENV)/tested
 	$(BIN)/python tests/accuracy/run.py --jobs $(or $(JOBS),2)
 
-# Predicts every dataset again, with two processes (make scoreboard JOBS=8): docs/validation/.
+# Predicts every dataset again, on all cores (make scoreboard JOBS=2): docs/validation/.
 # One alone: make scoreboard DATASETS=galera-failures, which takes ten minutes.
 scoreboard: $(VENV)/installed
-	$(BIN)/python docs/generate_scoreboard.py $(DATASETS) --jobs $(or $(JOBS),2)
+	$(BIN)/python docs/generate_scoreboard.py $(DATASETS) $(addprefix --jobs ,$(JOBS))
 
 # Three nodes of Galera for real: started, measured and removed. Needs root, or a Docker engine
 # (make rig-smoke RIG="--engine docker"); docs/howto/measure-your-cluster.md names the packages.

@@ -22,7 +22,6 @@ from statistics import median
 from typing import Any
 
 from simrep import Dataset, datasets, load, reproduce, validate, with_values
-from simrep.cli.arguments import workers
 from simrep.contract.setup import setup_of
 from simrep.data.cells import Cell
 from simrep.data.dataset import dataset_folder, load_dataset
@@ -31,6 +30,7 @@ from simrep.data.failures import ErrorCodes, FailureFigure
 from simrep.data.measurements import written
 from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.measure.units import describe, duration, number
+from simrep.runs.executor import workers
 from simrep.runs.prediction import factors_of
 from simrep.show.text.failures import span_of, system_of
 
@@ -497,14 +497,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="datasets to predict; default: all")
     parser.add_argument("--pages", action="store_true", help="write the pages alone")
-    parser.add_argument("--jobs", type=int, default=1, help="processes to use")
+    parser.add_argument("--jobs", type=int, help="processes to use; default: all cores")
     given = parser.parse_args()
     BOARD.mkdir(exist_ok=True)
-    with workers(given.jobs) as executor:
-        for name in () if given.pages else given.names or datasets():
-            sys.stderr.write(f"{name}\n")
-            text = json.dumps(predict(name, executor), indent=1)
-            (BOARD / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    executor = workers(given.jobs)
+    for name in () if given.pages else given.names or datasets():
+        sys.stderr.write(f"{name}\n")
+        text = json.dumps(predict(name, executor), indent=1)
+        (BOARD / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     draw()
     for file, text in pages().items():
         file.write_text(text, encoding="utf-8")

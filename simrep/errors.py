@@ -92,6 +92,10 @@ class DegradedWarning(UserWarning):
     """The cluster gave its clients less than the product promises, as far as its model tells."""
 
 
+class OneProcessWarning(UserWarning):
+    """One process does all the work, where several could share it if they knew the code."""
+
+
 class ShortRunWarning(UserWarning):
     """The run held too few transactions for the figure that was asked of it."""
 

@@ -1,9 +1,14 @@
-"""How random cases are drawn, in all tests: the same ones on every machine and in every run."""
+"""For all tests: how random cases are drawn, always the same ones, and that one process works.
+
+The tests themselves are shared by all cores; those of several processes ask for these."""
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, Phase, settings
 
+os.environ["SIMREP_JOBS"] = "1"
 settings.register_profile(
     "tests",
     derandomize=True,

@@ -37,6 +37,7 @@ from simrep.data.dataset import Dataset, load_dataset
 from simrep.data.definition import Fit, Parameter, SeriesTable
 from simrep.data.measurements import MeasuredCell
 from simrep.errors import ScenarioError, nearest
+from simrep.runs.executor import workers
 from simrep.runs.report import Report
 from simrep.runs.sampler import seed_of
 from simrep.scenario import load
@@ -142,6 +143,7 @@ def fit(
     replications: int | None = None,
     seed: int | None = None,
     max_steps: int = 30,
+    jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> FitResult:
@@ -168,7 +170,7 @@ def fit(
     max_steps : int
         Steps of the search at most; each simulates one set of costs per fitted cost, the last
         ones two.
-    executor
+    jobs, executor
         See :func:`simrep.run`.
     progress : callable, optional
         Called after each evaluation with their number and the lowest cost so far.
@@ -180,6 +182,7 @@ def fit(
     CalibrationError
         When no figure can be compared, or the fit was interrupted (Ctrl-C).
     """
+    executor = workers(jobs, executor)
     if not isinstance(dataset, Dataset):
         dataset = load_dataset(dataset)
     dataset.check_measured()

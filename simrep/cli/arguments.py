@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +25,6 @@ __all__ = [
     "Out",
     "Plot",
     "Precision",
-    "Processes",
     "Replications",
     "Scenario",
     "Seed",
@@ -35,7 +32,6 @@ __all__ = [
     "assignments",
     "changed",
     "path_in",
-    "workers",
 ]
 
 
@@ -69,7 +65,10 @@ Seed = Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="Root of al
 Replications = Annotated[
     int | None, typer.Option(min=1, max=MANY, help="Repetitions with other random numbers.")
 ]
-Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes to use.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, max=1024, help="Processes to use; default: SIMREP_JOBS, or all cores."),
+]
 
 Precision = Annotated[
     str | None,
@@ -101,9 +100,6 @@ CacheFolder = Annotated[
     typer.Option("--cache", metavar="DIR", parser=path_in, help="Where results are kept."),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Simulate all, and keep none of it.")]
-Processes = Annotated[
-    int | None, typer.Option("--jobs", min=1, help="Processes to use; default: one for each core.")
-]
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
@@ -126,15 +122,3 @@ def changed(scenario: Path, texts: Sequence[str] | None) -> Loaded:
     from simrep.scenario import load, with_values
 
     return with_values(load(scenario), assignments(texts or ()))
-
-
-@contextmanager
-def workers(jobs: int) -> Iterator[Executor | None]:
-    """An executor with several processes, or None for this one alone."""
-    if jobs == 1:
-        yield None
-        return
-    from simrep.runs.executor import process_pool
-
-    with process_pool(jobs) as pool:
-        yield pool

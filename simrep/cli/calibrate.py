@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Replications, Seed, path_in, workers
+from simrep.cli.arguments import Jobs, Json, Replications, Seed, path_in
 from simrep.cli.ending import INTERRUPTED
 from simrep.cli.output import check_writable, progress_bar, tell
 from simrep.errors import ScenarioError
@@ -71,13 +71,13 @@ def calibrate(
     seed: Seed = None,
     replications: Replications = None,
     json: Json = False,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
 ) -> None:
     """Fit local costs to measured cells, and tell which of them the cells know.
 
     [bold]Examples[/bold]
 
-      simrep calibrate wan-concurrency --series pxc --jobs 2
+      simrep calibrate wan-concurrency --series pxc
       simrep calibrate galera-rig --cells "egress_delay_ms == 0 and threads <= 16"
       simrep calibrate galera-rig --fit statement_us --fit commit_us --out mine.toml
     """
@@ -100,7 +100,7 @@ def calibrate(
         check_writable("--write", pack_path(dataset, chosen.name))
     costs = fit or (chosen.fit.parameter if chosen.fit else ())
     expected = evaluations_expected(len(costs), keep=keep)
-    with workers(jobs) as executor, progress_bar(f"calibrate {dataset.name}", quiet=json) as update:
+    with progress_bar(f"calibrate {dataset.name}", quiet=json) as update:
         try:
             result = fit_costs(
                 dataset,
@@ -112,7 +112,7 @@ def calibrate(
                 posterior=posterior,
                 seed=seed,
                 replications=replications,
-                executor=executor,
+                jobs=jobs,
                 progress=lambda done, _cost: update(done, max(expected, done + 1)),
             )
         except CalibrationError as error:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import MANY, Jobs, Json, Plot, Precision, Seed, Set, assignments, workers
+from simrep.cli.arguments import MANY, Jobs, Json, Plot, Precision, Seed, Set, assignments
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, share
@@ -80,7 +80,7 @@ def compare(
     rpo: Rpo = None,
     json: Json = False,
     plot: Plot = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
 ) -> None:
     """Compare two scenarios, both with the same random numbers, and say what differs.
 
@@ -88,7 +88,7 @@ def compare(
 
       simrep compare today.toml tomorrow.toml
       simrep compare cluster.toml --set-b network.rtt_ms=50
-      simrep compare cluster.toml --set-b workload.threads=64 --precision 1% --jobs 2
+      simrep compare cluster.toml --set-b workload.threads=64 --precision 1%
       simrep compare a.toml b.toml --json | jq -r .verdict
     """
     check_writable("--plot", plot, plot=True)
@@ -102,7 +102,7 @@ def compare(
     both = assignments(set_ or [])
     first = with_values(load(a), both | assignments(set_a or []))
     second = with_values(load(a if b is None else b), both | assignments(set_b or []))
-    with workers(jobs) as executor, progress_bar(a.name, quiet=json) as progress:
+    with progress_bar(a.name, quiet=json) as progress:
         found = simulate(
             first,
             second,
@@ -114,7 +114,7 @@ def compare(
             most=most,
             rto_s=None if rto is None else duration("--rto", rto),
             rpo=rpo,
-            executor=executor,
+            jobs=jobs,
             progress=progress,
         )
     present(found, json=json, plot=plot)

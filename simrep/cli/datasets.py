@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed, workers
+from simrep.cli.arguments import Jobs, Json, Plot, Replications, Seed
 from simrep.cli.output import check_writable, present, progress_bar
 
 __all__ = ["reproduce", "validate"]
@@ -24,7 +24,7 @@ def reproduce(
     replications: Replications = None,
     json: Json = False,
     plot: Plot = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
 ) -> None:
     """Simulate the cells of a dataset and print how far off the simulation is.
 
@@ -32,7 +32,7 @@ def reproduce(
 
       simrep reproduce
       simrep reproduce wan-concurrency --plot wan-concurrency.png
-      simrep reproduce galera-rig --replications 20 --jobs 2
+      simrep reproduce galera-rig --replications 20
       simrep reproduce --json | jq .summary
     """
     check_writable("--plot", plot, plot=True)
@@ -47,9 +47,9 @@ def reproduce(
 
     from simrep.data.reproduce import reproduce as simulate
 
-    with workers(jobs) as executor, progress_bar(dataset.name, quiet=json) as progress:
+    with progress_bar(dataset.name, quiet=json) as progress:
         result = simulate(
-            dataset, seed=seed, replications=replications, executor=executor, progress=progress
+            dataset, seed=seed, replications=replications, jobs=jobs, progress=progress
         )
     present(result, json=json, plot=plot, drawable=bool(result.finished))
 
@@ -84,7 +84,7 @@ def validate(
     replications: Replications = None,
     json: Json = False,
     plot: Plot = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
 ) -> None:
     """Predict every measured cell and tell how far off, how often near, and in which order.
 
@@ -93,7 +93,7 @@ def validate(
 
     [bold]Examples[/bold]
 
-      simrep validate --jobs 2 --plot errors.png
+      simrep validate --plot errors.png
       simrep validate wan-concurrency galera-rig
       simrep validate measured/ours --pack ours.toml --holdout "threads > 16"
       simrep validate --json | jq .scores
@@ -102,14 +102,14 @@ def validate(
 
     from simrep.data.validation import validate as predict
 
-    with workers(jobs) as executor, progress_bar("validate", quiet=json) as progress:
+    with progress_bar("validate", quiet=json) as progress:
         validation = predict(
             names or None,
             pack=pack,
             holdout=holdout,
             seed=seed,
             replications=replications,
-            executor=executor,
+            jobs=jobs,
             progress=progress,
         )
     tables = None if json else validation.tables(cells=bool(names))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +10,14 @@ import typer
 from simrep.cli.arguments import (
     MANY,
     CacheFolder,
+    Jobs,
     Json,
     NoCache,
     Out,
     Plot,
-    Processes,
     Seed,
     Set,
     changed,
-    workers,
 )
 from simrep.cli.kept import check_places, finish, kept_work, where_kept
 from simrep.cli.output import print_json, show
@@ -113,7 +111,7 @@ def drill(
     plot: Plot = None,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
-    jobs: Processes = None,
+    jobs: Jobs = None,
     catalogue: Catalogue = False,
 ) -> None:
     """Play a catalogue of faults: who notices, when writes are back, what is lost.
@@ -147,7 +145,7 @@ def drill(
 
     chosen = changed(scenario, set_)
     work = kept_work(scenario.name, "runs", "drill", quiet=json, kept=not no_cache)
-    with workers(jobs or os.cpu_count() or 1) as executor, work as progress:
+    with work as progress:
         found = simulate(
             chosen,
             faults=fault or None,
@@ -159,7 +157,7 @@ def drill(
             restart_s=restart_s,
             rto_s=rto_s,
             rpo=rpo,
-            executor=executor,
+            jobs=jobs,
             cache=where_kept(cache, no_cache=no_cache),
             progress=progress,
         )

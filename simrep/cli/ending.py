@@ -151,8 +151,8 @@ def _end_at_once() -> NoReturn:
 def _leave(code: int) -> NoReturn:
     """End this process, and those that it started, without waiting for anything."""
     with suppress(Exception):
-        if executor := sys.modules.get("simrep.runs.executor"):
-            executor.kill_processes()
+        if crew := sys.modules.get("simrep.runs.crew"):
+            crew.kill_processes()
     with suppress(Exception):
         discard_unfinished()
     if util := sys.modules.get("multiprocessing.util"):  # it would warn of semaphores that are left

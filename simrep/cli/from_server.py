@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import Jobs, Json, path_in, workers
+from simrep.cli.arguments import Jobs, Json, path_in
 from simrep.cli.output import (
     check_writable,
     print_json,
@@ -96,7 +96,7 @@ def from_server(
     rtt_ms: RoundTrip = None,
     fsync_us: Fsync = None,
     json: Json = False,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
 ) -> None:
     """Build a scenario and a first pack from a server's configuration and counters.
 
@@ -111,6 +111,7 @@ def from_server(
     from simrep.calibrate.measured_figures import CalibrationError
     from simrep.intake.description import Overrides, ServerFiles
     from simrep.intake.description import from_server as description_of
+    from simrep.runs.executor import workers
 
     files = ServerFiles(mycnf, tuple(status or ()), variables, sysbench)
     trip_ms = None if rtt_ms is None else duration("--rtt-ms", rtt_ms, "ms")
@@ -127,13 +128,13 @@ def from_server(
                 "--out", f"{str(path)!r} exists already", "choose another name, or remove it"
             )
     expected = evaluations_expected(1)  # of a benchmark, if there is one
-    with workers(jobs) as executor, progress_bar(f"from-server {name}", quiet=json) as update:
+    with progress_bar(f"from-server {name}", quiet=json) as update:
         try:
             described = description_of(
                 files,
                 name=name,
                 overrides=overrides,
-                executor=executor,
+                executor=workers(jobs),
                 progress=lambda done, _cost: update(done, max(expected, done + 1)),
             )
         except CalibrationError as error:

@@ -21,7 +21,6 @@ from simrep.cli.arguments import (
     Set,
     changed,
     path_in,
-    workers,
 )
 from simrep.cli.ending import limited
 from simrep.cli.misplaced import scenario_first
@@ -88,7 +87,7 @@ plan = typer.Typer(
     rich_markup_mode="rich",
     subcommand_metavar="QUESTION [OPTIONS]",
     epilog="[bold]Examples[/bold]: [cyan]simrep plan cluster.toml rtt --objective "
-    "'p99<=250ms'[/cyan], [cyan]simrep plan cluster.toml rate --jobs 2[/cyan], "
+    "'p99<=250ms'[/cyan], [cyan]simrep plan cluster.toml rate[/cyan], "
     "[cyan]simrep plan rtt --help[/cyan]",
 )
 
@@ -194,7 +193,7 @@ def _answer(
     json: Json = False,
     plot: Plot = None,
     out: Out = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
 ) -> None:
     check_writable("--plot", plot, plot=True)
     check_writable("--out", out)
@@ -204,8 +203,8 @@ def _answer(
     from simrep.whatif.plan.ask import plan as ask
 
     chosen = changed(scenario, set_)
-    with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
-        found = ask(chosen, question, **own, seed=seed, executor=executor, progress=progress)
+    with progress_bar(scenario.name, quiet=json) as progress:
+        found = ask(chosen, question, **own, seed=seed, jobs=jobs, progress=progress)
     if out is not None:
         found.save(out)
     present(found, json=json, plot=plot, width=found.width, drawable=found.drawable)

@@ -24,7 +24,6 @@ from simrep.cli.arguments import (
     Set,
     assignments,
     path_in,
-    workers,
 )
 from simrep.cli.ending import INTERRUPTED
 from simrep.cli.output import (
@@ -108,7 +107,7 @@ def run(
     stale: Stale = False,
     plot_stale: PlotStale = None,
     log: Log = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
     analytic: SecondOpinion = False,
     timeline: Timeline = False,
 ) -> None:
@@ -119,7 +118,7 @@ def run(
       simrep run cluster.toml
       simrep run cluster.toml --set network.rtt_ms=50 --set workload.threads=64
       simrep run cluster.toml --set cluster.options.evs.send_window=10
-      simrep run cluster.toml --replications 10 --jobs 2 --plot cluster.png
+      simrep run cluster.toml --replications 10 --plot cluster.png
       simrep run cluster.toml --plot-nodes nodes.png
       simrep run cluster.toml --stale
       simrep run cluster.toml --precision 2% --of latency_s.p95
@@ -151,7 +150,7 @@ def run(
             show(opinion.tables())
             sys.stdout.flush()
     goal = chosen.run.replications if replications is None else replications
-    with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as update:
+    with progress_bar(scenario.name, quiet=json) as update:
 
         def progress(done: int, wanted: int) -> None:
             nonlocal goal
@@ -166,7 +165,7 @@ def run(
             of=of,
             most=most,
             draws=draws,
-            executor=executor,
+            jobs=jobs,
             progress=progress,
         )
     whole = result.replications >= goal

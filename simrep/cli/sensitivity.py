@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import MANY, Jobs, Json, Plot, Scenario, Seed, Set, changed, workers
+from simrep.cli.arguments import MANY, Jobs, Json, Plot, Scenario, Seed, Set, changed
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import range_in
@@ -55,14 +55,14 @@ def sensitivity(
     replications: Each = 1,
     json: Json = False,
     plot: Plot = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
 ) -> None:
     """Find out which numbers of a scenario move its answer most.
 
     [bold]Examples[/bold]
 
       simrep sensitivity cluster.toml --plot tornado.png
-      simrep sensitivity cluster.toml --of throughput_tps --jobs 2
+      simrep sensitivity cluster.toml --of throughput_tps
       simrep sensitivity cluster.toml --over network.rtt_ms=1..100 --over workload.threads=1..64
       simrep sensitivity cluster.toml --method sobol --points 128 --json | jq .effects
     """
@@ -75,7 +75,7 @@ def sensitivity(
     if method not in METHODS:
         raise ScenarioError("--method", f"no method {method!r}", f"valid: {', '.join(METHODS)}")
     chosen = changed(scenario, set_)
-    with workers(jobs) as executor, progress_bar(scenario.name, quiet=json) as progress:
+    with progress_bar(scenario.name, quiet=json) as progress:
         found = find(
             chosen,
             of=of,
@@ -85,7 +85,7 @@ def sensitivity(
             repeats=repeats,
             replications=replications,
             seed=seed,
-            executor=executor,
+            jobs=jobs,
             progress=progress,
         )
     present(found, json=json, plot=plot, drawable=bool(found.effects))

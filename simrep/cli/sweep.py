@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor
 from contextlib import contextmanager
@@ -14,19 +13,18 @@ import typer
 from simrep.cli.arguments import (
     MANY,
     CacheFolder,
+    Jobs,
     Json,
     Most,
     NoCache,
     Out,
     Plot,
     Precision,
-    Processes,
     Replications,
     Scenario,
     Seed,
     Set,
     changed,
-    workers,
 )
 from simrep.cli.kept import check_places, finish, kept_work, where_kept
 from simrep.cli.output import tell
@@ -85,7 +83,7 @@ def sweep(
     heat: Heat = False,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
-    jobs: Processes = None,
+    jobs: Jobs = None,
     scheduler: Scheduler = None,
 ) -> None:
     """Simulate a scenario at many points, each once: what is known already is looked up.
@@ -109,7 +107,7 @@ def sweep(
 
     chosen = changed(scenario, set_)
     work = kept_work(scenario.name, "points", "sweep", quiet=json, kept=not no_cache)
-    with _executor(jobs, scheduler) as executor, work as progress:
+    with _scheduled(scheduler) as executor, work as progress:
         found = simulate(
             chosen,
             parse(over),
@@ -119,6 +117,7 @@ def sweep(
             precision=wanted_share,
             of=of or "throughput_tps",
             most=most,
+            jobs=jobs,
             executor=executor,
             cache=where_kept(cache, no_cache=no_cache),
             progress=progress,
@@ -130,11 +129,10 @@ def sweep(
 
 
 @contextmanager
-def _executor(jobs: int | None, scheduler: str | None) -> Iterator[Executor | None]:
-    """Processes of this machine, or the workers of a Dask cluster."""
+def _scheduled(scheduler: str | None) -> Iterator[Executor | None]:
+    """The workers of a Dask cluster, if one is asked for."""
     if scheduler is None:
-        with workers(jobs or os.cpu_count() or 1) as pool:
-            yield pool
+        yield None
         return
     try:
         from distributed import Client, KilledWorker

@@ -33,7 +33,7 @@ from simrep.measure.breakdown import Breakdown
 from simrep.measure.units import plain
 from simrep.runs.batch import simulate_cells, simulate_each
 from simrep.runs.degradation import degraded
-from simrep.runs.executor import collected, in_groups
+from simrep.runs.executor import collected, in_groups, workers
 from simrep.runs.progress import told
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
@@ -239,6 +239,7 @@ def reproduce(
     *,
     replications: int | None = None,
     seed: int | None = None,
+    jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> DatasetResult:
@@ -253,7 +254,7 @@ def reproduce(
         A dataset, the name of one that ships with the package, or its folder.
     replications, seed : int, optional
         Instead of those the dataset names.
-    executor
+    jobs, executor
         See :func:`simrep.run`.
     progress : callable or bool, optional
         True for a bar on a terminal, False for silence; or called with
@@ -269,6 +270,7 @@ def reproduce(
     DegradedWarning
         If clients of some runs got less than a product promises, as far as its model tells.
     """
+    executor = workers(jobs, executor)
     if isinstance(dataset, (str, Path)):
         dataset = load_dataset(dataset)
     definition = dataset.definition

@@ -23,7 +23,7 @@ from simrep.data.scores import NEAR, Agreement, Scores, agreement
 from simrep.errors import ScenarioError
 from simrep.measure.units import plain
 from simrep.runs.batch import Task, simulate_groups
-from simrep.runs.executor import collected
+from simrep.runs.executor import collected, workers
 from simrep.runs.prediction import (
     Uncertainty,
     prediction_interval,
@@ -160,6 +160,7 @@ def validate(
     holdout: str | None = None,
     replications: int | None = None,
     seed: int | None = None,
+    jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Validation:
@@ -178,7 +179,7 @@ def validate(
         judged.
     replications, seed : int, optional
         Instead of those the datasets name.
-    executor
+    jobs, executor
         See :func:`simrep.run`.
     progress : callable or bool, optional
         True for a bar on a terminal, False for silence; or called with
@@ -194,6 +195,7 @@ def validate(
     ScenarioError
         For a dataset, pack or condition that cannot be used.
     """
+    executor = workers(jobs, executor)
     if replications is not None and replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
     if names is None:

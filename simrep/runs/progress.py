@@ -20,7 +20,17 @@ from typing import Any, ParamSpec, TextIO, TypeVar
 
 from simrep.printable import printable
 
-__all__ = ["Tell", "Work", "piece_ended", "piece_of", "told", "watched", "work_expected"]
+__all__ = [
+    "Tell",
+    "Work",
+    "begun_s",
+    "others_at_work",
+    "piece_ended",
+    "piece_of",
+    "told",
+    "watched",
+    "work_expected",
+]
 
 Tell = Callable[[int, int | None], object]
 """Called with how much is done, and how much there is in all, if that is known."""
@@ -43,6 +53,8 @@ class Work:
         self._began_s = monotonic()
         self._pieces, self._ended = 1, 0
         self._share: Callable[[], float] | None = None
+        self.others: Callable[[], tuple[int, int]] | None = None
+        self.begun_s = self._began_s
         self._before = 0.0  # what had been done when it began
         self._costs: Sequence[float] = ()
         self.done = 0
@@ -73,7 +85,10 @@ class Work:
     def part(self) -> float:
         """How much is done, with the part of what is under way."""
         share = 0.0 if self._share is None else self._share()
-        return self.done + min(0.99, (self._ended + share) / self._pieces)
+        ended, busy = (0, 0) if self.others is None else self.others()
+        # What is under way elsewhere is taken to be as far as what is here.
+        under_way = (self._ended + share) / self._pieces
+        return self.done + min(0.99, under_way) + (ended + busy * share) / self._pieces
 
     def left_s(self) -> float | None:
         """The time that is left; None if nothing tells it yet."""
@@ -187,6 +202,23 @@ def piece_ended() -> None:
     work = _WORK.get()
     if work is not None:
         work.piece(None)
+
+
+def others_at_work(count: Callable[[], tuple[int, int]] | None) -> None:
+    """Tell who watches how to see what other processes do.
+
+    It gives the number of pieces that have ended there and are not counted yet, and of those that
+    are under way.
+    """
+    work = _WORK.get()
+    if work is not None:
+        work.others = count
+
+
+def begun_s() -> float | None:
+    """When the work began that is watched, by the monotonic clock; None if there is none."""
+    work = _WORK.get()
+    return None if work is None else work.begun_s
 
 
 def _watch(work: Work, over: Event, stream: TextIO, bar: _Bar | None) -> None:

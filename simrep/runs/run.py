@@ -22,7 +22,7 @@ from simrep.errors import (
 from simrep.runs.batch import figures_of
 from simrep.runs.contention import preset_trap
 from simrep.runs.degradation import degradations, degraded
-from simrep.runs.executor import collected, in_order
+from simrep.runs.executor import collected, in_order, workers
 from simrep.runs.notices import notices
 from simrep.runs.prediction import (
     CONFIDENCE,
@@ -60,6 +60,7 @@ def run(
     of: str = "throughput_tps",
     most: int = MOST,
     draws: int | None = None,
+    jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
     trace: bool = False,
@@ -86,12 +87,13 @@ def run(
         Further runs for the prediction interval, with costs drawn from what the pack says of
         them; default: as many as replications, if there are several. With 0 the interval covers
         the error of the model alone. Without a pack that tells how sure it is there are none.
+    jobs : int, optional
+        Processes of this machine that share replications and draws; default: ``SIMREP_JOBS`` of
+        the environment, or one for each core. Work of less than a second stays in this one.
     executor : concurrent.futures.Executor, optional
-        Where replications and draws run: processes, or the machines of a Dask cluster; default:
-        in this process, one after the other.
+        Where replications and draws run instead: the machines of a Dask cluster, say.
     progress : callable or bool, optional
-        True for a bar on a terminal, False for silence; or called with
-        the number of finished
+        True for a bar on a terminal, False for silence; or called with the number of finished
         replications, and of those that are wanted so far.
     trace : bool
         Keep a trace of what the model did, in ``result.runs``.
@@ -119,9 +121,13 @@ def run(
         If its pack was not checked with such a cluster or load.
     ContentionWarning
         If defaults of sysbench send most writes to few rows.
+    OneProcessWarning
+        If other processes cannot help: this one is of a pool itself, or the model is written in
+        the script.
     """
     if precision is not None and replications is not None:
         raise ScenarioError("precision", "finds out how many replications there are", "give one")
+    executor = workers(jobs, executor)
     loaded = load(scenario)
     if precision is not None:
         check_precision(precision)

@@ -24,7 +24,7 @@ from simrep.measure.looks import Look, looks
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.contention import preset_trap
 from simrep.runs.degradation import degradations, degraded
-from simrep.runs.executor import collected
+from simrep.runs.executor import collected, workers
 from simrep.runs.notices import percentile_notice, rests_on
 from simrep.runs.prediction import extrapolation
 from simrep.runs.progress import told
@@ -72,6 +72,7 @@ def compare(
     confidence: float = 0.95,
     rto_s: float | None = None,
     rpo: float | None = None,
+    jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -91,7 +92,7 @@ def compare(
         throughput before, during and after them, and the time until nodes are synced again.
     labels : (str, str)
         What the two are called in tables and in the verdict.
-    seed, replications, precision, most, executor, progress
+    seed, replications, precision, most, jobs, executor, progress
         See :func:`simrep.run`. Replications are pairs, at least 2; by default as many as the
         larger ``run.replications`` of the two. If that is 1: 3, 6 or 10, until the answer is clear
         (``Comparison.clear``). The precision is that of the ratio of the first figure.
@@ -122,6 +123,7 @@ def compare(
         If the precision was not reached, or a percentile rests on too few transactions.
     """
     check_content({"labels": labels}, "labels")
+    executor = workers(jobs, executor)
     first, second = with_warmup_found(load(a)), with_warmup_found(load(b))
     if not 0.0 < confidence < 1.0:
         raise ScenarioError("confidence", f"must lie between 0 and 1, given {confidence}")

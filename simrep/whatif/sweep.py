@@ -204,8 +204,7 @@ def sweep(
         Figures of a result by their paths; the first is what precision and plots are about.
         Throughput and latencies are always there.
     jobs : int, optional
-        Processes of this machine to use; default: this one alone. A script that asks for more
-        makes the call under ``if __name__ == "__main__":``, since each of them reads it.
+        Processes of this machine that share the points; see :func:`simrep.run`.
     executor : concurrent.futures.Executor, optional
         Where points are simulated instead, for instance the machines of a Dask cluster.
     cache : bool, str or Path
@@ -232,6 +231,7 @@ def sweep(
     >>> [point.labels["workload.threads"] for point in found.points]
     [1, 2, 4]
     """
+    executor = workers(jobs, executor)
     loaded = load(scenario)
     seed = seed_of(seed, loaded.run.seed)
     if precision is not None:
@@ -259,11 +259,10 @@ def sweep(
         # finished is stored at once.
         if callable(progress):
             progress(len(known), len(setups))
-        with workers(jobs, executor) as where:
-            for number, point in as_finished(measure, missing, where):
-                if store is not None:
-                    store.put(keys[number], point.to_dict())
-                yield number, point
+        for number, point in as_finished(measure, missing, executor):
+            if store is not None:
+                store.put(keys[number], point.to_dict())
+            yield number, point
 
     def tell(computed: int, total: int) -> None:
         if callable(progress):

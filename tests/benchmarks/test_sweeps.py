@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import simrep
-from simrep.runs.executor import process_pool
+from simrep.runs.crew import end_processes
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def cluster(queries: int) -> dict[str, Any]:
 def swept(queries: int, over: dict[str, str], jobs: int) -> tuple[float, float, simrep.Sweep]:
     """Seconds, those of CPU, and points of a sweep by so many processes, their start included."""
     began, used = perf_counter(), cpu_s()
-    with process_pool(jobs) as executor:
-        found = simrep.sweep(cluster(queries), over, executor=executor)
+    found = simrep.sweep(cluster(queries), over, jobs=jobs)
+    end_processes()
     return perf_counter() - began, cpu_s() - used, found
 
 

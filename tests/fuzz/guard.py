@@ -42,7 +42,8 @@ def guarded(*, events: int, clocks: int) -> Iterator[None]:
     with (
         patch.object(Clock, "most_events", events),
         patch.object(Clock, "__init__", counted),
-        patch("simrep.runs.executor.process_pool", refused),
+        patch.dict("os.environ", SIMREP_JOBS="1"),
+        patch("simrep.runs.executor.Loop", refused),
         patch("simrep.contract.registry.entry_points", _ENTRY_POINTS),
     ):
         yield

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 import simrep
 from simrep.cli import app
-from simrep.errors import ScenarioError, SimrepError
-from simrep.runs.executor import as_finished, process_pool
+from simrep.errors import ScenarioError
 from tests.unit.test_cli import DATASET
 from tests.unit.test_sweep_cli import SCENARIO, group_is_gone, outcome, points_in, started, until
 
@@ -101,18 +100,17 @@ FINALISING = """
 """
 
 WHEN_A_PROCESS_BEGINS = """
-import multiprocessing, os, signal
-from multiprocessing.popen_spawn_posix import Popen
-launch = Popen._launch
+import os, signal
+from subprocess import Popen
+launch = Popen._execute_child
 
-def launched(popen, process):
-    launch(popen, process)
+def launched(popen, *given):
+    launch(popen, *given)
     os.killpg(0, signal.SIGINT)
 
-Popen._launch = launched
+Popen._execute_child = launched
 from simrep.__main__ import main
-if __name__ == "__main__":
-    main()
+main()
 """
 
 
@@ -279,13 +277,6 @@ def test_a_limit_that_is_none_is_refused(text: str, folder: Path) -> None:
 # -------------------------------------------------------------- from Python --
 
 
-def test_jobs_of_python_are_those_of_the_command(folder: Path) -> None:
-    over = {"network.rtt_ms": [1, 2, 4]}
-    alone = simrep.sweep("cluster.toml", over)
-    assert simrep.sweep("cluster.toml", over, jobs=2).to_dict() == alone.to_dict()
-    assert simrep.sweep("cluster.toml", over, jobs=1).to_dict() == alone.to_dict()
-
-
 @pytest.mark.parametrize("jobs", [0, -1, True, 1.5, "2"])
 def test_a_number_of_jobs_that_is_none_is_refused(jobs: Any, folder: Path) -> None:
     with pytest.raises(ScenarioError, match="jobs: must be a whole number of at least 1"):
@@ -293,30 +284,5 @@ def test_a_number_of_jobs_that_is_none_is_refused(jobs: Any, folder: Path) -> No
 
 
 def test_jobs_and_an_executor_are_two_answers(folder: Path) -> None:
-    with process_pool(1) as pool, pytest.raises(ScenarioError, match="jobs: is for this machine"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ScenarioError, match="jobs: is for this"):
         simrep.sweep("cluster.toml", {"network.rtt_ms": [1]}, jobs=2, executor=pool)
-
-
-def kill_itself(seconds: float) -> None:
-    time.sleep(seconds)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def leave_early() -> None:
-    with process_pool(2) as pool:
-        for key, _ in as_finished(time.sleep, {"soon": (0.0,), "late": (3600.0,)}, pool):
-            assert key == "soon"
-            return
-
-
-def test_a_pool_that_is_left_does_not_wait_for_work_under_way() -> None:
-    leave_early()
-
-
-def test_a_process_that_is_killed_is_told() -> None:
-    def simulate() -> None:
-        with process_pool(1) as pool:
-            dict(as_finished(kill_itself, {"own": (0.0,)}, pool))
-
-    with pytest.raises(SimrepError, match="ended before its work was done"):
-        simulate()

@@ -103,6 +103,7 @@ def drill(
     >>> 5.0 < found.cell("kill writer").median("rto_s") < 7.0
     True
     """
+    executor = workers(jobs, executor)
     loaded = load(scenario)
     seed = seed_of(seed, loaded.run.seed)
     at_least("replications", replications, 1)
@@ -134,11 +135,10 @@ def drill(
     def simulated() -> Iterator[tuple[tuple[int, int], _Known]]:
         if callable(progress):
             progress(len(known), len(keys))
-        with workers(jobs, executor) as where:
-            for at, content in as_finished(play, missing, where):
-                if store is not None:
-                    store.put(keys[at], content)
-                yield at, content
+        for at, content in as_finished(play, missing, executor):
+            if store is not None:
+                store.put(keys[at], content)
+            yield at, content
 
     def tell(computed: int, total: int) -> None:
         if callable(progress):

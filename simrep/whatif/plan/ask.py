@@ -10,6 +10,7 @@ from simrep.contract.model import Model
 from simrep.contract.question import Question
 from simrep.contract.registry import find_model, usable_models
 from simrep.errors import ScenarioError, nearest
+from simrep.runs.executor import workers
 from simrep.runs.progress import told
 from simrep.runs.sampler import at_least, seed_of
 from simrep.scenario import Scenario, load
@@ -46,7 +47,7 @@ def plan(
           ``rtts``, ``zone_rtt_ms``.
 
         Of all: ``seed``, ``replications`` (of searches: the most at one value), ``confidence``,
-        ``executor``, ``progress``; of searches and ``rate``: ``precision``, the ratio of
+        ``jobs``, ``executor``, ``progress``; of searches and ``rate``: ``precision``, the ratio of
         neighbouring values, minus one.
 
     Returns
@@ -70,6 +71,7 @@ def plan(
     seed_of(options.get("seed"), loaded.run.seed)
     if (replications := options.get("replications")) is not None:
         at_least("replications", replications, 1)
+    options["executor"] = workers(options.pop("jobs", None), options.get("executor"))
     asked = _question(question, find_model(loaded.cluster.model))
     answer: Answer = asked.ask(loaded, **options)
     return answer

@@ -24,7 +24,7 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ContentionWarning, ScenarioError, SimrepError, nearest
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.contention import preset_trap
-from simrep.runs.executor import collected
+from simrep.runs.executor import collected, workers
 from simrep.runs.progress import told, work_expected
 from simrep.runs.sampler import Progress, at_least, seed_of
 from simrep.scenario import Scenario, load
@@ -64,6 +64,7 @@ def sensitivity(
     repeats: int = 10,
     replications: int = 1,
     seed: int | None = None,
+    jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Sensitivity:
@@ -90,7 +91,7 @@ def sensitivity(
         a hair off, which tell what chance does; at least 3.
     replications : int
         Runs per point, of which the mean counts.
-    seed, executor
+    seed, jobs, executor
         See :func:`simrep.run`.
     progress : callable or bool, optional
         True for a bar on a terminal, False for silence; or called with
@@ -108,6 +109,7 @@ def sensitivity(
     SimrepError
         If SALib is missing, or a run has no such figure, as when nothing commits.
     """
+    executor = workers(jobs, executor)
     check_installed()
     loaded = load(scenario)
     if method not in METHODS:
