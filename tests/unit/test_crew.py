@@ -148,7 +148,12 @@ def test_a_script_without_a_guard_is_read_once_and_code_of_its_own_is_run_here(
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "beside.py").write_text(BESIDE)
     done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "script.py"],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.stderr == ""
     begun, told = done.stdout.splitlines()
