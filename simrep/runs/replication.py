@@ -21,6 +21,7 @@ from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
 from simrep.measure.stations import StationWatch
 from simrep.runs.build import build_clients, build_cluster, build_reads, build_replica_cluster
+from simrep.runs.collector import collecting_seldom
 from simrep.runs.degradation import DegradationWatch
 from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import incidents
@@ -112,6 +113,20 @@ def simulate(
     setup = setup_of(scenario) if isinstance(scenario, Scenario) else scenario
     check_volume(setup)
     setup = with_warmup(setup, seed)
+    with collecting_seldom():
+        return _simulate(setup, seed, replication, trace, watch_s, follow, over)
+
+
+def _simulate(
+    setup: Setup,
+    seed: int,
+    replication: int,
+    trace: bool,
+    watch_s: float | None,
+    follow: Follow | None,
+    over: Callable[[Cluster], bool] | None,
+) -> Replication:
+    """The same, of a setup that says how long its warm-up is."""
     settings = setup.scenario.run
     clock = LapClock()
     streams = Streams(seed, replication)
