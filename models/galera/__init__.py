@@ -40,7 +40,7 @@ codership/wsrep-lib ``src/transaction.cpp``, ``src/server_state.cpp``.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from itertools import count
 from math import inf
 from typing import Any, ClassVar
@@ -50,7 +50,9 @@ from simrep.modelling import (
     Cluster,
     Degradation,
     Deployment,
+    Disk,
     Event,
+    Inbox,
     MessageText,
     Model,
     Noted,
@@ -70,11 +72,13 @@ from simrep.models.galera.gcomm.view import describe_evs
 
 from .arbitrator import Arbitrator
 from .changes import Changes
-from .group import GroupMember
+from .group import THREADS, GroupMember
+from .monitors import IN_ORDER
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions, GaleraSession
 from .recognition import GaleraRecognition
 from .server import ERRORS, GaleraServer
+from .verdicts import Verdicts
 from .watch import WatchedParts, describe_payload
 
 __all__ = ["Galera"]
@@ -117,12 +121,18 @@ class Galera(Model):
         phase = uniform() * options.keepalive_period_s
         spread = costs.keepalive_spread_ms * 1e-3
         self._parts = parts_of(cluster, WatchedParts)
+        quiet = _quiet(cluster, options, costs)
+        inboxes: list[Inbox | None] | None = [None] * cluster.size if quiet else None
+        self._verdicts = Verdicts(cluster.size, cluster.arbitrators, len(quiet))
+        self._quiet = quiet
         self._members = [
             GroupMember(
                 parts,
                 options,
                 cluster.costs_of(parts.index, costs),
                 phase + spread * uniform(),
+                inboxes,
+                quiet=parts.index in quiet,
             )
             for parts in self._parts
         ]
@@ -205,6 +215,7 @@ class Galera(Model):
 
     def status(self, node: int) -> ServerStatus:
         """See ``Model.status``: by ``wsrep_local_state`` and its like."""
+        self.settle()
         return self._servers[node].status()
 
     def change(self, change: Change) -> None:
@@ -230,8 +241,14 @@ class Galera(Model):
 
         return stall_phases(noted, names, options, from_s, until_s)
 
+    def settle(self) -> None:
+        """See ``Model.settle``."""
+        for server in self._servers.values():
+            server.node.settle()
+
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Status variables of every node, since its server was started."""
+        self.settle()
         return {server.node.name: server.counters() for server in self._servers.values()}
 
     def degradation(self) -> Sequence[Degradation]:
@@ -242,6 +259,7 @@ class Galera(Model):
 
     def backlog(self) -> Mapping[str, float]:
         """By how many transactions each node has committed less than the first of them."""
+        self.settle()
         first = max(node.last_committed for node in self.nodes)
         return {node.name: first - node.last_committed for node in self.nodes}
 
@@ -258,9 +276,43 @@ class Galera(Model):
         """Start the server of a node."""
         parts, member = self._parts[index].anew(), self._members[index]
         costs = self._cluster.costs_of(index, self._costs)
-        server = GaleraServer(parts, member, self._options, costs, self._stream_numbers)
+        verdicts = self._verdicts if index in self._quiet else None
+        server = GaleraServer(parts, member, self._options, costs, self._stream_numbers, verdicts)
         self._started.append(server)
         return server
+
+
+def _quiet(cluster: Cluster, options: GaleraOptions, costs: GaleraCosts) -> Collection[int]:
+    """Positions of the nodes that are computed ahead: see ``QuietNode``."""
+    if (
+        options.applier_threads > 1
+        or options.sync_wait
+        or options.fragment_size
+        or options.commit_order != IN_ORDER
+        or cluster.changes
+    ):
+        return ()
+
+    def is_quiet(node: int) -> bool:
+        own = cluster.costs_of(node, costs)
+        work = (
+            own.send_us,
+            own.receive_us,
+            own.action_us,
+            own.certify_us,
+            own.apply_us,
+            own.commit_us,
+            own.switch_us,
+        )
+        return (
+            node not in cluster.arbitrators
+            and cluster.hosts[node].cores >= THREADS
+            and min(work) > 0.0
+            and not any(cluster.network.link(*ends).instant for ends in cluster.network.paths)
+            and type(cluster.disk(node, 0.0)) is Disk
+        )
+
+    return [node for node in cluster.quiet if is_quiet(node)]
 
 
 def _check_delays(cluster: Cluster, options: GaleraOptions) -> None:

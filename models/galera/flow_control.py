@@ -78,6 +78,16 @@ class FlowControl:
         if queue <= self.lower:
             self.shrunk(queue)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether any node has stopped the cluster, as far as this one has heard."""
+        return self._stops > 0
+
+    @property
+    def stopping(self) -> bool:
+        """Whether this node has stopped the cluster, and not yet let it go on."""
+        return self._own
+
     def reset(self, view: int, size: int) -> None:
         """The group has changed: whatever was stopped goes on, and the limit follows its size.
 

@@ -5,17 +5,36 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from simrep.modelling import Clock, Host, Lap, MessageWork, Parts, PausableMutex, Thread
+from simrep.modelling import (
+    BookedCores,
+    Clock,
+    DirectMesh,
+    Host,
+    Inbox,
+    Lap,
+    Mesh,
+    MessageWork,
+    Parts,
+    PausableMutex,
+    Thread,
+)
 from simrep.models.galera.gcomm.causal import ChangingLocalCausal, LocalCausal
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
 from simrep.models.galera.gcomm.gmcast import Gmcast, LinkOptions
+from simrep.models.galera.gcomm.quiet_evs import QuietEvs
 
 from .options import GaleraCosts, GaleraOptions
 from .state_exchange import StateExchange
 from .writeset import Control, Kind, LocalTransaction, Writeset
 
-__all__ = ["GroupMember", "Sender"]
+__all__ = ["THREADS", "GroupMember", "Sender"]
+
+THREADS = 4
+"""Threads of a quiet node, in the order in which what they begin at an instant counts.
+
+Senders that are woken, the applier, the receiver of the ordered stream, the group communication.
+"""
 
 _US = 1e-6
 _RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
@@ -44,7 +63,14 @@ class GroupMember:
     """What of a node lasts when its server is started anew."""
 
     def __init__(
-        self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, keepalive_at_s: float
+        self,
+        parts: Parts,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        keepalive_at_s: float,
+        inboxes: list[Inbox | None] | None = None,
+        *,
+        quiet: bool = False,
     ) -> None:
         cluster, index = parts.cluster, parts.index
         clock, host = parts.clock, cluster.hosts[index]
@@ -62,6 +88,13 @@ class GroupMember:
             costs.byte_ns * 1e-9,
         )
         thread = Thread(host)
+        self.mesh: Mesh
+        self.evs: Evs
+        self.group: Evs | StateExchange  # as its server sees it
+        self.quiet: QuietEvs | None = None  # if it is computed ahead
+        if inboxes is not None:
+            self._direct(parts, thread, work, inboxes, keepalive_at_s, quiet=quiet)
+            return
         self.mesh = (
             _links(parts, options, thread, work)
             if cluster.changes
@@ -71,14 +104,35 @@ class GroupMember:
         period_s = options.causal_keepalive_period_s
         if period_s is None:
             period_s = options.keepalive_period_s
-        self.group: Evs | StateExchange  # as its server sees it
         asks = options.sync_wait > 0
         if cluster.changes:
             self.changing = ChangingLocalCausal(period_s, *how) if asks else ChangingEvs(*how)
-            self.evs: Evs = self.changing
+            self.evs = self.changing
             self.group = StateExchange(self.changing, self.options.mtu_bytes)
         else:
             self.group = self.evs = LocalCausal(period_s, *how) if asks else Evs(*how)
+
+    def _direct(
+        self,
+        parts: Parts,
+        thread: Thread,
+        work: MessageWork,
+        inboxes: list[Inbox | None],
+        keepalive_at_s: float,
+        *,
+        quiet: bool,
+    ) -> None:
+        """Reach members some of which are told of messages when they are sent."""
+        cluster, index = parts.cluster, parts.index
+        clock = parts.clock
+        mesh = DirectMesh(clock, cluster.network, index, cluster.segments, thread, work, inboxes)
+        how = (clock, mesh, cluster.size, self.options, keepalive_at_s)
+        self.mesh = mesh
+        if quiet:
+            cores = BookedCores(cluster.hosts[index], THREADS)
+            inboxes[index] = self.quiet = self.group = self.evs = QuietEvs(cores, *how)
+        else:
+            self.group = self.evs = Evs(*how)
 
 
 def _links(parts: Parts, options: GaleraOptions, thread: Thread, work: MessageWork) -> Gmcast:
@@ -103,7 +157,7 @@ class Sender:
 
     def __init__(self, clock: Clock, host: Host, switch_s: float, evs_options: EvsOptions) -> None:
         self._clock = clock
-        self._host = host
+        self._host: Host | QuietEvs = host
         self._switch_s = switch_s
         self._mtu = evs_options.mtu_bytes
         # Held for all messages of a writeset; paused by flow control.
@@ -112,6 +166,10 @@ class Sender:
 
     def _send_monitor(self) -> PausableMutex:
         return PausableMutex(self._clock, self._hand_over)
+
+    def use(self, cores: QuietEvs) -> None:
+        """Wake threads on its cores."""
+        self._host = cores
 
     def connect(self, group: Evs | StateExchange) -> None:
         """Where messages are handed to."""

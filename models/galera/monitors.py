@@ -7,7 +7,7 @@ from typing import Any
 
 from simrep.modelling import OrderedGate
 
-from .writeset import Ordered
+from .writeset import Ordered, Writeset
 
 __all__ = ["IN_ORDER", "ApplyMonitor", "LooseCommitMonitor", "commit_monitor"]
 
@@ -61,6 +61,16 @@ class ApplyMonitor:
         """Begin from a state that holds everything up to ``seqno``."""
         self.last_left = self._reported = seqno
 
+    def report_due(self, seqno: int, writeset: Writeset) -> bool:
+        """Whether the node reports when this one leaves, the next in order; asked once of each."""
+        self._keys += writeset.key_count
+        self._bytes += writeset.size_bytes
+        if seqno - self._reported >= _WRITESETS or self._keys > _KEYS or self._bytes > _BYTES:
+            self._keys = self._bytes = 0
+            self._reported = seqno
+            return True
+        return False
+
     def leave(self, ordered: Ordered) -> None:
         """It is committed, or has failed certification."""
         seqno = ordered.seqno
@@ -69,12 +79,7 @@ class ApplyMonitor:
             return
         while True:
             self.last_left = seqno
-            writeset = ordered.writeset
-            self._keys += writeset.key_count
-            self._bytes += writeset.size_bytes
-            if seqno - self._reported >= _WRITESETS or self._keys > _KEYS or self._bytes > _BYTES:
-                self._keys = self._bytes = 0
-                self._reported = seqno
+            if self.report_due(seqno, ordered.writeset):
                 self._report(seqno)
             if self._waiting:
                 for dependent in self._waiting.pop(seqno, ()):

@@ -122,6 +122,19 @@ class GaleraNode:
         monitor = self._commit_monitor
         return monitor.out_of_order if isinstance(monitor, LooseCommitMonitor) else 0
 
+    @property
+    def index_size(self) -> int:
+        """Keys in the certification index."""
+        return len(self.certifier.index)
+
+    @property
+    def rows_locked(self) -> int:
+        """Rows that somebody has locked."""
+        return len(self.locks)
+
+    def settle(self) -> None:
+        """Count all that has happened until now: nothing to do for a node that is played."""
+
     # -- origin: from the client's commit to the ordered stream ------------------------------
 
     def preparation(self, size_bytes: int, keys: int) -> float:

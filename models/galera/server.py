@@ -26,10 +26,12 @@ from .group import GroupMember
 from .member_states import MemberState
 from .node import TOO_LARGE, GaleraNode
 from .options import GaleraCosts, GaleraOptions
+from .quiet_node import QuietNode
 from .returning_node import ReturningNode
 from .state_exchange import StateExchange
 from .streaming import StreamingReplication
 from .sync_wait import SyncWait
+from .verdicts import Verdicts
 from .writeset import LocalTransaction, Part, Writeset
 
 __all__ = ["ERRORS", "GaleraServer"]
@@ -63,9 +65,14 @@ class GaleraServer(Killable):
         options: GaleraOptions,
         costs: GaleraCosts,
         numbers: Iterator[int],
+        verdicts: Verdicts | None = None,
     ) -> None:
         kind = ReturningNode if parts.cluster.changes else GaleraNode
-        self.node: GaleraNode = parts.make(kind, parts, options, costs, member)
+        self.node: GaleraNode = (
+            parts.make(kind, parts, options, costs, member)
+            if verdicts is None
+            else QuietNode(parts, options, costs, member, verdicts)
+        )
         node = self.node
         self.refused = 0  # attempts while no part of the cluster it is in may commit
         self.synced = True  # it has the state of the cluster
@@ -192,13 +199,13 @@ class GaleraServer(Killable):
             "wsrep_evs_repl_latency_avg": latency.mean,
             "wsrep_evs_repl_latency_max": latency.maximum if latency.count else 0.0,
             "wsrep_evs_repl_latency_stddev": latency.deviation,
-            "wsrep_cert_index_size": len(certifier.index),
+            "wsrep_cert_index_size": node.index_size,
             "evs_messages_sent": node.mesh.sent,
             "evs_messages_received": node.mesh.received,
             "fragments_replicated": self._streams.fragments,
             "streams_rolled_back": self._streams.rollbacks,
             "streams_open": len(node.streams),
-            "rows_locked": len(node.locks),
+            "rows_locked": node.rows_locked,
             "commits_out_of_order": node.commits_out_of_order,
             **({} if self._sync_wait is None else {"wsrep_causal_reads": self._sync_wait.asked}),
             **self._sessions.rollback_counters("1047", "1180", "1205", "1213", "2013"),

@@ -77,6 +77,11 @@ class Cluster:
         How clients reach servers from beside other nodes; None if all are where their servers are.
     data_bytes : float
         The data on the disk of each node (``cluster.data_bytes``).
+    quiet : collection of int
+        Nodes whose work a model may compute ahead instead of playing it: no client ever connects
+        to them, each has a machine of its own on which work takes the same time whenever it is
+        done, and nobody looks at single transactions or messages. What such a node counts must be
+        right when ``Model.settle`` was called; its machine's cores must never be all in use.
     """
 
     clock: Clock
@@ -96,6 +101,7 @@ class Cluster:
     data_bytes: float = 10e9
     arbitrators: Collection[int] = ()
     ways: Ways | None = None
+    quiet: Collection[int] = ()
 
     @property
     def size(self) -> int:

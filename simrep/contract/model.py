@@ -287,6 +287,12 @@ class Model(ABC):
         """Stations of the model's own, for utilisation figures; machines are the engine's."""
         return ()
 
+    def settle(self) -> None:  # noqa: B027 - nothing is to be done by default
+        """Count all that has happened until now: asked before anybody looks at stations.
+
+        Nothing to do for a model that plays all nodes; see ``Cluster.quiet``.
+        """
+
     # -- what it tells before a run ------------------------------------------------------------
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,11 +89,25 @@ class StationUse:
         )
 
 
-class StationWatch:
-    """Remembers the counts of stations when measuring starts, to report the difference."""
+def _nothing() -> None:
+    pass
 
-    def __init__(self, clock: Clock, stations: Iterable[Station], start_s: float = 0.0) -> None:
+
+class StationWatch:
+    """Remembers the counts of stations when measuring starts, to report the difference.
+
+    ``settle()`` is called before it looks at them.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        stations: Iterable[Station],
+        start_s: float = 0.0,
+        settle: Callable[[], object] = _nothing,
+    ) -> None:
         self._clock = clock
+        self._settle = settle
         self._stations = tuple(stations)
         self._start_s = start_s
         self._before = [(0, 0.0, 0.0)] * len(self._stations)
@@ -103,11 +117,13 @@ class StationWatch:
             self._mark(None)
 
     def _mark(self, _: object) -> None:
+        self._settle()
         self._start_s = self._clock.now
         self._before = [(s.visits, s.busy_s, s.wait_s) for s in self._stations]
 
     def use(self) -> tuple[StationUse, ...]:
         """Use from the start of measuring until now."""
+        self._settle()
         elapsed_s = self._clock.now - self._start_s
         return tuple(
             _use(station, before, elapsed_s)

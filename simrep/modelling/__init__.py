@@ -63,6 +63,7 @@ from simrep.kernel.watch import Holder
 from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station
 from simrep.network.bulk import BulkStream
+from simrep.network.direct import Coming, DirectMesh, Inbox
 from simrep.network.link import Link
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network
@@ -70,6 +71,7 @@ from simrep.network.packets import Fin, LinkMessage, Rst, Syn, SynAck
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
+from simrep.server.booked import BookedCores, BookedThread
 from simrep.server.certification import CertificationIndex
 from simrep.server.host import Host, Routine, Spin, Thread, WaitingThread
 from simrep.server.locks import Decided, LockTable
@@ -86,16 +88,20 @@ from simrep.workload.transaction import LongTransaction, Statement, Transaction,
 
 __all__ = [
     "Binlog",
+    "BookedCores",
+    "BookedThread",
     "BulkStream",
     "CertificationIndex",
     "Change",
     "Clock",
     "Clue",
     "Cluster",
+    "Coming",
     "Decided",
     "Degradation",
     "Deliver",
     "Deployment",
+    "DirectMesh",
     "Disk",
     "Event",
     "Evidence",
@@ -104,6 +110,7 @@ __all__ = [
     "Fin",
     "Holder",
     "Host",
+    "Inbox",
     "Killable",
     "Lap",
     "Leader",

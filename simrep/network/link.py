@@ -264,6 +264,16 @@ class Link:
             extra = max(extra, wait)
         return extra
 
+    @property
+    def instant(self) -> bool:
+        """Whether what is sent arrives at once, if nothing else is on the way."""
+        return self._sampler is None and self._base == 0.0
+
+    @property
+    def least_s(self) -> float:
+        """No message takes less time, in seconds."""
+        return self._base if self._sampler is None else 0.0
+
     def carry(
         self, size_bytes: int, at: float, call: Callable[[Any], object], argument: Any
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from simrep.contract.cluster import Cluster
@@ -91,10 +91,13 @@ def build_cluster(
     trace: Trace | None = None,
     watch: Watch | None = None,
     fates: Fates | None = None,
+    *,
+    ahead: bool = False,
 ) -> Cluster:
     """The machines and the network of one replication.
 
-    ``fates`` are those of ``build_reads``; without them they are made where a run needs them.
+    ``fates`` are those of ``build_reads``; without them they are made where a run needs them. With
+    ``ahead`` only the clients of the workload come, so that nodes may be ``Cluster.quiet``.
     """
     scenario = setup.scenario
     workload = scenario.workload
@@ -119,6 +122,7 @@ def build_cluster(
     elsewhere = [source.policy for source in setup.workload.sources if source.policy is not None]
     placed = scenario.proxy is not None and scenario.proxy.beside is not None
     placed = placed or any(policy.beside_node for policy in elsewhere)
+    followed = trace is not None or watch is not None or fates is not None
     network = make_network(clock, streams, names, setup.paths, _relay(setup, hosts[0]), gates)
     return Cluster(
         clock=clock,
@@ -138,7 +142,25 @@ def build_cluster(
         timeline=Timeline(clock) if scenario.faults else None,
         fates=(fates or Fates(clock, len(names), arbitrators)) if _meets_errors(setup) else None,
         ways=Ways(clock, network) if placed else None,
+        quiet=_quiet(setup, hosts) if ahead and not followed else (),
     )
+
+
+def _quiet(setup: Setup, hosts: Sequence[Host]) -> Collection[int]:
+    """Nodes that no client connects to: see ``Cluster.quiet``."""
+    workload = setup.workload
+    classes = workload.classes
+    if (
+        _meets_errors(setup)
+        or setup.changes
+        or workload.scheduled
+        or any(path.relayed or path.troubles for path in setup.paths.values())
+        or any(one.session is not None or one.xa_hold_s is not None for one in classes)
+    ):
+        return ()
+    served = {node for _, node in workload.submitted()}
+    alone = {node for node, host in enumerate(hosts) if hosts.count(host) == 1}
+    return [node for node in sorted(alone - served) if hosts[node].even]
 
 
 def _meets_errors(setup: Setup) -> bool:

@@ -19,7 +19,7 @@ from simrep.kernel.trace import Trace, TraceEvent
 from simrep.kernel.watch import Waited, Watch
 from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
-from simrep.measure.stations import StationWatch
+from simrep.measure.stations import Station, StationWatch
 from simrep.runs.build import build_clients, build_cluster, build_reads, build_replica_cluster
 from simrep.runs.collector import collecting_seldom
 from simrep.runs.degradation import DegradationWatch
@@ -150,14 +150,15 @@ def _simulate(
     followed = None if watched is None else watched[0]
     if followed is not None:
         clock.snapshots = followed.snapshot
-    cluster = build_cluster(setup, clock, streams, tracer, blocked, followed)
+    cluster = build_cluster(setup, clock, streams, tracer, blocked, followed, ahead=True)
     follower = build_replica_cluster(setup, cluster, meter.start_s)
     model = setup.model(cluster, setup.options, setup.costs)
     hosts = dict.fromkeys(
         host.machine for host in cluster.hosts
     )  # each once, in the order of the nodes
     flushers = [host.flusher for host in hosts if host.flusher is not None]
-    watch = StationWatch(clock, [*hosts, *flushers, *model.stations()], meter.start_s)
+    stations: list[Station] = [*hosts, *flushers, *model.stations()]
+    watch = StationWatch(clock, stations, meter.start_s, model.settle)
     periods = None
     if setup.workload.courses:
         assert settings.duration_s is not None, "a load that varies is measured for a given time"

@@ -257,6 +257,17 @@ class Host:
         return self
 
     @property
+    def even(self) -> bool:
+        """Whether all work takes as long as it costs, whenever it is done: no start, no chance."""
+        return (
+            type(self) is Host
+            and self.cold_factor == 1.0
+            and self.wakeup_s == 0.0
+            and self.noise is None
+            and self.flusher is None
+        )
+
+    @property
     def servers(self) -> int:
         """The number of cores, by the name that every station uses."""
         return self.cores
