@@ -66,8 +66,10 @@ format: $(VENV)/tested
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# CPU per transaction of every product, beside commit 5e11d09 and others, and events and calls:
+# make benchmark [PAIRS=20] [BENCHMARK="--write --beside compiled=PYTHON"]
 benchmark: $(VENV)/tested
-	$(BIN)/pytest tests/benchmarks --benchmark-enable -s
+	$(BIN)/python tests/benchmarks/run.py --pairs $(or $(PAIRS),3) $(BENCHMARK)
 
 # What pins the engine, with every newer Python that is found (tests/interpreters.py).
 interpreters:
@@ -124,7 +126,7 @@ rig-smoke: $(VENV)/rigged
 clean:
 	rm -f $(BOOKS:.py=.ipynb)
 	rm -rf $(VENV) $(VENV)-3.* $(VENV)-wheel build dist *.egg-info htmlcov .coverage
-	rm -rf .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

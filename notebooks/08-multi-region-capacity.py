@@ -40,8 +40,8 @@ statements = 4
 row_bytes = 300
 
 [run]
-duration_s = 1.2
-warmup_s = 0.4
+duration_s = 0.8
+warmup_s = 0.3
 """)
 OBJECTIVE = "tps>=300,p95<=250ms"
 
@@ -89,7 +89,7 @@ for ranked in answer.ranked:
 
 # %%
 connections = simrep.plan(
-    chosen.scenario, "clients", objective=OBJECTIVE, within=(8, 64), precision=0.2, replications=6
+    chosen.scenario, "clients", objective=OBJECTIVE, within=(8, 64), precision=0.3, replications=4
 )
 print(connections.sentence)
 connections.plot()
@@ -105,7 +105,7 @@ threads = int(connections.value)
 regions = chosen.scenario.replace({"workload.threads": threads})
 far = regions.replace({"network": {"rtt_ms": 50, "path": []}})
 distance = simrep.plan(
-    far, "rtt", objective=OBJECTIVE, within=(20, 200), precision=0.1, replications=6
+    far, "rtt", objective=OBJECTIVE, within=(20, 200), precision=0.2, replications=4
 )
 print(distance.sentence)
 distance.plot()

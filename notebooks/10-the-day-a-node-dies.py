@@ -62,7 +62,7 @@ what = "kill"
 [run]
 duration_s = 16
 """)
-crash = simrep.run(scenario, seed=1, replications=5)
+crash = simrep.run(scenario, seed=1, replications=3)
 crash.plot()
 
 # %% [markdown]

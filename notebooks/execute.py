@@ -106,7 +106,8 @@ def table(done: list[Executed]) -> str:
 def _environment() -> dict[str, str]:
     """That of the kernel: the interpreter's own kernel, and the package of this repository."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    alone = {"SIMREP_JOBS": "1"}  # several notebooks share the cores
+    return alone | os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _cell_of(notebook: nbformat.NotebookNode) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NEWER = ("3.12", "3.13", "3.14")
-NEEDED = (".[testing]", "pytest>=8.2", "pytest-benchmark>=5.0")
+NEEDED = (".[testing]", "pytest>=8.2")
 PARTS = (
     "acknowledgements", "appliers", "binlog", "certification", "clock", "dependencies", "fifo",
     "histogram", "host", "link", "locks", "membership", "meter", "mutex", "order", "ranges", "run",

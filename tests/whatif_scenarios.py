@@ -21,8 +21,8 @@ threads = 4
 nodes = ["n1"]
 
 [run]
-duration_s = 4
-warmup_s = 1
+duration_s = 2
+warmup_s = 0.5
 """
 
 

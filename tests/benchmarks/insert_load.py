@@ -11,14 +11,12 @@ from simpy.events import Event
 
 from simrep.kernel.streams import Streams
 from simrep.models.galera.options import GaleraCosts, GaleraOptions
-from simrep.models.group_replication.options import GroupReplicationCosts
 from simrep.network.link import Tcp
 from simrep.workload.transaction import Statement, Transaction
 from tests.benchmarks import naive
 from tests.clusters import GaleraCluster
-from tests.group_clusters import GroupReplicationCluster
 
-__all__ = ["CLIENTS", "Outcome", "run_group_replication", "run_model", "run_naive"]
+__all__ = ["CLIENTS", "Outcome", "run_model", "run_naive"]
 
 CLIENTS = 64
 INSERT = (Statement(),)
@@ -26,7 +24,6 @@ NEAR_S, FAR_S = 40e-6, 0.050  # a hop, and what the third node's messages take l
 BYTES_PER_S = 125e6
 CORES = 64  # nobody waits for a core, so that the order of claims to it does not matter
 OPTIONS = {"wsrep_slave_threads": 16, "innodb_flush_log_at_trx_commit": 2}
-GROUP_OPTIONS = {"replica_parallel_workers": 16, "innodb_flush_log_at_trx_commit": 2}
 STAGGER_S = 17e-6  # between the starts of two clients: no two events at the same time
 
 DELAYS_S = [
@@ -103,27 +100,6 @@ def run_model(each: int) -> Outcome:
         ],
         cluster.status(0, "wsrep_flow_control_recv"),
         cluster.status(0, "wsrep_flow_control_paused") * cluster.clock.now,
-    )
-
-
-def run_group_replication(each: int) -> Outcome:
-    """On the model of Group Replication."""
-    cluster = GroupReplicationCluster(
-        DELAYS_S,
-        options=GROUP_OPTIONS,
-        costs=GroupReplicationCosts().model_dump(),
-        bytes_per_s=BYTES_PER_S,
-        tcp=Tcp(initial_window_segments=1 << 20),
-        cores=CORES,
-        traced=False,
-    )
-    ends = run_clients(cluster.clock, cluster.model, each)
-    return Outcome(
-        ends,
-        cluster.clock.now,
-        [cluster.status(node, "COUNT_TRANSACTIONS_CHECKED") for node in range(3)],
-        cluster.total("Gr_flow_control_throttle_count"),
-        0.0,
     )
 
 

@@ -94,10 +94,10 @@ def test_the_film_is_slow_while_a_message_of_the_transaction_travels() -> None:
     assert ((times > 0.04203) & (times < 0.0423)).sum() >= 2  # 0.3 ms to the near node are seen
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(explanations())
 def test_any_instant_can_be_drawn(explanation: Explanation) -> None:
-    for time_s in film_times(explanation, 12):
+    for time_s in film_times(explanation, 5):
         scene(explanation, 1e3 * (time_s - explanation.started_s))
 
 

@@ -41,12 +41,13 @@ def test_a_source_that_goes_on_alone_says_how_many_commits_nobody_acknowledged()
 
 
 def test_explanations_and_plans_say_it_too() -> None:
+    few = cut_off(50).replace({"workload.think_time_ms": 10.0})
     for explain in (simrep.explain, simrep.explain_tail, simrep.explain_stall):
         with pytest.warns(simrep.DegradedWarning, match="unacknowledged commits") as told:
-            explain(cut_off(50))
+            explain(few)
         assert len([one for one in told if one.category is simrep.DegradedWarning]) == 1
     how = {"objective": "p50<=100ms", "within": (1.0, 2.0), "replications": 4, "progress": False}
-    planned = simrep.plan(cut_off(50), "rtt", **how)
+    planned = simrep.plan(few, "rtt", **how)
     assert any("degraded" in note and "unacknowledged" in note for note in planned.notes)
 
 

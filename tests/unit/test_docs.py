@@ -56,7 +56,11 @@ BASE = {
 
 
 def blocks(page: str, language: str) -> list[str]:
-    return [text for name, text in BLOCK.findall(PAGES[page]) if name == language]
+    return blocks_of(PAGES[page], language)
+
+
+def blocks_of(text: str, language: str) -> list[str]:
+    return [block for name, block in BLOCK.findall(text) if name == language]
 
 
 def pages_with(language: str) -> list[str]:
@@ -195,11 +199,11 @@ def test_commands_of_pages_are_understood(page):
             context = command.make_context(name, rest, parent=context)
 
 
-def commands(page: str) -> list[tuple[str, str]]:
+def commands(text: str) -> list[tuple[str, str]]:
     """Every ``$ simrep ...`` of a page with what the page shows of its output."""
     found = []
-    for text in blocks(page, "console"):
-        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+    for block in blocks_of(text, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             if command.startswith("simrep "):
                 found.append((command, output))
@@ -212,11 +216,11 @@ def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path, monkeypatch)
 
     A dataset is predicted once instead of five times: what it says of itself is the same.
     """
-    page = "docs/tutorials/first-run.md"
-    save_named_blocks(PAGES[page], tmp_path)
+    text = shorter(PAGES["docs/tutorials/first-run.md"])
+    save_named_blocks(text, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    shown = commands(page)
+    shown = commands(text)
     assert len(shown) >= 5
     for command, output in shown:
         quicker = ["--replications", "1"] if command.startswith("simrep reproduce") else []

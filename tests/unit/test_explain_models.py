@@ -308,7 +308,7 @@ def test_the_quota_is_explained_by_the_member_that_is_behind() -> None:
                 "group_replication_flow_control_certifier_threshold": 20,
                 "replica_parallel_workers": 4,
             },
-            duration_s=8.0,
+            duration_s=4.0,
         )
     )
     quota = [one for one in found.blockages if one.station == "flow control quota"]

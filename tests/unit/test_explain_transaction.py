@@ -34,7 +34,7 @@ def busy(model: str, **workload: Any) -> dict[str, Any]:
             "client_rtt_ms": 1.0,
             **workload,
         },
-        "run": {"duration_s": 0.2, "warmup_s": 0.1, "seed": 3},
+        "run": {"duration_s": 0.1, "warmup_s": 0.05, "seed": 3},
     }
 
 
@@ -254,6 +254,7 @@ def test_messages_that_hold_a_station_are_one_blocker() -> None:
     }
     content = busy("group_replication", nodes=["n1", "n2"])
     content["cluster"]["options"] = options
+    content["run"]["duration_s"] = 0.25
     found = simrep.explain_tail(content, share=1.0)
     names = {one.who for stage in found.stages for one in stage.blockers}
     assert "a message of the group" in names

@@ -11,7 +11,7 @@ from tests.server_runs import scenario
 from tests.small_streaming import SCENARIO as STREAMING
 from tests.whatif_scenarios import wan
 
-FAST = {"replications": 8, "precision": 0.2}
+FAST = {"replications": 4, "precision": 0.2}
 SHORT = {"duration_s": 1, "warmup_s": 0.2}
 
 

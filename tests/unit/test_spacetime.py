@@ -190,7 +190,7 @@ def test_it_is_saved_as_png_and_svg(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "why.svg").read_text()
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(explanations())
 def test_anything_can_be_drawn(explanation: Explanation) -> None:
     figure = explanation.plot()

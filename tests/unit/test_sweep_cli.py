@@ -272,23 +272,3 @@ def test_a_dask_scheduler_that_is_killed_is_told(folder):
     assert (process.returncode, stdout) == (1, "")
     assert stderr.splitlines()[-1].startswith("Error: the scheduler tcp://127.0.0.1:")
     assert "Traceback" not in stderr
-
-
-@pytest.mark.slow
-def test_points_are_simulated_on_a_dask_cluster(folder):
-    """A scheduler and two workers, each a process of its own, as on several machines."""
-    with (
-        dask_scheduler(folder) as (_, address, worker),
-        started(*worker, **QUIET),
-        started(*worker, **QUIET),
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "simrep", "sweep", "cluster.toml", *OVER, "--no-cache",
-             "--scheduler", address, "--out", "there.csv"],
-            capture_output=True, text=True, check=False, timeout=PATIENCE_S,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "12 points simulated" in done.stderr
-    here = simrep("cluster.toml", *OVER, "--no-cache", "--jobs", "1", "--out", "here.csv")
-    assert here.exit_code == 0
-    assert (folder / "there.csv").read_bytes() == (folder / "here.csv").read_bytes()
