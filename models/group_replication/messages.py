@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
-from typing import ClassVar, Final
+from typing import Final
 
 from simrep.modelling import Decided, Event, Transaction
 from simrep.models.mysql.server import BinlogTransaction
@@ -100,8 +100,8 @@ class Fragment:
 class Statistics:
     """What a member tells the others every period (``Pipeline_stats_member_message``)."""
 
-    kind: ClassVar[int] = Kind.STATISTICS
-    size_bytes: ClassVar[int] = 250
+    kind = Kind.STATISTICS
+    size_bytes = 250
 
     member: int
     waiting_certification: int
@@ -115,8 +115,8 @@ class Statistics:
 class GtidExecuted:
     """Transactions that a member has committed without a gap, told every 60 periods."""
 
-    kind: ClassVar[int] = Kind.GTID_EXECUTED
-    size_bytes: ClassVar[int] = 300
+    kind = Kind.GTID_EXECUTED
+    size_bytes = 300
 
     member: int
     committed: int
@@ -126,8 +126,8 @@ class GtidExecuted:
 class SyncBefore:
     """Asks for its own place in the order: what is before it must be applied first."""
 
-    kind: ClassVar[int] = Kind.SYNC_BEFORE
-    size_bytes: ClassVar[int] = 150
+    kind = Kind.SYNC_BEFORE
+    size_bytes = 150
 
     member: int
     number: int
@@ -137,8 +137,8 @@ class SyncBefore:
 class Prepared:
     """A member has applied a transaction up to its commit."""
 
-    kind: ClassVar[int] = Kind.PREPARED
-    size_bytes: ClassVar[int] = 150
+    kind = Kind.PREPARED
+    size_bytes = 150
 
     member: int
     order: int
@@ -159,8 +159,8 @@ class Word(Enum):
 class Control:
     """What a member tells the others about roles (``Single_primary_message``)."""
 
-    kind: ClassVar[int] = Kind.CONTROL
-    size_bytes: ClassVar[int] = 150
+    kind = Kind.CONTROL
+    size_bytes = 150
 
     word: Word
     member: int
@@ -172,7 +172,7 @@ class Control:
 class ViewMessage:
     """A view at its place among the messages."""
 
-    kind: ClassVar[int] = Kind.VIEW
+    kind = Kind.VIEW
 
     view: View
 
@@ -191,7 +191,7 @@ class Metadata:
         Certification info as of then.
     """
 
-    kind: ClassVar[int] = Kind.METADATA
+    kind = Kind.METADATA
 
     view: int
     order: int
@@ -207,8 +207,8 @@ class Metadata:
 class Recovered:
     """A member has all that the group has, and is ONLINE (``Recovery_message``)."""
 
-    kind: ClassVar[int] = Kind.RECOVERED
-    size_bytes: ClassVar[int] = 150
+    kind = Kind.RECOVERED
+    size_bytes = 150
 
     member: int
 
@@ -217,7 +217,7 @@ class Recovered:
 class Packet:
     """Something that the applier module of one member has to do in its turn."""
 
-    kind: ClassVar[int] = Kind.PACKET
+    kind = Kind.PACKET
 
     call: Callable[[], object]
 

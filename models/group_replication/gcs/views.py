@@ -106,7 +106,7 @@ class Views:
         self._told.clear()
         number = 0 if self.current is None else self.current.number
         message = StateMessage(self._me, exchange, number, state)
-        self._send(message, StateMessage.size_bytes)
+        self._send(message, message.size_bytes)
 
     def take(self, sender: int, payload: Any) -> None:
         """An ordered message of the plugin: now, or behind the next view."""
