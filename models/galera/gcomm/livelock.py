@@ -48,7 +48,7 @@ class Livelock:
 
     def __init__(self, clock: Clock, thread: Thread, note: Callable[..., object]) -> None:
         self._clock = clock
-        self._thread = thread
+        self._group_thread = thread
         self._note = note
         self._began_s = -inf
         self._rounds = 0
@@ -66,4 +66,4 @@ class Livelock:
         if self._rounds == _ROUNDS:
             self._note("livelock", tuple(excluded))
         if self._rounds >= _ROUNDS and took_s < _PACE_S:
-            self._thread.charge(_WORK_S)
+            self._group_thread.charge(_WORK_S)
