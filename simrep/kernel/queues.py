@@ -94,8 +94,14 @@ class OrderedGate:
         self.next += 1
         return True
 
-    # Gates that know exceptions from the order let some positions enter at once.
-    enter_local = enter
+    def enter_local(
+        self, position: int, call: Callable[[Any], object], argument: Any = None
+    ) -> None:
+        """Gates that know exceptions from the order let some positions enter at once."""
+        if position == self.next and not self._draining:
+            call(argument)
+        else:
+            self._waiting[position] = (call, argument)
 
     def leave(self, _position: int = 0) -> None:
         """The holder leaves: the next position may enter."""
@@ -112,8 +118,9 @@ class OrderedGate:
         finally:
             self._draining = False
 
-    # Those that know exceptions may tell who leaves without having done anything.
-    skip = leave
+    def skip(self, position: int = 0) -> None:
+        """Those that know exceptions may tell who leaves without having done anything."""
+        self.leave(position)
 
     def __len__(self) -> int:
         """How many are waiting."""
@@ -153,7 +160,11 @@ class WatchedGate(OrderedGate):
             self._line.serve([position])
         call(argument)
 
-    enter_local = enter
+    def enter_local(
+        self, position: int, call: Callable[[Any], object], argument: Any = None
+    ) -> None:
+        """See ``OrderedGate.enter_local``."""
+        self.enter(position, call, argument)
 
     def pass_by(self, position: int) -> bool:
         """See ``OrderedGate.pass_by``: all are to be seen."""
@@ -167,8 +178,6 @@ class WatchedGate(OrderedGate):
         else:
             self._line.cut()
         super().leave()
-
-    skip = leave
 
 
 Call = Callable[[Any], object]
