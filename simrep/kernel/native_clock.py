@@ -138,7 +138,7 @@ def _copy(error: BaseException) -> BaseException:
 
 
 class Process(Event):
-    """See ``simpy.events.Process``; among the callbacks of an event it stands itself."""
+    """See ``simpy.events.Process``; among the callbacks of an ``Event`` it stands itself."""
 
     __slots__ = ("_generator", "_send", "_target")
 
@@ -185,12 +185,9 @@ class Process(Event):
 
     def _interrupt(self, interruption: Event) -> None:
         if self._value is PENDING:
-            self._target.callbacks.remove(self)
+            callbacks: Any = self._target.callbacks
+            callbacks.remove(self if isinstance(self._target, Event) else self.resume)
             self.resume(interruption)
-
-    def __call__(self, event: Any) -> None:
-        """Go on: an event has happened."""
-        self.resume(event)
 
     def resume(self, event: Any) -> None:
         """Go on: an event has happened."""
@@ -226,7 +223,7 @@ class Process(Event):
                     raise RuntimeError(f'Invalid yield value "{awaited}"')
                 others = awaited.callbacks
                 if others is not None:
-                    others.append(self)
+                    others.append(self.resume)
                     self._target = awaited
                     break
             event = awaited
