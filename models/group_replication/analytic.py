@@ -18,8 +18,8 @@ from simrep.modelling.closed_form import (
 )
 from simrep.models.mysql.analytic import ServerForm, size_bytes
 
-from .messages import CONTEXT_BYTES, ITEM_BYTES
 from .options import GroupReplicationOptions
+from .transaction_message import CONTEXT_BYTES, ITEM_BYTES
 
 __all__ = ["GroupReplicationForm"]
 

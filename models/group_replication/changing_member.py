@@ -16,16 +16,7 @@ from .consistency import ChangingConsistency, Consistency
 from .election import Election, MemberInfo, MemberState
 from .flow_control import ChangingFlowControl, FlowControl
 from .member import PRIMARY
-from .messages import (
-    Control,
-    GtidExecuted,
-    Kind,
-    Metadata,
-    Packet,
-    TransactionMessage,
-    ViewMessage,
-    Word,
-)
+from .messages import Control, GtidExecuted, Metadata, Packet, ViewMessage, Word
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .partition import Partition
 from .promotion import Promotion
@@ -33,6 +24,7 @@ from .recovering_member import RecoveringMember, Remains
 from .role_actions import MemberElection, MemberPromotion
 from .roster import Roster
 from .seat import Seat
+from .transaction_message import Kind, TransactionMessage
 
 __all__ = ["ChangingMember"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from simrep.modelling import Clock, Event, Transaction
 
-from .messages import Ordered, Prepared, SyncBefore
+from .messages import Prepared, SyncBefore
+from .transaction_message import Ordered
 
 __all__ = ["ChangingConsistency", "Consistency"]
 

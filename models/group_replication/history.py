@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .certifier import Snapshot
-from .messages import TransactionMessage
+from .transaction_message import TransactionMessage
 
 __all__ = ["History"]
 

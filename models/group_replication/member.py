@@ -25,9 +25,10 @@ from .certifier import Certifier, Executed
 from .consistency import Consistency
 from .election import MemberState
 from .flow_control import FlowControl
-from .messages import GtidExecuted, Kind, Ordered, Statistics, TransactionMessage
+from .messages import GtidExecuted, Statistics
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .sending import Outgoing, Sending
+from .transaction_message import Kind, Ordered, TransactionMessage
 
 __all__ = ["CONFLICT", "LOOP_S", "PRIMARY", "TOO_LARGE", "Member", "order_of"]
 

@@ -9,7 +9,7 @@ from simrep.modelling import Clock
 from simrep.models.mysql.channel import Channel
 
 from .certifier import Certifier
-from .messages import Ordered, TransactionMessage
+from .transaction_message import Ordered, TransactionMessage
 
 __all__ = ["MissedTransactions"]
 

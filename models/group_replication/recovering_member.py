@@ -19,12 +19,13 @@ from .catch_up import CatchUp
 from .certifier import NOTHING, Certifier, Snapshot
 from .election import MemberState
 from .member import Member, order_of
-from .messages import Kind, Metadata, Packet, Recovered, TransactionMessage
+from .messages import Metadata, Packet, Recovered
 from .missed import MissedTransactions
 from .options import GroupReplicationCosts, GroupReplicationOptions
 from .recovery import Recovery
 from .seat import Seat
 from .sending import Outgoing
+from .transaction_message import Kind, TransactionMessage
 
 __all__ = ["RecoveringMember", "Remains"]
 

@@ -13,9 +13,10 @@ from .certifier import Snapshot
 from .clone import Clone
 from .donors import Donors
 from .history import History
-from .messages import Metadata, TransactionMessage
+from .messages import Metadata
 from .missed import MissedTransactions
 from .options import MOST_TRANSACTIONS, GroupReplicationOptions
+from .transaction_message import TransactionMessage
 
 __all__ = ["Donor", "Joiner", "Recovery"]
 

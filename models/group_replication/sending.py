@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from simrep.modelling import Host, Lap, TotalOrder
 
-from .messages import Fragment, Kind
 from .options import GroupReplicationCosts, GroupReplicationOptions
+from .transaction_message import Fragment, Kind
 
 __all__ = ["Outgoing", "Sending"]
 

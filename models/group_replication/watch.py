@@ -15,8 +15,9 @@ from .changing_member import ChangingMember
 from .consistency import Call, ChangingConsistency, Consistency
 from .flow_control import ChangingFlowControl, FlowControl
 from .member import Member
-from .messages import Kind, Ordered, Prepared
+from .messages import Prepared
 from .sending import Sending
+from .transaction_message import Kind, Ordered
 
 __all__ = ["WatchedParts", "describe_payload"]
 
