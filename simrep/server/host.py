@@ -19,6 +19,7 @@ __all__ = ["Call", "Host", "Routine", "Spin", "Thread", "Visit", "WaitingThread"
 
 _AVERAGED_S = 1e-3
 _TWO_PARTS = 1e300  # stands for the seconds of work in two parts
+_MANY_PARTS = 2e300  # and in many
 
 
 Call = Callable[[Any], object]
@@ -334,6 +335,33 @@ class Host:
         else:
             self.run(_TWO_PARTS, call, (first_s, then_s, argument))
 
+    def go_on_through(self, parts: list[float], call: Call, argument: Any = None) -> None:
+        """``go_on_twice`` for many parts: seconds above 0, of which none is longer than a slice.
+
+        In the end ``parts`` has the time at which each of them was done.
+        """
+        self._go_through((parts, 0, call, argument))
+
+    def _go_through(self, work: tuple[list[float], int, Call, Any]) -> None:
+        visit = self._ending
+        if visit is not None:
+            self._ending = None
+            visit.seconds = _MANY_PARTS
+            visit.call = work[2]
+            visit.argument = work
+        elif self._idle:
+            self.run(work[0][work[1]], self._part_done, work)
+        else:
+            self.run(_MANY_PARTS, work[2], work)
+
+    def _part_done(self, work: tuple[list[float], int, Call, Any]) -> None:
+        parts, place, call, argument = work
+        parts[place] = self.clock._now
+        if place + 1 == len(parts):
+            call(argument)
+        else:
+            self._go_through((parts, place + 1, call, argument))
+
     def _second(self, work: tuple[float, Call, Any]) -> None:
         """The first of two parts is done."""
         seconds, call, argument = work
@@ -371,10 +399,13 @@ class Host:
     def _start(self, visit: Visit) -> None:
         """Give the visit a core until its work or a slice ends."""
         seconds = visit.seconds
-        if seconds == _TWO_PARTS:
-            self._start_two(visit)
-            return
         if seconds > self.slice_s:
+            if seconds == _TWO_PARTS:
+                self._start_two(visit)
+                return
+            if seconds == _MANY_PARTS:
+                self._start_many(visit)
+                return
             seconds = self.spin_s if seconds == inf else self.slice_s
             visit.since = self.clock._now
         else:
@@ -398,6 +429,27 @@ class Host:
             visit.seconds = first_s
             visit.argument = (then_s, visit.call, argument)
             visit.call = self._second
+        self.clock.put(visit, end_s)
+
+    def _start_many(self, visit: Visit) -> None:
+        """Work in many parts, as many of them as certainly keep their core."""
+        parts, place, call, argument = visit.argument
+        end_s = self.clock._now
+        while True:
+            seconds = parts[place]
+            visit.used += seconds
+            self.busy_s += seconds
+            end_s += seconds
+            parts[place] = end_s
+            place += 1
+            if place == len(parts):
+                visit.argument = argument
+                break
+            if visit.used >= self.slice_s:
+                visit.call = self._go_through
+                visit.argument = (parts, place, call, argument)
+                break
+        visit.seconds = seconds
         self.clock.put(visit, end_s)
 
     def end_slice(self, visit: Visit) -> None:

@@ -192,6 +192,15 @@ class Sessions(Generic[T]):
         self._before_only, self._before_first = before_begin, None
         if isinstance(clock, LapClock) and clock.snapshots is not None:
             self._before_only, self._before_first = _telling(clock.snapshots, before_begin)
+        # Whether nothing comes between the reads with which a transaction begins, and its BEGIN.
+        self._reads_in_one = (
+            self._one_core
+            and self._client.plain
+            and self._statement.plain
+            and self._before_first is None
+            and before_begin is None
+            and refuse is None
+        )
         self._undone = _Undone()
         self.errors: dict[str, int] = {}
 
@@ -311,8 +320,18 @@ class Sessions(Generic[T]):
                 pause_s, first = transaction.pause_s, True
                 written = 0  # by short statements; long ones count as they go
                 error = None
+                done = 0  # statements
                 if autocommit:
                     before = self._before_only
+                elif (
+                    self._reads_in_one
+                    and streaming is None
+                    and (parts := self._first_reads(transaction))
+                ):
+                    before = None
+                    host.go_on_through(parts, resume)
+                    yield
+                    done = self._mark_reads(owner, parts)
                 else:  # BEGIN: a round trip, whose work on the server is next to nothing
                     before = self._before_first
                     yield from self._request(owner, resume)
@@ -322,7 +341,7 @@ class Sessions(Generic[T]):
                     if delay_s and error is None:
                         yield from waited(self._answered(), resume)
                 executed = error is None
-                for statement in transaction.statements if executed else ():
+                for statement in transaction.statements[done:] if executed else ():
                     executed = False
                     if pause_s and not first:
                         yield from waited(clock.timeout(pause_s), resume)
@@ -484,6 +503,44 @@ class Sessions(Generic[T]):
         if self._delay_s:
             yield from waited(self._sent(), resume)
         owner.mark(_CLIENT)
+
+    def _first_reads(self, transaction: Transaction) -> list[float]:
+        """Processor work in seconds of BEGIN and of the reads with which a transaction begins.
+
+        Empty if they cannot be taken as the parts of one visit: somebody may end the transaction
+        in between, or a part takes no time, or more than a slice.
+        """
+        parts: list[float] = []
+        if transaction.__class__ is not Transaction:
+            return parts
+        client_s = self._client.seconds
+        if client_s:
+            parts.append(client_s)
+        for statement in transaction.statements:
+            if statement.__class__ is not Statement or statement.rows_written or statement.locks:
+                break
+            parts.append(client_s + self._statement.cost(self._row_read_s * statement.rows_read))
+        if len(parts) < 2 or min(parts) <= 0.0 or max(parts) > self._host.slice_s:
+            parts.clear()
+        return parts
+
+    def _mark_reads(self, owner: T, parts: Sequence[float]) -> int:
+        """Mark what was done until these times; returns how many statements it was."""
+        client_s, seconds = self._client.seconds, owner.seconds
+        marked_s = owner.marked_s
+        reads = parts
+        if client_s:
+            seconds[_CLIENT] += parts[0] - marked_s
+            marked_s = parts[0]
+            reads = parts[1:]
+        for ended_s in reads:
+            if client_s:
+                seconds[_CLIENT] += client_s
+                marked_s += client_s
+            seconds[_EXECUTE] += ended_s - marked_s
+            marked_s = ended_s
+        owner.marked_s = marked_s
+        return len(reads)
 
     def _take(self, owner: T, rows: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
         """Lock rows up to the first that somebody else has; returns what is left."""

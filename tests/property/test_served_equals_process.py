@@ -6,6 +6,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simpy.events import Event
@@ -16,6 +17,7 @@ from simrep.models.group_replication import GroupReplication
 from simrep.models.standalone import Standalone
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import load
+from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
 
 MODELS = {"galera": Galera, "group_replication": GroupReplication, "standalone": Standalone}
@@ -71,3 +73,29 @@ def test_digests_are_equal(model, clients, client, autocommit, rows, seed) -> No
     setup = setup_of(scenario)
     long = replace(setup, model=by_processes(MODELS[model]))
     assert outcome(setup) == outcome(long)
+
+
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(
+    model=st.sampled_from(sorted(MODELS)),
+    threads=st.sampled_from([1, 12]),
+    client_us=st.sampled_from([0, 15]),
+    reads=st.integers(0, 6),
+    seed=st.integers(0, 3),
+)
+def test_reads_in_one_visit_are_reads_one_by_one(model, threads, client_us, reads, seed) -> None:
+    mixed = {"name": "mixed", "reads": reads, "range_reads": 2, "statements": 2}
+    mixed["keys"] = {"distribution": "uniform", "rows": 30}
+    setup = setup_of(
+        load(
+            {
+                "cluster": {"nodes": 2, "model": model, "costs": {"client_us": client_us}},
+                "workload": {"threads": threads, "think_time": "exponential", "class": [mixed]},
+                "run": {"duration_s": 0.15, "warmup_s": 0.05, "seed": seed},
+            }
+        )
+    )
+    short = outcome(setup)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Sessions, "_first_reads", lambda *_: [])
+        assert outcome(setup) == short
