@@ -25,6 +25,7 @@ __all__ = [
     "Out",
     "Plot",
     "Precision",
+    "Quick",
     "Replications",
     "Scenario",
     "Seed",
@@ -70,6 +71,12 @@ Jobs = Annotated[
     typer.Option(min=1, max=1024, help="Processes to use; default: SIMREP_JOBS, or all cores."),
 ]
 
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick", help="A first look: fewer and shorter runs; the intervals tell how sure it is."
+    ),
+]
 Precision = Annotated[
     str | None,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import MANY, Jobs, Json, Plot, Precision, Seed, Set, assignments
+from simrep.cli.arguments import MANY, Jobs, Json, Plot, Precision, Quick, Seed, Set, assignments
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, share
@@ -72,6 +72,7 @@ def compare(
     set_a: SetA = None,
     set_b: SetB = None,
     of: Figures = None,
+    quick: Quick = False,
     seed: Seed = None,
     replications: Pairs = None,
     precision: Precision = None,
@@ -106,6 +107,7 @@ def compare(
         found = simulate(
             first,
             second,
+            quick=quick,
             figures=of or None,
             labels=_labels(a, b),
             seed=seed,

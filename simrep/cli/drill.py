@@ -15,6 +15,7 @@ from simrep.cli.arguments import (
     NoCache,
     Out,
     Plot,
+    Quick,
     Seed,
     Set,
     changed,
@@ -57,12 +58,13 @@ Over = Annotated[
     ),
 ]
 Times = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--replications",
         min=1,
         max=MANY,
-        help="Repetitions of each fault; 95th percentiles are told from 40 on.",
+        help="Repetitions of each fault; default: 10, with --quick 3; 95th percentiles are told "
+        "from 40 on.",
     ),
 ]
 Limit = Annotated[
@@ -100,8 +102,9 @@ def drill(
     product: Product = None,
     over: Over = None,
     set_: Set = None,
+    quick: Quick = False,
     seed: Seed = None,
-    replications: Times = 10,
+    replications: Times = None,
     limit: Limit = "180s",
     restart_after: Restart = None,
     rto: Rto = None,
@@ -148,6 +151,7 @@ def drill(
     with work as progress:
         found = simulate(
             chosen,
+            quick=quick,
             faults=fault or None,
             products=product or (),
             over=parse(over or ()),

@@ -96,7 +96,7 @@ def present(
 def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
     """Watch work that may take long; gives what to call with (done, all).
 
-    Standard error has an estimate of what takes more than 10 s, and a bar with count and time left:
+    Standard error has an estimate of what takes more than 3 s, and a bar with count and time left:
     the bar not if ``quiet``, and not where it is no terminal.
     """
     from simrep.runs.progress import watched

@@ -16,6 +16,7 @@ from simrep.cli.arguments import (
     Jobs,
     Json,
     Plot,
+    Quick,
     Scenario,
     Seed,
     Set,
@@ -29,7 +30,7 @@ from simrep.contract.question import Option, Question
 from simrep.errors import ScenarioError
 from simrep.files import is_device
 from simrep.measure.grammar import duration, quantities, range_of, share
-from simrep.whatif.plan.catalogue import QUESTIONS
+from simrep.whatif.plan.catalogue import QUESTIONS, QUICK
 
 __all__ = ["plan", "with_questions"]
 
@@ -131,6 +132,7 @@ def _add(group: typer.Typer, question: Question) -> None:
             one.name: _read(one, value)
             for one in question.options
             if (value := given.pop(one.name)) is not None
+            and not (given["quick"] and one.name in QUICK and value == one.default)
         }
         _answer(context.obj, question.name, own, **given)
 
@@ -189,6 +191,7 @@ def _answer(
     own: Mapping[str, Any],
     *,
     set_: Set = None,
+    quick: Quick = False,
     seed: Seed = None,
     json: Json = False,
     plot: Plot = None,
@@ -204,7 +207,7 @@ def _answer(
 
     chosen = changed(scenario, set_)
     with progress_bar(scenario.name, quiet=json) as progress:
-        found = ask(chosen, question, **own, seed=seed, jobs=jobs, progress=progress)
+        found = ask(chosen, question, **own, quick=quick, seed=seed, jobs=jobs, progress=progress)
     if out is not None:
         found.save(out)
     present(found, json=json, plot=plot, width=found.width, drawable=found.drawable)

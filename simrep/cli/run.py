@@ -18,6 +18,7 @@ from simrep.cli.arguments import (
     Of,
     Plot,
     Precision,
+    Quick,
     Replications,
     Scenario,
     Seed,
@@ -95,6 +96,7 @@ Timeline = Annotated[
 def run(
     scenario: Scenario,
     set_: Set = None,
+    quick: Quick = False,
     seed: Seed = None,
     replications: Replications = None,
     precision: Precision = None,
@@ -159,6 +161,7 @@ def run(
 
         result = simulate(
             chosen,
+            quick=quick,
             seed=seed,
             replications=replications,
             precision=wanted_share,

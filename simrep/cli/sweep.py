@@ -20,6 +20,7 @@ from simrep.cli.arguments import (
     Out,
     Plot,
     Precision,
+    Quick,
     Replications,
     Scenario,
     Seed,
@@ -73,6 +74,7 @@ def sweep(
     samples: Samples = None,
     of: Of = None,
     set_: Set = None,
+    quick: Quick = False,
     seed: Seed = None,
     replications: Replications = None,
     precision: Precision = None,
@@ -111,6 +113,7 @@ def sweep(
         found = simulate(
             chosen,
             parse(over),
+            quick=quick,
             samples=samples,
             seed=seed,
             replications=replications,

@@ -14,6 +14,7 @@ from simrep.measure.confidence import mean_interval
 from simrep.measure.units import duration, number, plain, size
 from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.executor import collected, in_groups
+from simrep.runs.pilot import short_setup
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
 from simrep.runs.result import Result
@@ -23,7 +24,6 @@ from simrep.show.text.layout import closing, table, title
 from simrep.show.text.plan import answer_tables
 from simrep.show.views import plot, tables
 from simrep.whatif.plan.answer import Answer
-from simrep.whatif.plan.pilot import short_setup
 from simrep.whatif.plan.timeouts import Timeouts, TimeoutSetting, TriedTimeout, weighed_timeouts
 from simrep.whatif.plan.transaction import scheduled_position, until_it_has_ended
 

@@ -37,7 +37,7 @@ Tell = Callable[[int, int | None], object]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LONG_S = 10.0
+LONG_S = 3.0
 """Work that takes longer says so before."""
 PATIENCE_S = 2.0
 """A bar, or an estimate, comes after this time."""
@@ -147,7 +147,7 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
     """A function whose work is watched, with the argument ``progress`` if it has one.
 
     It takes a callable, True for a bar on a terminal, or False for silence. Without it an estimate
-    is printed on standard error before work that takes longer than 10 s.
+    is printed on standard error when work takes longer than 3 s.
     """
     kinds = {one.kind for one in signature(function).parameters.values()}
     asked = "progress" in signature(function).parameters or Parameter.VAR_KEYWORD in kinds

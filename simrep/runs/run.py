@@ -24,6 +24,7 @@ from simrep.runs.contention import preset_trap
 from simrep.runs.degradation import degradations, degraded
 from simrep.runs.executor import collected, in_order, workers
 from simrep.runs.notices import notices
+from simrep.runs.pilot import QUICK, quick_setup
 from simrep.runs.prediction import (
     CONFIDENCE,
     Prediction,
@@ -49,6 +50,8 @@ from simrep.scenario.schema import Scenario, load
 
 __all__ = ["Replication", "Traffic", "run", "simulate"]
 
+_QUICK_FIGURES = ("throughput_tps", "latency_s.p99")
+
 
 @told
 def run(
@@ -60,6 +63,7 @@ def run(
     of: str = "throughput_tps",
     most: int = MOST,
     draws: int | None = None,
+    quick: bool = False,
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -85,8 +89,13 @@ def run(
         Replications at which to give up.
     draws : int, optional
         Further runs for the prediction interval, with costs drawn from what the pack says of
-        them; default: as many as replications, if there are several. With 0 the interval covers
+        them; default: as many as replications, if there are several, with ``precision`` at most
+        10. With 0 the interval covers
         the error of the model alone. Without a pack that tells how sure it is there are none.
+    quick : bool
+        A first look: where rates and latencies of the long run are asked for, 4 replications of
+        about 5,000 transactions each instead of one that is much longer; without draws. The
+        intervals of the result tell how sure that is.
     jobs : int, optional
         Processes of this machine that share replications and draws; default: ``SIMREP_JOBS`` of
         the environment, or one for each core. Work of less than a second stays in this one.
@@ -128,7 +137,11 @@ def run(
     if precision is not None and replications is not None:
         raise ScenarioError("precision", "finds out how many replications there are", "give one")
     executor = workers(jobs, executor)
+    if quick and precision is not None:
+        raise ScenarioError("quick", "is as precise as it happens to be", "leave out precision")
     loaded = load(scenario)
+    if quick:
+        loaded = with_warmup_found(loaded)
     if precision is not None:
         check_precision(precision)
         at_least("most", most, 2)
@@ -145,7 +158,18 @@ def run(
         warnings.warn(trap, ContentionWarning, stacklevel=3)
     if draws is not None and at_least("draws", draws, 0) == 1:
         raise ScenarioError("draws", "must be 0 or at least 2, given 1")
-    setup = with_warmup(setup, seed)
+    asked_s = loaded.run.duration_s
+    if quick:
+        draws = draws or 0
+        short = quick_setup(setup, seed, _QUICK_FIGURES)
+        if replications is None:
+            wanted = QUICK if short is not None else min(QUICK, wanted)
+        setup = with_run_settings(short or setup, {"replications": wanted})
+    setup = with_warmup(setup, seed, briefly=quick)
+    if quick and setup.scenario.run.duration_s != asked_s:
+        measured_s = setup.scenario.run.duration_s
+        said = f"a first look: {wanted} runs of {measured_s:.3g} s, asked for: {asked_s:g} s"
+        warnings.warn(said, ShortRunWarning, stacklevel=3)
     values: list[float] = []
 
     def simulated(numbers: range) -> Iterator[Replication]:
@@ -171,6 +195,8 @@ def run(
     if uncertainty is not None and complete:
         if draws is None:
             draws = len(records) if len(records) > 1 else 0
+            if precision is not None:
+                draws = min(draws, LEAST)
         costs = [(setup, uncertainty, seed, number) for number in range(draws)]
         drawn, complete = collected(in_order(_drawn_figures, costs, executor), least=0)
         interrupted = "" if complete else f"{len(drawn)} of {draws} draws of costs"

@@ -26,6 +26,7 @@ from simrep.runs.contention import preset_trap
 from simrep.runs.degradation import degradations, degraded
 from simrep.runs.executor import collected, workers
 from simrep.runs.notices import percentile_notice, rests_on
+from simrep.runs.pilot import enough_s
 from simrep.runs.prediction import extrapolation
 from simrep.runs.progress import told
 from simrep.runs.replication import with_run_settings, with_warmup, with_warmup_found
@@ -56,6 +57,10 @@ _NO_GROUPS = "clients"  # what all of them are called where there are no groups
 _MOST_FAULTS, _MOST_GROUPS = 4, 4  # of which figures are compared if nothing else is asked for
 _LEAST = 3  # pairs: with two, their spread would be a single number
 _REPLICATIONS = 10  # so that Student's t is within 15 % of the normal distribution
+_SHORT_LEAST = 4  # pairs of runs that are shorter than asked for
+_SHORTEST = 0.25  # of the time that is asked for: what happens in that long is to be in it
+_SETTLED = 2.0  # times the warm-up
+_COUNTED = {"aborted"}  # what grows with the time, and does not keep a run from being shorter
 
 
 @told
@@ -72,6 +77,7 @@ def compare(
     confidence: float = 0.95,
     rto_s: float | None = None,
     rpo: float | None = None,
+    quick: bool = False,
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -95,9 +101,13 @@ def compare(
     seed, replications, precision, most, jobs, executor, progress
         See :func:`simrep.run`. Replications are pairs, at least 2; by default as many as the
         larger ``run.replications`` of the two. If that is 1: 3, 6 or 10, until the answer is clear
-        (``Comparison.clear``). The precision is that of the ratio of the first figure.
+        (``Comparison.clear``); or, of rates and latencies in the long run, 4 to 40 pairs of runs
+        that are shorter than asked for, but last a quarter of the time and hold 5,000 transactions.
+        The precision is that of the ratio of the first figure.
     confidence : float
         Of every single interval, also if the comparison ended early: looks share the error.
+    quick : bool
+        A first look: 4 pairs of runs of about 5,000 transactions, or 3 as long as asked for.
     rto_s, rpo : float, optional
         Tell as well which of the two keeps them in a drill (:func:`simrep.drill`): the longest time
         without an answered write in seconds, and how many answered transactions may be lost, when
@@ -129,6 +139,8 @@ def compare(
         raise ScenarioError("confidence", f"must lie between 0 and 1, given {confidence}")
     if precision is not None:
         check_precision(precision)
+        if quick:
+            raise ScenarioError("quick", "is as precise as it happens to be", "leave out precision")
     absent: Sequence[str] = ()
     if figures is None:
         fixed = first.workload.fixed or second.workload.fixed
@@ -139,13 +151,22 @@ def compare(
     seed = seed_of(seed, first.run.seed)
     demand = Demand.of(rto_s, rpo)
     wanted = _wanted(first, second, replications)
-    schedule = looks(wanted or _LEAST, wanted or _REPLICATIONS, confidence)
     setups = (
         with_warmup(setup_of(first), seed, briefly=True),
         with_warmup(setup_of(second), seed, briefly=True),
     )
     if first.run.warmup and second.run.warmup:
         setups = _from_the_same_time(*setups)
+    asked_s = None
+    schedule = looks(wanted or _LEAST, wanted or (_LEAST if quick else _REPLICATIONS), confidence)
+    if wanted is None and precision is None:
+        short_s = _short_s(setups, seed, figures, 0.0 if quick else _SHORTEST)
+        if short_s is not None:
+            asked_s = first.run.duration_s
+            assert asked_s is not None
+            most_short = round(_REPLICATIONS * asked_s / short_s)
+            schedule = looks(_SHORT_LEAST, _SHORT_LEAST if quick else most_short, confidence)
+            setups = _both(setups, {"duration_s": short_s})
     for label, setup in zip(labels, setups, strict=True):
         if beyond := extrapolation(setup):
             warnings.warn(f"{label}: {beyond}", ExtrapolationWarning, stacklevel=3)
@@ -157,6 +178,7 @@ def compare(
         "seed": seed,
         "scenarios": (setups[0].scenario.to_dict(), setups[1].scenario.to_dict()),
         "versions": tuple(dict(setup.versions) for setup in setups),
+        "asked_s": asked_s,
     }
 
     def clear(pairs: Sequence[Pair], look: Look) -> bool:
@@ -238,7 +260,29 @@ def _wanted(first: Scenario, second: Scenario, replications: int | None) -> int 
 def _from_the_same_time(first: Setup, second: Setup) -> tuple[Setup, Setup]:
     """Both with the longer warm-up of the two, so that pairs measure the same time."""
     longer = {"warmup_s": max(first.scenario.run.warmup_s, second.scenario.run.warmup_s)}
-    return with_run_settings(first, longer), with_run_settings(second, longer)
+    return _both((first, second), longer)
+
+
+def _both(setups: tuple[Setup, Setup], settings: Mapping[str, object]) -> tuple[Setup, Setup]:
+    return with_run_settings(setups[0], settings), with_run_settings(setups[1], settings)
+
+
+def _short_s(
+    setups: tuple[Setup, Setup], seed: int, figures: Sequence[str], least: float
+) -> float | None:
+    """How long the runs of both are to be, if that is much less than is asked for."""
+    runs = [setup.scenario.run for setup in setups]
+    asked_s = runs[0].duration_s
+    if asked_s is None or asked_s != runs[1].duration_s:
+        return None
+    lasting = [figure for figure in figures if figure not in _COUNTED]
+    least_s = [least * asked_s, _SETTLED * max(run.warmup_s for run in runs)]
+    for setup in setups:
+        short_s = enough_s(setup, seed, lasting)
+        if short_s is None:
+            return None
+        least_s.append(short_s)
+    return max(least_s) if max(least_s) <= asked_s / 2.0 else None
 
 
 def _relative(pairs: Sequence[Pair]) -> list[float]:

@@ -134,6 +134,8 @@ class Comparison(Report):
         What was simulated, with all defaults.
     versions : (mapping, mapping)
         What computed it.
+    asked_s : float or None
+        Simulated seconds that the scenarios ask for, where runs were shorter.
     drilled : tuple of str
         Of each, whether it keeps an RTO and an RPO in a drill; empty if nobody asked.
     """
@@ -149,6 +151,7 @@ class Comparison(Report):
     complete: bool
     scenarios: tuple[Mapping[str, Any], ...]
     versions: tuple[Mapping[str, str], ...]
+    asked_s: float | None = None
     drilled: tuple[str, ...] = ()
 
     @classmethod
@@ -206,11 +209,21 @@ class Comparison(Report):
     @property
     def note(self) -> str:
         """What the figures mix or leave out in runs without a steady state; empty if nothing."""
-        parts = [mixed_notice(self.scenarios, self.figures)]
+        parts = [self._shortened, mixed_notice(self.scenarios, self.figures)]
         if self.apart and any(one.startswith("faults.") for one in self.figures):
             only = "; ".join(f"{label}: {', '.join(names)}" for label, names in self.apart.items())
             parts.append(f"faults that only one of the two has are not compared ({only})")
         return "; ".join(filter(None, parts))
+
+    @property
+    def _shortened(self) -> str:
+        if self.asked_s is None:
+            return ""
+        measured_s = self.scenarios[0]["run"]["duration_s"]
+        return (
+            f"each run measured {measured_s:.3g} s of the {self.asked_s:g} s asked for, and the "
+            "answer rests on their number (with --replications all of the time is measured)"
+        )
 
     @property
     def apart(self) -> dict[str, list[str]]:
@@ -245,6 +258,7 @@ class Comparison(Report):
             "confidence": self.confidence,
             "most": self.most,
             "early": self.early,
+            "asked_s": self.asked_s,
             "seed": self.seed,
             "complete": self.complete,
             "scenarios": [dict(one) for one in self.scenarios],

@@ -16,6 +16,7 @@ from simrep.measure.confidence import Interval, mean_interval
 from simrep.runs.batch import figures_of
 from simrep.runs.degradation import degradations, degraded
 from simrep.runs.notices import mixed_notice, percentile_notice, precision_notice, rests_on
+from simrep.runs.pilot import QUICK, quick_setup
 from simrep.runs.replication import simulate, with_warmup
 from simrep.runs.result import Result
 from simrep.runs.sampler import Sampler
@@ -49,6 +50,10 @@ class How:
         With a precision, the replications at which to give up.
     figures : tuple of str
         By their paths in a result.
+    asked : tuple of str
+        Those of them that were asked for.
+    quick : bool
+        A first look, with shorter runs if what was asked for is of the long run.
     """
 
     seed: int
@@ -56,6 +61,8 @@ class How:
     precision: float | None
     most: int
     figures: tuple[str, ...]
+    asked: tuple[str, ...] = ()
+    quick: bool = False
 
     @property
     def about(self) -> str:
@@ -65,6 +72,8 @@ class How:
     def to_dict(self) -> dict[str, Any]:
         """What makes a difference to the values, as JSON can hold it."""
         content = asdict(self) | {"figures": sorted(self.figures)}
+        if not self.quick:
+            del content["quick"], content["asked"]
         if self.precision is None:
             del content["most"]
         else:
@@ -178,15 +187,20 @@ def measure(setup: Setup, how: How) -> SweepPoint:
             counts.append(count)
             yield tuple(figures)
 
+    replications, asked_s = how.replications, setup.scenario.run.duration_s
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            setup = with_warmup(setup, how.seed)
+            if how.quick:
+                short = quick_setup(setup, how.seed, how.asked)
+                replications = min(QUICK, replications) if short is None else QUICK
+                setup = short or setup
+            setup = with_warmup(setup, how.seed, briefly=True)
             rows = list(
                 Sampler(
                     simulate=simulated,
                     figure=lambda rows: [row[0] for row in rows],
-                    replications=how.replications,
+                    replications=replications,
                     precision=how.precision,
                     most=how.most,
                 )
@@ -198,6 +212,9 @@ def measure(setup: Setup, how: How) -> SweepPoint:
     values = dict(zip(how.figures, zip(*rows, strict=True), strict=True))
     notices = dict.fromkeys(str(warning.message) for warning in caught)
     notices |= dict.fromkeys(degraded(degradations(less)))
+    run = setup.scenario.run
+    if run.duration_s != asked_s:
+        notices[f"a first look: {replications} runs of {run.duration_s:.3g} s"] = None
     if mixed := mixed_notice([setup.scenario], [how.about]):
         notices[mixed] = None
     if counted != "committed" and (thin := percentile_notice(how.about, min(counts))):

@@ -176,6 +176,7 @@ def sweep(
     precision: float | None = None,
     of: str | Sequence[str] = "throughput_tps",
     most: int = MOST,
+    quick: bool = False,
     jobs: int | None = None,
     executor: Executor | None = None,
     cache: bool | str | Path = False,
@@ -203,6 +204,9 @@ def sweep(
     of : str or sequence of str
         Figures of a result by their paths; the first is what precision and plots are about.
         Throughput and latencies are always there.
+    quick : bool
+        A first look: of points about which rates and latencies of the long run are asked, 4
+        replications of about 5,000 transactions each.
     jobs : int, optional
         Processes of this machine that share the points; see :func:`simrep.run`.
     executor : concurrent.futures.Executor, optional
@@ -236,6 +240,8 @@ def sweep(
     seed = seed_of(seed, loaded.run.seed)
     if precision is not None:
         check_precision(precision)
+        if quick:
+            raise ScenarioError("quick", "is as precise as it happens to be", "leave out precision")
         if replications is not None:
             raise ScenarioError(
                 "precision", "finds out how many replications there are", "give one of them"
@@ -243,7 +249,8 @@ def sweep(
     replications = loaded.run.replications if replications is None else replications
     at_least("replications", replications, 1)
     asked = (of,) if isinstance(of, str) else tuple(of)
-    how = How(seed, replications, precision, most, tuple(dict.fromkeys((*asked, *FIGURES))))
+    every = tuple(dict.fromkeys((*asked, *FIGURES)))
+    how = How(seed, replications, precision, most, every, asked, quick)
     varied = factors(over)
     settings = grid(varied) if samples is None else latin_hypercube(varied, samples, seed)
     setups = [_setup_at(loaded, setting) for setting in settings]

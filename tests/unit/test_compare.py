@@ -81,6 +81,44 @@ def test_processes_and_threads_give_the_same_result():
     assert together.to_dict() == alone.to_dict()
 
 
+@pytest.fixture
+def soon_enough(monkeypatch):
+    """Few transactions are enough."""
+    monkeypatch.setattr("simrep.runs.pilot._ENOUGH", 50)
+    monkeypatch.setattr("simrep.runs.pilot._BEYOND", 1)
+
+
+def test_runs_are_as_long_as_the_answer_needs_and_the_note_says_so(soon_enough):
+    long = {"run.duration_s": 10.0, "workload.threads": 2}
+    a, b = (wan({"network.rtt_ms": rtt, **long}) for rtt in (10.0, 40.0))
+    found = simrep.compare(a, b, figures=THROUGHPUT)
+    assert found.clear
+    assert found.pairs < found.most
+    assert [one["run"]["duration_s"] for one in found.scenarios] == [2.5, 2.5]
+    assert "measured 2.5 s of the 10 s asked for" in found.note
+    quick = simrep.compare(a, b, figures=THROUGHPUT, quick=True)
+    assert (quick.pairs, quick.most) == (4, 4)
+    assert [one["run"]["duration_s"] for one in quick.scenarios] == [2.0, 2.0]
+    assert quick["throughput_tps"].different
+    whole = simrep.compare(a, b, figures=("stall_max_s",), replications=2)
+    assert whole.scenarios[0]["run"]["duration_s"] == 10.0
+    assert whole.asked_s is None
+
+
+def test_a_first_look_at_a_run_or_sweep_is_short_and_has_an_interval(soon_enough):
+    long = wan({"network.rtt_ms": 10.0, "run.duration_s": 40.0, "workload.threads": 2})
+    with pytest.warns(ShortRunWarning, match="a first look: 4 runs of .* s, asked for: 40 s"):
+        found = simrep.run(long, quick=True)
+    assert found.replications == 4
+    assert found.scenario["run"]["duration_s"] < 10.0
+    [point] = simrep.sweep(long, {"workload.threads": [2]}, quick=True).points
+    assert point.replications == 4
+    assert point.interval("throughput_tps") is not None
+    assert any("first look" in notice for notice in point.notices)
+    with pytest.raises(ScenarioError, match="quick"):
+        simrep.run(long, quick=True, precision=0.1)
+
+
 def test_what_is_finished_stays_when_it_is_interrupted():
     def progress(done, wanted):
         if done == 3:

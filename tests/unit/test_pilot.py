@@ -1,6 +1,6 @@
 """How searches shorten runs that are fast, and what they leave alone."""
 
-from simrep.whatif.plan.pilot import short_setup
+from simrep.runs.pilot import short_setup
 from tests.whatif_scenarios import wan
 
 FAST = {"network.rtt_ms": 0.1, "run.duration_s": 60.0}

@@ -25,7 +25,7 @@ from simrep.whatif.drill.setting import DrillSetting, checked_load, products_of,
 
 __all__ = ["drill"]
 
-_REPLICATIONS = 10
+_REPLICATIONS, _QUICK = 10, 3
 _Known = dict[str, Any]
 
 
@@ -36,7 +36,8 @@ def drill(
     faults: Sequence[str] | None = None,
     products: str | Sequence[str] = (),
     over: Mapping[str, Given] | None = None,
-    replications: int = _REPLICATIONS,
+    replications: int | None = None,
+    quick: bool = False,
     seed: int | None = None,
     limit_s: float = LIMIT_S,
     restart_s: float | None = None,
@@ -67,8 +68,10 @@ def drill(
         one of each model. They have their own defaults, the machines and clients of the scenario.
     over : mapping of str to levels, optional
         Values that vary, as :func:`simrep.sweep` takes them.
-    replications : int
-        Of each fault in each setting. 95th percentiles are told from 40 on.
+    replications : int, optional
+        Of each fault in each setting; default: 10. 95th percentiles are told from 40 on.
+    quick : bool
+        A first look: 3 replications instead of 10.
     seed : int, optional
         Default: that of the scenario.
     limit_s : float
@@ -106,6 +109,8 @@ def drill(
     executor = workers(jobs, executor)
     loaded = load(scenario)
     seed = seed_of(seed, loaded.run.seed)
+    if replications is None:
+        replications = _QUICK if quick else _REPLICATIONS
     at_least("replications", replications, 1)
     if restart_s is not None and not 0.0 < restart_s <= 3600.0:
         raise ScenarioError("restart_s", f"must be above 0 and at most 3600, given {restart_s:g}")

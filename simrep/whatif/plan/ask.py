@@ -15,7 +15,7 @@ from simrep.runs.progress import told
 from simrep.runs.sampler import at_least, seed_of
 from simrep.scenario import Scenario, load
 from simrep.whatif.plan.answer import Answer
-from simrep.whatif.plan.catalogue import QUESTIONS
+from simrep.whatif.plan.catalogue import QUESTIONS, QUICK
 
 __all__ = ["plan"]
 
@@ -48,7 +48,8 @@ def plan(
 
         Of all: ``seed``, ``replications`` (of searches: the most at one value), ``confidence``,
         ``jobs``, ``executor``, ``progress``; of searches and ``rate``: ``precision``, the ratio of
-        neighbouring values, minus one.
+        neighbouring values, minus one. With ``quick`` the answer is a first look, wider and from
+        fewer runs, unless precision and replications are given.
 
     Returns
     -------
@@ -73,6 +74,10 @@ def plan(
         at_least("replications", replications, 1)
     options["executor"] = workers(options.pop("jobs", None), options.get("executor"))
     asked = _question(question, find_model(loaded.cluster.model))
+    if options.pop("quick", False):
+        for option in asked.options:
+            if option.name in QUICK:
+                options.setdefault(option.name, max(option.least or 0, QUICK[option.name]))
     answer: Answer = asked.ask(loaded, **options)
     return answer
 

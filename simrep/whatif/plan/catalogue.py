@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from simrep.contract.question import Option, Question
 
-__all__ = ["QUESTIONS", "repeated", "scheduled", "timeouts_question"]
+__all__ = ["QUESTIONS", "QUICK", "repeated", "scheduled", "timeouts_question"]
+
+QUICK: dict[str, float] = {"precision": 0.25, "replications": 4}
+"""What a first look asks of questions that have these options."""
 
 _OBJECTIVE = Option(
     "objective",

@@ -19,6 +19,7 @@ from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.degradation import degradations, degraded
 from simrep.runs.executor import collected
 from simrep.runs.notices import percentile_notice, rests_on
+from simrep.runs.pilot import short_setup
 from simrep.runs.result import Result
 from simrep.scenario import Scenario
 from simrep.whatif.drill.demand import Demand
@@ -26,7 +27,6 @@ from simrep.whatif.drill.weigh import weigh
 from simrep.whatif.objective import Objective
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.candidates import Candidate, candidates
-from simrep.whatif.plan.pilot import short_setup
 from simrep.whatif.plan.regions import round_trips
 from simrep.whatif.plan.search import FIRST, Tried, settled
 

@@ -17,10 +17,10 @@ from simrep.measure.units import number
 from simrep.runs.batch import Task, figures_of, simulate_groups
 from simrep.runs.degradation import degradations, degraded
 from simrep.runs.notices import percentile_notice, rests_on
+from simrep.runs.pilot import short_setup
 from simrep.scenario import Scenario
 from simrep.whatif.objective import Condition, Objective
 from simrep.whatif.plan.answer import Answer
-from simrep.whatif.plan.pilot import short_setup
 from simrep.whatif.plan.search import POINTS, Found, Sample, Tried, search
 
 __all__ = ["SearchOptions", "Threshold", "Varied", "Vary", "runs_of", "threshold"]

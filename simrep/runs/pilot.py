@@ -1,4 +1,4 @@
-"""Pilot runs before a search: how long a run has to be, and what there is to say of it.
+"""Pilot runs: how long a run has to be, and what there is to say of it.
 
 Searches meet values at which a cluster is a hundred times as fast as where the limit lies. Rates
 and latencies of the long run do not need a hundred times as many transactions there.
@@ -23,7 +23,10 @@ from simrep.runs.replication import (
 )
 from simrep.scenario import Scenario
 
-__all__ = ["short_setup"]
+__all__ = ["QUICK", "enough_s", "quick_setup", "short_setup"]
+
+QUICK = 4
+"""Runs of a first look: with fewer their interval tells little."""
 
 
 _ENOUGH = 5_000  # transactions of a replication, and more for percentiles beyond p99
@@ -51,8 +54,8 @@ def short_setup(
         after about 5,000 transactions, but not before 2 s.
     """
     setup = setup_of(with_warmup_found(scenario))
-    if figures and all(map(_lasting, figures)):
-        setup = _shortened(setup, seed, figures)
+    if (short_s := enough_s(setup, seed, figures)) is not None:
+        setup = with_run_settings(setup, {"duration_s": short_s})
     remarks = [said for said in (extrapolation(setup), preset_trap(setup)) if said]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -65,16 +68,34 @@ def short_setup(
     return setup, [f"{said[0].upper()}{said[1:]}." for said in remarks]
 
 
+def quick_setup(setup: Setup, seed: int, figures: Sequence[str]) -> Setup | None:
+    """A setup of which ``QUICK`` runs take half of its own time at most; None if there is none.
+
+    Its warm-up is not found out yet.
+    """
+    short_s = enough_s(setup, seed, figures)
+    asked_s = setup.scenario.run.duration_s
+    if short_s is None or asked_s is None or QUICK * short_s > asked_s / 2.0:
+        return None
+    return with_run_settings(setup, {"duration_s": short_s})
+
+
 def _lasting(figure: str) -> bool:
     """Whether it is about the long run: a total or a maximum grows with the time."""
     return figure == "throughput_tps" or bool(_LATENCY.match(figure))
 
 
-def _shortened(setup: Setup, seed: int, figures: Sequence[str]) -> Setup:
+def enough_s(setup: Setup, seed: int, figures: Sequence[str]) -> float | None:
+    """How long a run has to be for some figures, if that is shorter than its scenario asks for.
+
+    Only rates and latencies of the long run tell that, of which a short pilot shows the pace.
+    """
     scenario = setup.scenario
     run = scenario.run
+    if not figures or not all(map(_lasting, figures)):
+        return None
     if run.duration_s is None or run.duration_s <= _LEAST_S or scenario.timed:
-        return setup
+        return None
     percentiles = [float(match[1]) for one in figures if (match := _PERCENTILE.match(one))]
     rest = 1.0 - max(percentiles, default=0.0) / 100.0
     enough = max(_ENOUGH, _BEYOND / rest) if rest > 0.0 else _ENOUGH
@@ -87,7 +108,5 @@ def _shortened(setup: Setup, seed: int, figures: Sequence[str]) -> Setup:
             break
         part //= 2
     if tps * run.duration_s <= enough:
-        return setup
-    return with_run_settings(
-        setup, {"duration_s": min(run.duration_s, max(_LEAST_S, enough / tps))}
-    )
+        return None
+    return min(run.duration_s, max(_LEAST_S, enough / tps))
