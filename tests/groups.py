@@ -15,7 +15,8 @@ from simrep.models.group_replication.xcom.paxos import Xcom, XcomOptions
 from simrep.network.link import Jitter, Latency, Tcp
 from simrep.network.mesh import Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network, Path
-from simrep.server.host import Host, Thread
+from simrep.server.host import Host
+from simrep.server.thread import Thread
 
 __all__ = [
     "Delivery",

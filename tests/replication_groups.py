@@ -19,7 +19,8 @@ from simrep.network.link import Latency
 from simrep.network.mesh import MessageWork
 from simrep.network.network import EventfulNetwork, Path
 from simrep.network.trouble import Trouble
-from simrep.server.host import Host, WaitingThread
+from simrep.server.host import Host
+from simrep.server.thread import WaitingThread
 from tests.groups import symmetric
 
 __all__ = ["Members", "Told", "cut_off"]

@@ -126,11 +126,6 @@ class LooseCommitMonitor(OrderedGate):
         """A transaction of a local client enters."""
         call(argument)
 
-    def pass_by(self, position: int) -> bool:
-        """See ``OrderedGate.pass_by``: those that have left early are to be counted."""
-        del position
-        return False
-
     def leave(self, position: int = 0) -> None:
         """The transaction at ``position`` leaves."""
         if position != self.next:

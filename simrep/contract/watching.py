@@ -22,10 +22,10 @@ from simrep.kernel.queues import OrderedGate, WatchedGate
 from simrep.kernel.watch import NO_LAP, Holder, Line, NoLine, Watch
 from simrep.measure.units import amount, duration, size
 from simrep.network.mesh import Mesh, MessageWork
-from simrep.server.host import Thread
 from simrep.server.locks import LockTable, WatchedLocks
 from simrep.server.stage import Stage, WatchedStage
 from simrep.server.storage import Disk, RedoLog
+from simrep.server.thread import Thread
 from simrep.workload.distant_session import DistantSessions
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction

@@ -83,17 +83,6 @@ class OrderedGate:
         else:
             self._waiting[position] = (call, argument)
 
-    def pass_by(self, position: int) -> bool:
-        """Enter and leave at once, if it is the turn of ``position`` and nobody waits.
-
-        Saves who does nothing of consequence inside the way through ``enter`` and ``leave``.
-        Returns whether it has.
-        """
-        if position != self.next or self._waiting or self._draining:
-            return False
-        self.next += 1
-        return True
-
     def enter_local(
         self, position: int, call: Callable[[Any], object], argument: Any = None
     ) -> None:
@@ -165,11 +154,6 @@ class WatchedGate(OrderedGate):
     ) -> None:
         """See ``OrderedGate.enter_local``."""
         self.enter(position, call, argument)
-
-    def pass_by(self, position: int) -> bool:
-        """See ``OrderedGate.pass_by``: all are to be seen."""
-        del position
-        return False
 
     def leave(self, _position: int = 0) -> None:
         """See ``OrderedGate.leave``."""

@@ -73,12 +73,13 @@ from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
 from simrep.server.booked import BookedCores, BookedThread
 from simrep.server.certification import CertificationIndex
-from simrep.server.host import Host, Routine, Spin, Thread, WaitingThread
+from simrep.server.host import Host, Routine, Spin
 from simrep.server.locks import Decided, LockTable
 from simrep.server.process_exit import Killable, ProcessExit
 from simrep.server.ranges import Ranges, points_in
 from simrep.server.stage import Stage
 from simrep.server.storage import Binlog, Disk, RedoLog
+from simrep.server.thread import Thread, WaitingThread
 from simrep.whatif.plan.catalogue import repeated, scheduled, timeouts_question
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from simrep.kernel.clock import Clock
 from simrep.network.mesh import Mesh, MessageWork
 from simrep.network.network import Network
-from simrep.server.host import Thread
+from simrep.server.thread import Thread
 
 __all__ = ["Coming", "DirectMesh", "Inbox"]
 

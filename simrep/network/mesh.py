@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from simrep.kernel.clock import Clock
 from simrep.network.network import Copy, Envelope, Network
-from simrep.server.host import Routine, Thread
+from simrep.server.host import Routine
+from simrep.server.thread import Thread
 
 __all__ = ["Deliver", "Mesh", "MessageWork", "TotalOrder"]
 

@@ -24,7 +24,8 @@ from simrep.runs.faults import build_processes, host_kind, node_traits
 from simrep.runs.incidents import faults_of
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
-from simrep.server.host import Host, Thread
+from simrep.server.host import Host
+from simrep.server.thread import Thread
 from simrep.workload.clients import Clients, Recorder, Server
 from simrep.workload.failover import FailoverClients, groups_of
 from simrep.workload.fate import Fates

@@ -1,4 +1,4 @@
-"""A machine whose cores are shared by all that runs on it: code, and the threads of a process."""
+"""A machine whose cores are shared by all that runs on it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from simrep.kernel.happening import Happening
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
 
-__all__ = ["Call", "Host", "Routine", "Spin", "Thread", "Visit", "WaitingThread"]
+__all__ = ["Call", "Host", "Routine", "Spin", "Visit"]
 
 
 _AVERAGED_S = 1e-3
-_TWO_PARTS = 1e300  # stands for the seconds of work in two parts
-_MANY_PARTS = 2e300  # and in many
+_IN_PARTS = 2e300  # and in many
 
 
 Call = Callable[[Any], object]
@@ -316,29 +315,13 @@ class Host:
             visit.call = call
             visit.argument = argument
 
-    def go_on_twice(self, first_s: float, then_s: float, call: Call, argument: Any = None) -> None:
-        """``go_on`` for work in two parts, between which nothing happens; one event as a rule.
-
-        Equal to going on for ``first_s``, and at its end for ``then_s``, to the last bit and with
-        any other work on the cores: a thread gives up its core between the parts where it would.
-        """
-        visit = self._ending
-        if not 0.0 < first_s <= self.slice_s or then_s > self.slice_s:
-            self.go_on(first_s, self._second, (then_s, call, argument))
-        elif visit is not None:
-            self._ending = None
-            visit.seconds = _TWO_PARTS
-            visit.call = call
-            visit.argument = (first_s, then_s, argument)
-        elif self._idle:
-            self.run(first_s, self._second, (then_s, call, argument))
-        else:
-            self.run(_TWO_PARTS, call, (first_s, then_s, argument))
-
     def go_on_through(self, parts: list[float], call: Call, argument: Any = None) -> None:
-        """``go_on_twice`` for many parts: seconds above 0, of which none is longer than a slice.
+        """``go_on`` for work in parts, between which nothing happens; one event as a rule.
 
-        In the end ``parts`` has the time at which each of them was done.
+        The parts take seconds above 0, of which none is longer than a slice. In the end ``parts``
+        has the time at which each of them was done. Equal to going on for one part after the
+        other, to the last bit and with any other work on the cores: a thread gives up its core
+        between the parts where it would.
         """
         self._go_through((parts, 0, call, argument))
 
@@ -346,13 +329,13 @@ class Host:
         visit = self._ending
         if visit is not None:
             self._ending = None
-            visit.seconds = _MANY_PARTS
+            visit.seconds = _IN_PARTS
             visit.call = work[2]
             visit.argument = work
         elif self._idle:
             self.run(work[0][work[1]], self._part_done, work)
         else:
-            self.run(_MANY_PARTS, work[2], work)
+            self.run(_IN_PARTS, work[2], work)
 
     def _part_done(self, work: tuple[list[float], int, Call, Any]) -> None:
         parts, place, call, argument = work
@@ -361,11 +344,6 @@ class Host:
             call(argument)
         else:
             self._go_through((parts, place + 1, call, argument))
-
-    def _second(self, work: tuple[float, Call, Any]) -> None:
-        """The first of two parts is done."""
-        seconds, call, argument = work
-        self.go_on(seconds, call, argument)
 
     def spin(self) -> Spin:
         """Wait for something without giving way (busy waiting), like work that does not end."""
@@ -400,11 +378,8 @@ class Host:
         """Give the visit a core until its work or a slice ends."""
         seconds = visit.seconds
         if seconds > self.slice_s:
-            if seconds == _TWO_PARTS:
-                self._start_two(visit)
-                return
-            if seconds == _MANY_PARTS:
-                self._start_many(visit)
+            if seconds == _IN_PARTS:
+                self._start_parts(visit)
                 return
             seconds = self.spin_s if seconds == inf else self.slice_s
             visit.since = self.clock._now
@@ -413,26 +388,8 @@ class Host:
         self.busy_s += seconds
         self.clock.put(visit, self.clock._now + seconds)
 
-    def _start_two(self, visit: Visit) -> None:
-        """Work in two parts; neither is longer than a slice."""
-        first_s, then_s, argument = visit.argument
-        visit.used += first_s
-        self.busy_s += first_s
-        end_s = self.clock._now + first_s
-        if visit.used < self.slice_s:  # so that it certainly keeps its core
-            visit.seconds = then_s
-            visit.argument = argument
-            visit.used += then_s
-            self.busy_s += then_s
-            end_s += then_s
-        else:
-            visit.seconds = first_s
-            visit.argument = (then_s, visit.call, argument)
-            visit.call = self._second
-        self.clock.put(visit, end_s)
-
-    def _start_many(self, visit: Visit) -> None:
-        """Work in many parts, as many of them as certainly keep their core."""
+    def _start_parts(self, visit: Visit) -> None:
+        """Work in parts, as many of them as certainly keep their core."""
         parts, place, call, argument = visit.argument
         end_s = self.clock._now
         while True:
@@ -483,122 +440,3 @@ def _lognormal(streams: Streams | None, name: str, variation: float) -> Stream:
         f"host/{name}/work",
         lambda generator, size: generator.lognormal(-sigma2 / 2, sigma2**0.5, size),
     )
-
-
-class Thread:
-    """One job at a time, first come first served; between jobs it keeps its core.
-
-    Parameters
-    ----------
-    host : Host
-        Where it runs.
-    """
-
-    __slots__ = ("_argument", "_busy", "_call", "_extra", "_host", "_jobs", "_then")
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._jobs: deque[tuple[float, Call, Any]] = deque()
-        self._busy = False
-        self._extra = 0.0
-        self._call: Call = _nothing  # of the present job
-        self._argument: Any = None
-        self._then: Call = self._finish
-
-    def do(self, seconds: float, call: Call, argument: Any = None) -> None:
-        """Queue a job that costs ``seconds`` of a core and ends with ``call(argument)``."""
-        if self._busy:
-            self._jobs.append((seconds, call, argument))
-        else:
-            self._busy = True
-            self._call = call
-            self._argument = argument
-            self._host.run(seconds, self._then)
-
-    def charge(self, seconds: float) -> None:
-        """Work that the present job found it had to do: it delays the next job."""
-        self._extra += seconds
-        if not self._busy:
-            self._busy = True
-            self._go_on()
-
-    def _finish(self, _: None) -> None:
-        """The present job is done."""
-        self._call(self._argument)
-        if self._jobs or self._extra:
-            self._go_on()
-        else:
-            self._busy = False
-
-    def _go_on(self) -> None:
-        """Take the next job, or do what was charged."""
-        jobs = self._jobs
-        while jobs or self._extra:
-            seconds = self._extra
-            self._extra = 0.0
-            if jobs:
-                cost_s, call, argument = jobs.popleft()
-                seconds += cost_s
-            else:
-                call, argument = _nothing, None
-            if seconds > 0.0:
-                self._call = call
-                self._argument = argument
-                self._host.go_on(seconds, self._then)
-                return
-            call(argument)
-        self._busy = False
-
-    def __len__(self) -> int:
-        """Jobs waiting, without the one that runs."""
-        return len(self._jobs)
-
-
-class WaitingThread(Thread):
-    """A thread that also waits for what takes no processor: calls that block it.
-
-    It begins to wait in a job, and goes on with the next one when it is told so.
-    """
-
-    __slots__ = ("_waits",)
-
-    def __init__(self, host: Host) -> None:
-        super().__init__(host)
-        self._waits = False
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits now."""
-        return self._waits
-
-    def wait(self) -> None:
-        """Wait from the end of the present job on."""
-        self._waits = True
-
-    def go_on(self) -> None:
-        """Wait no longer."""
-        if self._waits:
-            self._waits = False
-            self._go_on()
-
-    def _finish(self, _: None) -> None:
-        self._call(self._argument)
-        self._go_on()
-
-    def _go_on(self) -> None:
-        jobs = self._jobs
-        while not self._waits and (jobs or self._extra):
-            seconds = self._extra
-            self._extra = 0.0
-            if jobs:
-                cost_s, call, argument = jobs.popleft()
-                seconds += cost_s
-            else:
-                call, argument = _nothing, None
-            if seconds > 0.0:
-                self._call = call
-                self._argument = argument
-                self._host.go_on(seconds, self._then)
-                return
-            call(argument)
-        self._busy = self._waits

@@ -98,9 +98,9 @@ class PacedHost(Host):
         """See ``Host.routine``."""
         return Routine(self, seconds)
 
-    def go_on_twice(self, first_s: float, then_s: float, call: Call, argument: Any = None) -> None:
-        """See ``Host.go_on_twice``; it may be stopped between the parts."""
-        self.go_on(first_s, self._second, (then_s, call, argument))
+    def _go_through(self, work: tuple[list[float], int, Call, Any]) -> None:
+        """A process may be stopped between the parts."""
+        self.go_on(work[0][work[1]], self._part_done, work)
 
     def spin(self) -> Spin:
         """See ``Host.spin``."""
@@ -285,9 +285,9 @@ class Process(Host):
         """See ``Host.go_on``."""
         self._machine.go_on_with(self, seconds, call, argument)
 
-    def go_on_twice(self, first_s: float, then_s: float, call: Call, argument: Any = None) -> None:
-        """See ``Host.go_on_twice``; it may be stopped between the parts."""
-        self.go_on(first_s, self._second, (then_s, call, argument))
+    def _go_through(self, work: tuple[list[float], int, Call, Any]) -> None:
+        """A process may be stopped between the parts."""
+        self.go_on(work[0][work[1]], self._part_done, work)
 
     def spin(self) -> Spin:
         """See ``Host.spin``."""

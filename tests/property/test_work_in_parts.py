@@ -1,4 +1,4 @@
-"""Work in two parts of one visit is the work of two visits, one after the other."""
+"""Work in parts is the work of one visit after the other."""
 
 from __future__ import annotations
 
@@ -15,72 +15,6 @@ from simrep.server.host import Host
 from simrep.server.process import PacedHost
 
 SLICE_S = 1.0
-
-
-class Scene:
-    """Threads that do work in parts, among others, on a host."""
-
-    def __init__(self, host: Host, *, short: bool) -> None:
-        self.clock = host.clock
-        self.host = host
-        self.short = short
-        self.seen: list[tuple[float, int]] = []
-
-    def begin(self, work: tuple[int, list[tuple[float, float]]]) -> None:
-        """A thread that has just got a core, or none yet, goes on with its first pair of parts."""
-        thread, pairs = work
-        if not pairs:
-            return
-        (first_s, then_s), *rest = pairs
-        following = (thread, rest)
-        if self.short:
-            self.host.go_on_twice(first_s, then_s, self.done, following)
-        else:
-            self.host.go_on(first_s, partial(self.host.go_on, then_s, self.done), following)
-
-    def done(self, work: tuple[int, list[tuple[float, float]]]) -> None:
-        """Both parts are done."""
-        self.seen.append((self.clock.now, work[0]))
-        self.begin(work)
-
-
-def played(seed: int, cores: int, threads: int, scale: float, *, short: bool, **how: Any) -> Any:
-    """What a schedule drawn from a seed leads to: no two of its times are equal."""
-    draw = Random(seed)
-    clock = Clock()
-    host: Host = (
-        PacedHost(clock, cores, slice_s=SLICE_S, pace=Pace(), stops=[(2.0, 3.0)])
-        if how.get("stops")
-        else Host(clock, cores, slice_s=SLICE_S, wakeup_s=how.get("wakeup_s", 0.0))
-    )
-    scene = Scene(host, short=short)
-    for thread in range(threads):
-        pairs = [(scale * draw.random(), scale * draw.random()) for _ in range(draw.randint(1, 4))]
-        clock.at(3 * draw.random(), scene.begin, (thread, pairs))
-        clock.at(3 * draw.random(), partial(host.run, 2 * draw.random(), scene.done), (-thread, []))
-    clock.run()
-    return scene.seen, host.visits, clock.events, round(host.busy_s, 9), host.wait_max_s
-
-
-@given(
-    st.integers(0, 10**9),
-    st.integers(1, 3),
-    st.integers(1, 6),
-    st.sampled_from([0.05, 0.5, 1.5]),
-    st.sampled_from([{}, {"wakeup_s": 0.1}, {"stops": True}]),
-)
-def test_work_in_two_parts_is_that_of_two_visits(
-    seed: int, cores: int, threads: int, scale: float, how: dict[str, Any]
-) -> None:
-    seen, visits, events, *rest = played(seed, cores, threads, scale, short=True, **how)
-    long = played(seed, cores, threads, scale, short=False, **how)
-    assert (seen, visits, rest) == (long[0], long[1], list(long[3:]))
-    assert events <= long[2]
-
-
-def test_it_saves_the_event_between() -> None:
-    short, long = (played(1, 2, 1, 0.01, short=short) for short in (True, False))
-    assert long[2] - short[2] == len(short[0]) - 2  # of a pair the first begins on an idle core
 
 
 class Parts:
@@ -118,10 +52,17 @@ class Parts:
             self.begin((thread, rest))
 
 
-def in_parts(seed: int, cores: int, threads: int, scale: float, *, short: bool) -> Any:
+def in_parts(
+    seed: int, cores: int, threads: int, scale: float, *, short: bool, stops: bool = False
+) -> Any:
+    """What a schedule drawn from a seed leads to: no two of its times are equal."""
     draw = Random(seed)
     clock = Clock()
-    host = Host(clock, cores, slice_s=SLICE_S, wakeup_s=0.1 * (seed % 2))
+    host: Host = (
+        PacedHost(clock, cores, slice_s=SLICE_S, pace=Pace(), stops=[(2.0, 3.0)])
+        if stops
+        else Host(clock, cores, slice_s=SLICE_S, wakeup_s=0.1 * (seed % 2))
+    )
     scene = Parts(host, short=short)
     for thread in range(threads):
         works = [
@@ -139,11 +80,12 @@ def in_parts(seed: int, cores: int, threads: int, scale: float, *, short: bool) 
     st.integers(1, 3),
     st.integers(1, 6),
     st.sampled_from([0.05, 0.5, 1.0]),
+    st.booleans(),
 )
 def test_work_in_many_parts_is_that_of_many_visits(
-    seed: int, cores: int, threads: int, scale: float
+    seed: int, cores: int, threads: int, scale: float, stops: bool
 ) -> None:
-    *short, events = in_parts(seed, cores, threads, scale, short=True)
-    *long, most = in_parts(seed, cores, threads, scale, short=False)
+    *short, events = in_parts(seed, cores, threads, scale, short=True, stops=stops)
+    *long, most = in_parts(seed, cores, threads, scale, short=False, stops=stops)
     assert short == long
     assert events <= most

@@ -21,8 +21,9 @@ from simrep.network.link import Latency
 from simrep.network.mesh import MessageWork
 from simrep.network.network import EventfulNetwork, Path
 from simrep.network.trouble import Trouble
-from simrep.server.host import Host, Thread
+from simrep.server.host import Host
 from simrep.server.process import PacedHost, Process, ProcessClock
+from simrep.server.thread import Thread
 
 HOP_S = 0.001
 EVERY_S = 0.1  # between messages of every member to all

@@ -9,7 +9,8 @@ import pytest
 from simpy.events import Event
 
 from simrep.kernel.clock import Clock
-from simrep.server.host import Host, Thread, WaitingThread
+from simrep.server.host import Host
+from simrep.server.thread import Thread, WaitingThread
 
 MS = 1e-3
 
