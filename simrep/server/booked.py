@@ -54,8 +54,9 @@ class BookedThread:
             seconds -= self.slice_s
         return start_s + seconds
 
-    def cancel_from(self, bookings: int, visits: int) -> None:
-        """Take back all but the first so many bookings and visits that are still kept."""
+    def cancel_from(self, start_s: float) -> None:
+        """Take back what begins then or later."""
+        bookings, visits = bisect_left(self.starts, start_s), bisect_left(self.visits, start_s)
         del self.starts[bookings:]
         del self.seconds[bookings:]
         del self.visits[visits:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappush
+from itertools import islice
 from math import inf
 from operator import itemgetter
 from typing import Any
@@ -18,11 +19,10 @@ _ARRIVAL = itemgetter(0)
 _MOST = 4096  # bookings of the thread that are kept
 
 
-# A message that was handled before its time, and how to take that back: the message, when the
-# thread begins and ends to receive it, and how it was before (the thread free, what it had to do
-# beside, its bookings and visits; what was seen of the sender, and reported by it; when the thread
-# had begun what was before).
-_Ahead = tuple[Coming, float, float, float, float, int, int, int, int, float]
+# A message that was handled before its time, and how to take that back: when it is received, the
+# message, when the thread begins with it; how it was before: when the thread was free, what it had
+# to do beside and when it had begun, what was seen of the sender, and reported by it.
+_Ahead = tuple[float, Coming, float, float, float, float, int, int]
 
 
 class QuietEvs(Evs):
@@ -136,9 +136,8 @@ class QuietEvs(Evs):
     def _proceed(self) -> None:
         """Handle what is received by now, and what nobody can see; wake up for the rest."""
         now = self._clock._now
-        horizon_s = now + self._ahead_s
         coming, aheads = self.coming, self._aheads
-        if aheads and aheads[-1][2] <= now:
+        if aheads and aheads[-1][0] <= now:
             aheads.clear()
         if not self.sorted:
             coming.sort(key=_ARRIVAL)
@@ -149,72 +148,92 @@ class QuietEvs(Evs):
                 return
             message, self._serving = self._serving, None
             self._handle(message[2], message[3])
-        all_seen, all_reported = self._seen, self._reported
-        thread = self._thread
-        starts, lasts, visits, slice_s = thread.starts, thread.seconds, thread.visits, self._slice_s
-        free_s = self._free_s
         taken = 0
-        for message in coming:
-            arrival_s, seconds, content, relayed, sent_s = message
-            if arrival_s > horizon_s:  # another may arrive before
+        while (taken := self._take_silent(taken, now)) < len(coming):
+            message = coming[taken]
+            arrival_s, seconds, content, relayed, _ = message
+            if arrival_s > now + self._ahead_s:  # another may arrive before
+                free_s = self._free_s
                 self._wake_at((arrival_s if arrival_s > free_s else free_s) + seconds)
                 break
-            plain = not self._extra_s and seconds <= slice_s
-            if plain:
-                start_s = arrival_s if arrival_s > free_s else free_s
-                end_s = start_s + seconds
-            else:
+            start_s, seconds, visit, rests = self._booking(message)
+            end_s = self._thread.end_s(start_s, seconds)
+            if end_s > now:
+                self._wake_at(end_s)
+                break
+            self._book(start_s, seconds, visit=visit, rests=rests)
+            taken += 1
+            self._handle(content, relayed)
+        self._received += taken
+        del coming[:taken]
+
+    def _take_silent(self, first: int, now: float) -> int:
+        """Handle those of the messages from ``first`` on of which nobody can see anything.
+
+        Such a one changes nothing but what is known of its sender. Nothing is missing here then,
+        nor would what is sent on another occasion meanwhile become another. Returns which is the
+        next.
+        """
+        last_sent = self._last_sent
+        if self._queue or last_sent < self._max_seen:
+            return first
+        horizon_s = now + self._ahead_s
+        coming, aheads, thread = self.coming, self._aheads, self._thread
+        starts, lasts, visits, slice_s = thread.starts, thread.seconds, thread.visits, self._slice_s
+        all_seen, all_reported = self._seen, self._reported
+        own_aru, safe = self._aru, self._safe
+        last_seen, last_reported = self._last_seen, self._last_reported
+        free_s, extra_s, began_s = self._free_s, self._extra_s, self.began_s
+        taken = first
+        for message in islice(coming, first, None):
+            arrival_s, seconds, content, relayed, sent_s = message
+            source, last, aru = content.source, content.last, content.aru
+            seen, reported = all_seen[source], all_reported[source]
+            if (
+                arrival_s > horizon_s
+                or relayed
+                or last > last_sent
+                or (seen == own_aru and last >= 0 and last_seen == 1)
+                or (reported == safe and aru > safe and last_reported == 1)
+            ):
+                break
+            taken += 1
+            if extra_s or seconds > slice_s:
+                self._free_s, self._extra_s, self.began_s = free_s, extra_s, began_s
                 start_s, seconds, visit, rests = self._booking(message)
                 end_s = thread.end_s(start_s, seconds)
-            source = content.source
-            seen, reported = all_seen[source], all_reported[source]
-            # Whether it changes nothing but what is known of its sender. Nothing is missing here
-            # then, nor would what is sent on another occasion meanwhile become another.
-            last, aru = content.last, content.aru
-            silent = (
-                not relayed
-                and not self._queue
-                and self._last_sent >= self._max_seen
-                and last <= self._last_sent
-                and (last < 0 or seen != self._aru or self._last_seen > 1)
-                and (aru <= reported or reported != self._safe or self._last_reported > 1)
-            )
-            if end_s > now:
-                if not silent:
-                    self._wake_at(end_s)
-                    break
-                aheads.append(
-                    (
-                        message, start_s, end_s, free_s, self._extra_s,
-                        len(starts), len(visits), seen, reported, self.began_s,
+                if end_s > now:
+                    aheads.append(
+                        (end_s, message, start_s, free_s, extra_s, began_s, seen, reported)
                     )
-                )  # fmt: skip
-            if plain:
-                if arrival_s > free_s or (arrival_s == free_s and sent_s >= self.began_s):
-                    visits.append(start_s)
-                self.began_s = start_s
+                self._book(start_s, seconds, visit=visit, rests=rests)
+                extra_s = 0.0
+            else:
+                if arrival_s > free_s or (arrival_s == free_s and sent_s >= began_s):
+                    start_s = arrival_s
+                    visits.append(arrival_s)
+                else:
+                    start_s = free_s
+                end_s = start_s + seconds
+                if end_s > now:
+                    aheads.append((end_s, message, start_s, free_s, 0.0, began_s, seen, reported))
                 starts.append(start_s)
                 lasts.append(seconds)
-                self._free_s = free_s = end_s
-            else:
-                self._book(start_s, seconds, visit=visit, rests=rests)
-                free_s = self._free_s
-            taken += 1
-            if not silent:
-                self._handle(content, relayed)
-                continue
+            began_s = start_s
+            free_s = end_s
             if last >= 0:
                 all_seen[source] = last
-                if seen == self._aru:
-                    self._last_seen -= 1
+                if seen == own_aru:
+                    last_seen -= 1
                 if content.payloads:
                     heappush(self._undelivered, (content.first, source, content))
             if aru > reported:
                 all_reported[source] = aru
-                if reported == self._safe:
-                    self._last_reported -= 1
-        self._received += taken
-        del coming[:taken]
+                if reported == safe:
+                    last_reported -= 1
+        self._last_seen, self._last_reported = last_seen, last_reported
+        self._free_s, self._extra_s, self.began_s = free_s, extra_s, began_s
+        return taken
 
     def _wake_at(self, when: float) -> None:
         if when < self.wake_s:
@@ -250,9 +269,8 @@ class QuietEvs(Evs):
         """Be as the member is now: of what was handled ahead nothing has happened yet."""
         now = self._clock._now
         thread = self._thread
-        while self._aheads and self._aheads[-1][2] > now:
-            ahead = self._aheads.pop()
-            coming, start_s, _, free_s, extra_s, bookings, visits, seen, reported, began_s = ahead
+        while self._aheads and self._aheads[-1][0] > now:
+            _, coming, start_s, free_s, extra_s, began_s, seen, reported = self._aheads.pop()
             content = coming[2]
             self._seen[content.source] = seen
             self._reported[content.source] = reported
@@ -260,7 +278,7 @@ class QuietEvs(Evs):
                 self._undelivered.remove((content.first, content.source, content))
                 heapify(self._undelivered)
             if start_s > now:
-                thread.cancel_from(bookings, visits)
+                thread.cancel_from(free_s if extra_s else start_s)
                 self._free_s, self._extra_s, self.began_s = free_s, extra_s, began_s
                 self.coming.insert(0, coming)
                 self._received -= 1
