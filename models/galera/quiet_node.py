@@ -70,6 +70,7 @@ class QuietNode(GaleraNode):
         self._receiver_began_s = self._receiver_free_s = self._applier_free_s = -1.0
         self._wakes = True
         self._planned: deque[_Planned] = deque()  # that have not ended, as far as was looked
+        self._long: deque[_Planned] = deque()  # those with whom the queue may stop the cluster
         self._fetches: deque[float] = deque()  # when others were fetched that are still queued
         self._armed = False  # to look after flow control
         self._verdict = Verdict(0, True, 0, 0, 0)  # the last one
@@ -140,9 +141,11 @@ class QuietNode(GaleraNode):
         if self.apply_monitor.report_due(verdict.seqno, writeset):
             self.clock.at(end_s, self._report, (verdict.seqno, not self._wakes))
         control = self.flow_control
-        if length > control.upper and not self._armed and not control.stopped:
-            self._armed = True
-            self.clock.at(enqueued_s, self._grown, one)
+        if length > control.upper:
+            self._long.append(one)
+            if not self._armed and not control.stopped:
+                self._armed = True
+                self.clock.at(enqueued_s, self._grown, one)
 
     def _write_s(self, writeset: Writeset, *, few: bool) -> float:
         """What it costs to write the rows, and to certify them if they are few, in seconds."""
@@ -161,7 +164,18 @@ class QuietNode(GaleraNode):
     def _queued(self) -> int:
         """The length of the receive queue, without what is fetched or enqueued now."""
         now = self.clock._now
-        return sum([one.enqueued_s < now < one.fetched_s for one in self._planned])
+        planned = self._planned
+        fetched = 0
+        for one in planned:
+            if one.fetched_s > now:
+                break
+            fetched += 1
+        enqueued = len(planned)
+        for one in reversed(planned):
+            if one.enqueued_s < now:
+                break
+            enqueued -= 1
+        return max(0, enqueued - fetched)
 
     def _hear(self, message: Any) -> None:
         self.flow_control.deliver(message)
@@ -181,20 +195,26 @@ class QuietNode(GaleraNode):
             one = self._short_again(now)
             self.clock.at(one.fetched_s, self._shrunk, one)
         elif not control.stopped:
-            for one in self._planned:
-                if one.length > control.upper and one.enqueued_s > now:
-                    self._armed = True
-                    self.clock.at(one.enqueued_s, self._grown, one)
-                    break
+            long = self._long
+            while long and long[0].enqueued_s <= now:
+                long.popleft()
+            if long:
+                self._armed = True
+                self.clock.at(long[0].enqueued_s, self._grown, long[0])
 
     def _short_again(self, now: float) -> _Planned:
         """With whom the queue becomes short enough to let the cluster go on."""
-        coming = [one for one in self._planned if one.fetched_s > now]
-        enqueued = 0
-        for fetched, one in enumerate(coming, start=1):
-            while enqueued < len(coming) and coming[enqueued].enqueued_s < one.fetched_s:
+        planned, lower = self._planned, self.flow_control.lower
+        enqueued = fetched = 0
+        for one in planned:
+            fetched += 1
+            if one.fetched_s <= now:
+                continue
+            if planned[-1].enqueued_s < one.fetched_s:  # no more comes to it, as far as is known
+                return planned[max(fetched, len(planned) - lower) - 1]
+            while planned[enqueued].enqueued_s < one.fetched_s:
                 enqueued += 1
-            if enqueued - fetched <= self.flow_control.lower:
+            if enqueued - fetched <= lower:
                 return one
         raise AssertionError("a queue with nothing in it has stopped the cluster")
 

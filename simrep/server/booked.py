@@ -85,18 +85,19 @@ class BookedCores:
         now = self._clock.now
         host = self._host
         starts: list[float] = []
-        seconds: list[float] = []
+        used: list[float] = []
         for thread in self.threads:
             begun = bisect_left(thread.starts, now)
             starts += thread.starts[:begun]
-            seconds += thread.seconds[:begun]
+            used += thread.seconds[:begun]
             del thread.starts[:begun], thread.seconds[:begun]
             begun = bisect_left(thread.visits, now)
             host.visits += begun
             del thread.visits[:begun]
         if starts:
-            order = np.argsort(starts, kind="stable")
-            summands = np.array([host.busy_s, *np.array(seconds)[order]])
+            order = np.array(starts).argsort(kind="stable")
+            summands = np.array(used)[order]
+            summands[0] += host.busy_s
             # One after the other, as they would have been added.
             host.busy_s = float(np.add.accumulate(summands)[-1])
 
