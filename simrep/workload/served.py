@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from simrep.kernel.clock import Clock, Event
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Resume", "Served", "driven", "run", "waited"]
+__all__ = ["Resume", "Served", "driven", "failure", "run", "waited"]
 
 T = TypeVar("T")
 
@@ -39,6 +39,13 @@ def waited(event: Event, resume: Resume) -> Generator[None, Any, Any]:
     return event._value
 
 
+def failure(event: Event) -> BaseException:
+    """Why an event has failed; whoever waits for it deals with that."""
+    event._defused = True
+    error: BaseException = event._value
+    return error
+
+
 def driven(steps: Generator[Event, Any, T], resume: Resume) -> Generator[None, Any, T]:
     """Go through the steps of a generator of events, as a SimPy process does."""
     try:
@@ -47,11 +54,7 @@ def driven(steps: Generator[Event, Any, T], resume: Resume) -> Generator[None, A
             if event.callbacks is not None:
                 event.callbacks.append(resume)
                 yield
-            if event._ok:
-                event = steps.send(event._value)
-            else:
-                event._defused = True
-                event = steps.throw(event._value)
+            event = steps.send(event._value) if event._ok else steps.throw(failure(event))
     except StopIteration as end:
         value: T = end.value
         return value

@@ -18,7 +18,7 @@ from simrep.workload.open_transaction import (
     OpenTransaction,
     Streaming,
 )
-from simrep.workload.served import Resume, Served, driven, waited
+from simrep.workload.served import Resume, Served, driven, failure, waited
 from simrep.workload.transaction import Statement, Transaction
 
 __all__ = ["SessionCosts", "Sessions"]
@@ -399,10 +399,12 @@ class Sessions(Generic[T]):
                             yield from waited(host.work(seconds), resume)
                         if owner.lost():
                             break
+                        marked_s = owner.marked_s
                         if client_s:
                             owner.seconds[_CLIENT] += client_s
-                            owner.marked_s += client_s
-                        owner.mark(_EXECUTE)
+                            marked_s += client_s
+                        owner.marked_s = clock._now
+                        owner.seconds[_EXECUTE] += clock._now - marked_s
                     if delay_s and not autocommit:  # else the answer is the commit's
                         yield from waited(self._answered(), resume)
                     executed = True
@@ -418,7 +420,20 @@ class Sessions(Generic[T]):
                     if transaction.abandoned and not autocommit:  # nobody sends a COMMIT
                         owner.error = _GIVEN_UP
                     elif transaction.rows:
-                        committed = yield from driven(self._commit(transaction, owner), resume)
+                        steps = self._commit(transaction, owner)
+                        try:  # ``driven``, without a generator of its own
+                            event = next(steps)
+                            while True:
+                                if event.callbacks is not None:
+                                    event.callbacks.append(resume)
+                                    yield
+                                event = (
+                                    steps.send(event._value)
+                                    if event._ok
+                                    else steps.throw(failure(event))
+                                )
+                        except StopIteration as end:
+                            committed = bool(end.value)
                         if owner.marked_s != clock._now:  # the rest, if the model has not said
                             owner.mark(Lap.COMMIT)
                     else:
@@ -428,7 +443,10 @@ class Sessions(Generic[T]):
                         if delay_s:
                             yield from waited(self._answered(), resume)
                             owner.mark(_CLIENT)
-                        self._tell_laps(transaction, owner)
+                        if transaction.whole is not None or transaction.journal is not None:
+                            self._tell_laps(transaction, owner)
+                        elif self._laps is not None and not transaction.abandoned:
+                            self._laps(transaction.kind, owner.seconds)
                         break
                 if owner.aborted:
                     self._undone.victims += 1
