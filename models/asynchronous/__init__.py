@@ -73,6 +73,7 @@ from simrep.models.mysql.ending_server import EndingServer
 from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
 from simrep.models.mysql.watch import WatchedParts
 
+from .ahead import AheadReplica, works_ahead
 from .binary_log import BinaryLog, Line
 from .changes import Changes
 from .changing_replica import ChangingReplica
@@ -120,10 +121,11 @@ class Asynchronous(Model):
     errors: ClassVar[tuple[str, ...]] = ERRORS
     recognition: ClassVar[Recognition] = SourceRecognition()
     made_of: ClassVar[tuple[Any, ...]] = (WatchedParts, BinlogSource, Replica)
+    replica_ahead: ClassVar[type[AheadReplica]] = AheadReplica
     changing_made_of: ClassVar[tuple[Any, ...]] = (ChangingSource, ChangingReplica)
     source: BinlogSource
     servers: Sequence[MysqlServer]
-    replicas: Sequence[Replica]
+    replicas: Sequence[Any]
     _members: list[Member[Any, Any]]  # this and the next three where something happens
     _ending_servers: list[EndingServer]
     _logs: Sequence[BinaryLog]
@@ -143,6 +145,9 @@ class Asynchronous(Model):
         if cluster.changes:
             self._begin_changing()
             return
+        ahead = works_ahead(cluster, SOURCE, self._thread_us())
+        if ahead:
+            replica = self.replica_ahead
         self.source = source(self._parts[SOURCE], options, self._costs[SOURCE])
         self.servers = [
             self._server(MysqlServer, parts, self.source if parts.index == SOURCE else None)
@@ -153,6 +158,14 @@ class Asynchronous(Model):
             for server in self.servers
             if server.index
         ]
+        if ahead:
+            threads = {one.server.index: one.io_thread for one in self.replicas}
+            self.source.work_ahead(threads)
+
+    def _thread_us(self) -> Iterable[float]:
+        """What each job of the threads between source and replicas costs; 0: it cannot be."""
+        source, *replicas = self._costs
+        return [source.send_us, *(costs.receive_us for costs in replicas)]
 
     def _server(self, kind: type[S], parts: Parts, hooks: BinlogSource | None) -> S:
         """A server; the source has hooks."""
@@ -295,7 +308,9 @@ class Asynchronous(Model):
             return self._changes.status(node)
         if node == SOURCE:
             return ServerStatus(state="source", serves=True, writes=True, lag_s=0.0)
-        channel = self.replicas[node - 1].channel
+        replica = self.replicas[node - 1]
+        replica.reach()
+        channel = replica.channel
         lag_s = float(int(channel.behind_s))
         return ServerStatus(
             state="replica",

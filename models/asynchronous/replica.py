@@ -56,6 +56,9 @@ class Replica:
         """A transaction is in the relay log: the IO thread is free for the next."""
         self._io_thread.leave()
 
+    def reach(self) -> None:
+        """Bring what is counted up to now, where threads work ahead."""
+
     def stations(self) -> Iterable[Station]:
         """The threads of replication."""
         return [self._io_thread, *self.channel.stations()]
@@ -68,6 +71,7 @@ class Replica:
         ``Seconds_Behind_Source`` is that of the end, from the oldest transaction which was
         received but is not committed; mean and maximum are taken at every commit.
         """
+        self.reach()
         channel = self.channel
         lag = channel.lag
         return {

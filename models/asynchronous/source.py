@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from simrep.modelling import Host, Parts, Routine
@@ -17,6 +17,7 @@ from simrep.models.mysql.dependencies import (
 )
 from simrep.models.mysql.server import BinlogHooks, BinlogTransaction
 
+from .ahead import AheadDump, AheadIO
 from .options import AsynchronousCosts, AsynchronousOptions
 
 __all__ = ["SOURCE", "BinlogSource", "Dump", "DumpThread", "StopAndWaitDump"]
@@ -127,7 +128,18 @@ class BinlogSource(BinlogHooks):
         self._index = index
         self._parents = _parents(options)
         self._send_s = costs.send_us * _US
-        self._dumps = [self._dump(replica) for replica in range(cluster.size) if replica != index]
+        self._dumps: list[Dump] = [
+            self._dump(replica) for replica in range(cluster.size) if replica != index
+        ]
+
+    def work_ahead(self, replicas: Mapping[int, AheadIO]) -> None:
+        """Have threads that work ahead, for IO threads that do so."""
+        self._dumps = [self._dump_ahead(replica, thread) for replica, thread in replicas.items()]
+
+    def _dump_ahead(self, replica: int, thread: AheadIO) -> Dump:
+        link = self._cluster.network.direct(self._index, replica)
+        assert link is not None
+        return AheadDump(self._host, self._host.routine(self._send_s), link, thread)
 
     def _dump(self, replica: int) -> Dump:
         """The thread that sends to a replica."""

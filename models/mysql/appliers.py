@@ -83,6 +83,7 @@ class Appliers:
         self._gate = self._commit_order() if ordered else None
         self._relay: deque[tuple[float, RelayEntry]] = deque()
         self._reading = False
+        self._looks = False  # when the first in the relay log is there
         self._scheduling = False
         self._held: RelayEntry | None = None  # what the coordinator has in hand
         self._waits = False  # it has read that, and waits until it may go
@@ -112,6 +113,29 @@ class Appliers:
             self._arrived_s, self._held = self._relay.popleft()
             self._coordination.run(self._schedule)
 
+    def submit_at(self, change: RelayEntry, when_s: float) -> None:
+        """The relay log has one more change from a time on."""
+        self._relay.append((when_s, change))
+        if not self._reading and not self._looks:
+            self._look_later()
+
+    def _look_later(self) -> None:
+        """Look again when the first in the relay log is there."""
+        if not self._looks:
+            self._looks = True
+            self._clock.at(self._relay[0][0], self._look)
+
+    def _look(self, _: None) -> None:
+        self._looks = False
+        if self._reading or not self._relay:
+            return
+        if self._relay[0][0] > self._clock._now:
+            self._look_later()
+        else:
+            self._reading = True
+            self._arrived_s, self._held = self._relay.popleft()
+            self._coordination.run(self._schedule)
+
     def __len__(self) -> int:
         """How many changes wait in the relay log."""
         return len(self._relay) + (self._held is not None)
@@ -130,7 +154,11 @@ class Appliers:
         ):
             self._held = None
             self._hand_over(held)
-            if not self._relay or (self._single and not self._idle):
+            if (
+                not self._relay
+                or self._relay[0][0] > self._clock._now
+                or (self._single and not self._idle)
+            ):
                 break
             self._arrived_s, self._held = self._relay.popleft()
             if self._coordination.seconds:
@@ -143,6 +171,8 @@ class Appliers:
         self._reading = self._waits or (self._single and not self._idle)
         if self._held is not None:
             self._wait_busily(self._held)
+        elif self._relay and not self._reading:
+            self._look_later()
 
     def _may_go(self, change: RelayEntry) -> bool:
         return self._idle > 0 and (self._workers_wait or change.parent <= self.low_water)
@@ -215,8 +245,11 @@ class Appliers:
         """The single thread has committed a change, and takes the next."""
         if self._scheduling:
             return
-        self._reading = bool(self._relay)
-        if self._reading:
+        self._reading = False
+        if self._relay and self._relay[0][0] > self._clock._now:
+            self._look_later()
+        elif self._relay:
+            self._reading = True
             self._arrived_s, self._held = self._relay.popleft()
             self._coordination.go_on(self._schedule)
 

@@ -44,7 +44,7 @@ process_after_commit_stage_queue) of MySQL 9; sql/semisync_master.cc and sql/log
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from simrep.modelling import (
@@ -61,6 +61,7 @@ from simrep.models.asynchronous import MANAGED, Asynchronous
 from simrep.models.asynchronous.failover import failover_phases
 from simrep.models.asynchronous.source import SOURCE
 
+from .ahead import AheadSemisyncReplica
 from .changing_replica import ChangingSemisyncReplica
 from .changing_source import ChangingSemisyncSource
 from .loss import Loss, loss_at
@@ -94,6 +95,7 @@ class Semisync(Asynchronous):
         "sync": "{node} waits for acknowledgements again",
     }
     made_of: ClassVar = (WatchedParts, SemisyncSource, SemisyncReplica)
+    replica_ahead: ClassVar = AheadSemisyncReplica
     changing_made_of: ClassVar = (ChangingSemisyncSource, ChangingSemisyncReplica)
     source: SemisyncSource
     _options: SemisyncOptions
@@ -102,6 +104,13 @@ class Semisync(Asynchronous):
         super().__init__(cluster, options, costs)
         if not cluster.changes:
             cluster.network.on_receive(SOURCE, self.source.receive)
+
+    def _thread_us(self) -> Iterable[float]:
+        source, *replicas = self._costs
+        if self._options.stop_and_wait and self._options.enabled:
+            return [0.0]
+        more = (source.acknowledge_us, *(costs.reply_us for costs in replicas))
+        return [*super()._thread_us(), *more]
 
     @staticmethod
     def deployments() -> Sequence[Deployment]:

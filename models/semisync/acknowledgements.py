@@ -100,6 +100,9 @@ class Acknowledgements:
         self.requests += wanted
         return wanted
 
+    def know(self) -> None:
+        """Let take place what has been entered ahead, until now."""
+
     # -- those who wait --------------------------------------------------------------------------
 
     def wait(self, position: int, call: Call, argument: Any = None) -> bool:
@@ -200,6 +203,7 @@ class Acknowledgements:
 
     def counters(self) -> dict[str, float]:
         """As ``SHOW GLOBAL STATUS`` has them; times in microseconds."""
+        self.know()
         name = "Rpl_semi_sync_source_"
         wait_us = self.wait_s / _US
         return {

@@ -88,8 +88,7 @@ class ChangingSemisyncSource(ChangingSource, SemisyncSource):
         """See ``ChangingSource.lead``: from now on it waits for acknowledgements."""
         super().lead()
         self._timed_out = self.timed_out
-        acknowledgements = self._acknowledgements()
-        assert isinstance(acknowledgements, ConnectedAcknowledgements)
+        acknowledgements = self._acknowledgements(ConnectedAcknowledgements)
         acknowledgements.begin(self.log.end, len(self._connections))
         self.acknowledgements = acknowledgements
 

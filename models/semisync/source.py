@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
 
 from simrep.modelling import Lap, Parts, Thread
+from simrep.models.asynchronous.ahead import AheadDump, AheadIO
 from simrep.models.asynchronous.source import BinlogSource, Dump, StopAndWaitDump
 from simrep.models.mysql.commit import GoOn, Group, mark
 from simrep.models.mysql.server import BinlogTransaction
 
 from .acknowledgements import Acknowledgements
+from .ahead import AheadAcknowledgements, AheadReceiver
 from .options import SemisyncCosts, SemisyncOptions
 
 __all__ = ["SemisyncSource"]
+
+A = TypeVar("A", bound=Acknowledgements)
 
 _US = 1e-6
 _MS = 1e-3
@@ -60,14 +65,14 @@ class SemisyncSource(BinlogSource):
             for number, replica in enumerate(one for one in range(cluster.size) if one != index)
         }
         self._parts = parts
-        self.acknowledgements = self._acknowledgements()
+        self.acknowledgements: Acknowledgements = self._acknowledgements(self.acknowledgements_kind)
         self.unacknowledged = 0  # answered although too few replicas had acknowledged them
 
-    def _acknowledgements(self) -> Acknowledgements:
+    def _acknowledgements(self, kind: type[A]) -> A:
         """Those of replicas of which nothing is known yet."""
         options = self._options
         return self._parts.make(
-            self.acknowledgements_kind,
+            kind,
             self._parts.clock,
             replicas=len(self._numbers),
             enabled=options.enabled,
@@ -130,11 +135,34 @@ class SemisyncSource(BinlogSource):
     def answered(self, entry: BinlogTransaction) -> None:
         """See ``BinlogHooks.answered``."""
         if entry.seqno > self.acknowledgements.decided:
-            self.unacknowledged += 1
+            self.acknowledgements.know()
+            if entry.seqno > self.acknowledgements.decided:
+                self.unacknowledged += 1
         if self._cluster.trace is not None:
             self._note("answer", entry.seqno)
 
     # -- to and from the replicas ------------------------------------------------------------------
+
+    def work_ahead(self, replicas: Mapping[int, AheadIO]) -> None:
+        """See ``BinlogSource.work_ahead``."""
+        links = {node: self._cluster.network.direct(node, self._index) for node in replicas}
+        acknowledgements = self._acknowledgements(AheadAcknowledgements)
+        self._replies = AheadReceiver(
+            self._host,
+            acknowledgements,
+            self._reading.seconds,
+            {node: link for node, link in links.items() if link is not None},
+            self._numbers,
+        )
+        self.acknowledgements = acknowledgements
+        super().work_ahead(replicas)
+
+    def _dump_ahead(self, replica: int, thread: AheadIO) -> Dump:
+        thread.replies = self._replies
+        sending = self._host.routine(self._send_s)
+        link = self._cluster.network.direct(self._index, replica)
+        assert link is not None
+        return AheadDump(self._host, sending, link, thread, self._replies)
 
     def _dump(self, replica: int) -> Dump:
         if self._waiting_dumps is None:

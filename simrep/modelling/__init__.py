@@ -73,7 +73,7 @@ from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
 from simrep.server.booked import BookedCores, BookedThread
 from simrep.server.certification import CertificationIndex
-from simrep.server.host import Host, Routine, Spin
+from simrep.server.host import Ahead, Host, Routine, Spin
 from simrep.server.locks import Decided, LockTable
 from simrep.server.process_exit import Killable, ProcessExit
 from simrep.server.ranges import Ranges, points_in
@@ -88,6 +88,7 @@ from simrep.workload.status import ServerStatus
 from simrep.workload.transaction import LongTransaction, Statement, Transaction, Witness
 
 __all__ = [
+    "Ahead",
     "Binlog",
     "BookedCores",
     "BookedThread",

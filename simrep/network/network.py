@@ -116,6 +116,17 @@ class Network:
         """What a node that queues its messages calls when it gets round to one of them."""
         return handle
 
+    def direct(self, source: int, target: int) -> Link | None:
+        """The link, if nothing but the link is between two nodes and nobody looks on.
+
+        Whoever alone sends over it, and whose receiver knows it, may do so for a time to come.
+        """
+        link = self._links[source][target]
+        alone = type(self) is Network and type(link) is Link
+        if alone and not self._relayed[source][target] and target not in self._gates:
+            return link
+        return None
+
     def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
         """Send a message that leaves ``source`` at time ``at`` (now or later)."""
         link = self._links[source][target]

@@ -14,11 +14,12 @@ from simrep.kernel.happening import Happening
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
 
-__all__ = ["Call", "Host", "Routine", "Spin", "Visit"]
+__all__ = ["Ahead", "Call", "Host", "Routine", "Spin", "Visit"]
 
 
 _AVERAGED_S = 1e-3
-_IN_PARTS = 2e300  # and in many
+_IN_PARTS = 2e300  # stands for the seconds of work in parts
+_AHEAD = 3e300  # and of work that is planned when it has a core
 
 
 Call = Callable[[Any], object]
@@ -103,6 +104,36 @@ class _PlainRoutine(Routine):
             visit.seconds = self.seconds + more_s
             visit.call = call
             visit.argument = argument
+
+
+class Ahead:
+    """A thread whose next jobs are known when it gets a core: many of them are one event.
+
+    It is exact where what a job does at its end may be done earlier, for that time: something is
+    sent, or written down for others who look at the clock when they read it. Only the order of
+    events at exactly the same instant may differ, and a machine's ``busy_s`` counts all of the
+    jobs at the start of the first. It keeps its core from job to job, for a slice at most.
+    """
+
+    __slots__ = ()
+
+    def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
+        """Do jobs from now on, the first of which takes ``more_s`` more.
+
+        For each, its seconds are added to the end of those before it, to ``used_s`` and to
+        ``busy_s``, as if it were a visit; the last is that with which ``used_s`` comes to a slice.
+        Gives the three sums. A job that is longer than a slice is left to be the first of a plan,
+        and then done alone: the end is -1, and the second figure its seconds.
+        """
+        raise NotImplementedError
+
+    def planned(self, _: None) -> None:
+        """It has come to the end of what it has planned."""
+        raise NotImplementedError
+
+    def done(self, _: None) -> None:
+        """It has done the job that is longer than a slice."""
+        raise NotImplementedError
 
 
 class Visit(Happening):
@@ -345,6 +376,42 @@ class Host:
         else:
             self._go_through((parts, place + 1, call, argument))
 
+    def run_ahead(self, thread: Ahead) -> None:
+        """``run`` what a thread plans when it has a core."""
+        self.visits += 1
+        visit = Visit(self, _AHEAD, thread.planned, thread)
+        if self._idle:
+            self._idle -= 1
+            self._plan(visit, self.wakeup_s)
+        else:
+            visit.since = self.clock._now
+            self._queue.append(visit)
+
+    def go_on_ahead(self, thread: Ahead) -> None:
+        """``go_on`` with what a thread plans then."""
+        visit = self._ending
+        if visit is None:
+            self.run_ahead(thread)
+        else:
+            self._ending = None
+            visit.seconds = _AHEAD
+            visit.argument = thread
+
+    def _plan(self, visit: Visit, more_s: float) -> None:
+        thread: Ahead = visit.argument
+        end_s, used_s, busy_s = thread.plan(more_s, visit.used, self.busy_s)
+        visit.argument = None
+        if end_s < 0.0:
+            visit.seconds = used_s
+            visit.call = thread.done
+            self._start(visit)
+        else:
+            visit.seconds = 0.0
+            visit.call = thread.planned
+            visit.used = used_s
+            self.busy_s = busy_s
+            self.clock.put(visit, end_s)
+
     def spin(self) -> Spin:
         """Wait for something without giving way (busy waiting), like work that does not end."""
         spin = _Spin(self, inf, _nothing, None)
@@ -380,6 +447,9 @@ class Host:
         if seconds > self.slice_s:
             if seconds == _IN_PARTS:
                 self._start_parts(visit)
+                return
+            if seconds == _AHEAD:
+                self._plan(visit, 0.0)
                 return
             seconds = self.spin_s if seconds == inf else self.slice_s
             visit.since = self.clock._now

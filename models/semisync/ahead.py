@@ -1,0 +1,181 @@
+"""Acknowledgements that are known ahead of time: see ``models/asynchronous/ahead.py``."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from math import inf
+from typing import Any
+
+from simrep.modelling import Ahead, Cluster, Host, Link
+from simrep.models.asynchronous.ahead import AheadReplica, Sent
+from simrep.models.mysql.server import MysqlServer
+
+from .acknowledgements import Acknowledgements, Call
+from .options import SemisyncCosts, SemisyncOptions
+from .replica import REPLY_BYTES
+
+__all__ = ["AheadAcknowledgements", "AheadReceiver", "AheadSemisyncReplica"]
+
+_US = 1e-6
+
+
+class AheadAcknowledgements(Acknowledgements):
+    """What happens to them is entered for its time, and takes place when somebody looks.
+
+    There is an event only for what may let somebody go on who waits.
+    """
+
+    def __init__(self, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
+        # Time, number, and what: a transaction is sent, or a replica has acknowledged.
+        self._entered: list[tuple[float, int, Sent | None, int, int]] = []
+        self._number = 0
+        self._due_s = inf
+
+    def sends(self, sent: Sent) -> None:
+        """A transaction is sent at its time; then it is known whether a reply is wanted."""
+        self._number += 1
+        heappush(self._entered, (sent.sent_s, self._number, sent, 0, 0))
+
+    def report_at(self, replica: int, position: int, when_s: float) -> None:
+        """See ``report``: at a time to come."""
+        self._number += 1
+        heappush(self._entered, (when_s, self._number, None, replica, position))
+        if self._waiters and when_s < self._due_s and position >= self._waiters[0].position:
+            self._due_s = when_s
+            self._clock.at(when_s, self._due)
+
+    def know(self) -> None:
+        """Let take place what has been until now."""
+        entered, now = self._entered, self._clock.now
+        while entered and entered[0][0] <= now:
+            _, _, sent, replica, position = heappop(entered)
+            if sent is not None:
+                sent.wanted = super().wanted(sent.written.seqno)
+            else:
+                super().report(replica, position)
+
+    def _due(self, _: None) -> None:
+        self._due_s = inf
+        self.know()
+        self._expect_release()
+
+    def _expect_release(self) -> None:
+        """Have an event when a reply may let the first go on who waits."""
+        if not self._waiters:
+            return
+        least = self._waiters[0].position
+        times = [entry[0] for entry in self._entered if entry[2] is None and entry[4] >= least]
+        when_s = min(times, default=inf)
+        if when_s < self._due_s:
+            self._due_s = when_s
+            self._clock.at(when_s, self._due)
+
+    def written(self, position: int) -> None:
+        """See ``Acknowledgements.written``."""
+        self.know()
+        super().written(position)
+
+    def wait(self, position: int, call: Call, argument: Any = None) -> bool:
+        """See ``Acknowledgements.wait``."""
+        self.know()
+        waits = super().wait(position, call, argument)
+        if waits:
+            self._expect_release()
+        return waits
+
+    def _time_is_over(self, none: None) -> None:
+        self.know()
+        super()._time_is_over(none)
+
+
+class AheadReceiver(Ahead):
+    """The thread that reads replies: it does what it has there in one event."""
+
+    def __init__(
+        self,
+        host: Host,
+        acknowledgements: AheadAcknowledgements,
+        read_s: float,
+        links: dict[int, Link],
+        numbers: dict[int, int],
+    ) -> None:
+        self._host = host
+        self._acknowledgements = acknowledgements
+        self._read_s = read_s
+        self._links = links
+        self._numbers = numbers
+        self._inbox: list[tuple[float, int, int, int]] = []
+        self._number = 0
+        self._wakes_s = inf
+        self._busy = False
+
+    def sends(self, sent: Sent) -> None:
+        """See ``Replies.sends``."""
+        self._acknowledgements.sends(sent)
+
+    def know(self) -> None:
+        """See ``Replies.know``."""
+        self._acknowledgements.know()
+
+    def reply(self, replica: int, position: int, when_s: float) -> None:
+        """See ``Replies.reply``."""
+        arrival_s = self._links[replica].arrival(REPLY_BYTES, when_s)
+        self._number += 1
+        heappush(self._inbox, (arrival_s, self._number, self._numbers[replica], position))
+        if not self._busy and arrival_s < self._wakes_s:
+            self._wakes_s = arrival_s
+            self._host.clock.at(arrival_s, self._wake)
+
+    def _wake(self, _: None) -> None:
+        now = self._host.clock.now
+        if self._wakes_s <= now:
+            self._wakes_s = inf
+        if not self._busy and self._inbox and self._inbox[0][0] <= now:
+            self._busy = True
+            self._host.run_ahead(self)
+
+    def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
+        """See ``Ahead.plan``: later replies may come from others before those that it knows."""
+        now = end_s = self._host.clock.now
+        slice_s, inbox = self._host.slice_s, self._inbox
+        while inbox and inbox[0][0] <= now and (used_s < slice_s or end_s == now):
+            seconds = self._read_s + more_s
+            more_s = 0.0
+            if seconds > slice_s:
+                return (-1.0, seconds, busy_s) if end_s == now else (end_s, used_s, busy_s)
+            used_s += seconds
+            busy_s += seconds
+            end_s += seconds
+            self._read(end_s)
+        return end_s, used_s, busy_s
+
+    def _read(self, when_s: float) -> None:
+        _, _, replica, position = heappop(self._inbox)
+        self._acknowledgements.report_at(replica, position, when_s)
+
+    def planned(self, _: None) -> None:
+        """See ``Ahead.planned``."""
+        now, inbox = self._host.clock.now, self._inbox
+        if inbox and inbox[0][0] <= now:
+            self._host.go_on_ahead(self)
+            return
+        self._busy = False
+        if inbox and inbox[0][0] < self._wakes_s:
+            self._wakes_s = inbox[0][0]
+            self._host.clock.at(self._wakes_s, self._wake)
+
+    def done(self, _: None) -> None:
+        """See ``Ahead.done``."""
+        self._read(self._host.clock.now)
+        self._acknowledgements.know()
+        self.planned(None)
+
+
+class AheadSemisyncReplica(AheadReplica):
+    """Its IO thread acknowledges."""
+
+    def __init__(
+        self, cluster: Cluster, server: MysqlServer, options: SemisyncOptions, costs: SemisyncCosts
+    ) -> None:
+        super().__init__(cluster, server, options, costs, costs.reply_us * _US)
