@@ -54,14 +54,14 @@ class Sent:
 class Replies(Protocol):
     """What a source does with replies: which it wants, and when they come."""
 
-    def sends(self, sent: Sent) -> None:
-        """A transaction is sent at its time."""
+    def sends(self, messages: list[Sent]) -> None:
+        """Transactions are sent at their times."""
 
     def know(self) -> None:
         """Whether replies are wanted to what has been sent until now is told from now on."""
 
-    def reply(self, replica: int, position: int, when_s: float) -> None:
-        """A replica acknowledges a position at a time."""
+    def reply(self, replica: int, replies: list[tuple[int, float]]) -> None:
+        """A replica acknowledges positions, each at its time."""
 
 
 class AheadDump(Ahead):
@@ -94,25 +94,27 @@ class AheadDump(Ahead):
 
     def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
         """See ``Ahead.plan``."""
-        now = end_s = self._host.clock.now
+        now = end_s = self._host.clock._now
         slice_s, unsent = self._host.slice_s, self._unsent
+        messages: list[Sent] = []
         while unsent and (used_s < slice_s or end_s == now):
             seconds = self._seconds + more_s
             more_s = 0.0
             if seconds > slice_s:
-                return (-1.0, seconds, busy_s) if end_s == now else (end_s, used_s, busy_s)
+                if end_s == now:
+                    return -1.0, seconds, busy_s
+                break
             used_s += seconds
             busy_s += seconds
             end_s += seconds
-            self._send(end_s)
+            messages.append(Sent(unsent.popleft(), end_s))
+        self._send(messages)
         return end_s, used_s, busy_s
 
-    def _send(self, when_s: float) -> None:
-        written = self._unsent.popleft()
-        sent = Sent(written, when_s)
+    def _send(self, messages: list[Sent]) -> None:
         if self._replies is not None:
-            self._replies.sends(sent)
-        self._replica.expect(self._link.arrival(written.size_bytes, when_s), sent)
+            self._replies.sends(messages)
+        self._replica.expect(self._link, messages)
 
     def planned(self, _: None) -> None:
         """See ``Ahead.planned``."""
@@ -123,7 +125,7 @@ class AheadDump(Ahead):
 
     def done(self, _: None) -> None:
         """See ``Ahead.done``."""
-        self._send(self._host.clock.now)
+        self._send([Sent(self._unsent.popleft(), self._host.clock._now)])
         self.planned(None)
 
 
@@ -145,26 +147,33 @@ class AheadIO(Ahead):
         self._reply_s = reply_s
         self._inbox: deque[tuple[float, Sent]] = deque()
         self._busy = False
-        self._present: Any = None  # what it has in hand,
+        self._present: Any = None  # the message that it has in hand,
         self._in_log = False  # which is in the relay log, but not acknowledged
         self._syncs = False  # which is to be synchronised with the relay log
         self._since_s = 0.0  # since when it has that in hand
-        self.replies: Replies | None = None
+        self._replies: Replies | None = None
         # When it begins with transactions, and their waits; when it ends, and how long it took.
         self._begins: deque[tuple[float, float]] = deque()
         self._ends: deque[tuple[float, float]] = deque()
         self._visits = 0
         self._busy_s = self._wait_s = self._wait_max_s = 0.0
 
-    def expect(self, arrival_s: float, sent: Sent) -> None:
-        """A transaction will arrive."""
-        self._inbox.append((arrival_s, sent))
-        if not self._busy and len(self._inbox) == 1:
-            self._clock.at(arrival_s, self._wake)
+    def answer(self, replies: Replies) -> None:
+        """Acknowledge what is wanted to be."""
+        self._replies = replies
+
+    def expect(self, link: Link, messages: list[Sent]) -> None:
+        """Transactions will arrive over a link."""
+        inbox = self._inbox
+        waits = self._busy or len(inbox) > 0  # else nothing wakes it yet
+        for sent in messages:
+            inbox.append((link.arrival(sent.written.size_bytes, sent.sent_s), sent))
+        if not waits:
+            self._clock.at(inbox[0][0], self._wake)
 
     def _wake(self, _: None) -> None:
         self._busy = True
-        self._take(self._clock.now)
+        self._take(self._clock._now)
         self._host.run_ahead(self)
 
     def _take(self, when_s: float) -> None:
@@ -174,54 +183,58 @@ class AheadIO(Ahead):
 
     def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
         """See ``Ahead.plan``."""
-        self._channel.reach()
         self._reach()
-        if self.replies is not None:
-            self.replies.know()
-        now = end_s = self._clock.now
-        slice_s, inbox = self._host.slice_s, self._inbox
+        if self._replies is not None:
+            self._replies.know()
+        now = end_s = self._clock._now
+        slice_s, inbox, channel = self._host.slice_s, self._inbox, self._channel
+        left = channel.events_left
+        written: list[tuple[float, Any]] = []
+        replies: list[tuple[int, float]] = []
+        sent = self._present
         while used_s < slice_s or end_s == now:
-            if self._present is None:
+            if sent is None:
                 # Of what is not sent yet nobody knows whether a reply is wanted.
                 if not inbox or inbox[0][0] > end_s or inbox[0][1].sent_s > now:
                     break
-                self._take(end_s)
+                arrived_s, sent = inbox.popleft()
+                self._since_s = end_s
+                self._begins.append((end_s, end_s - arrived_s))
+            change = sent.written
             if self._in_log:
-                seconds = self._reply_s
+                seconds = self._reply_s + more_s
             else:
-                seconds = self._receive_s + self._byte_s * self._present.written.size_bytes
-            seconds += more_s
+                seconds = self._receive_s + self._byte_s * change.size_bytes + more_s
             more_s = 0.0
             if seconds > slice_s:
-                return (-1.0, seconds, busy_s) if end_s == now else (end_s, used_s, busy_s)
+                if end_s == now:
+                    self._present = sent
+                    return -1.0, seconds, busy_s
+                break
             used_s += seconds
             busy_s += seconds
             end_s += seconds
-            self._end(end_s)
-            if self._syncs:
+            if self._in_log:
+                self._in_log = False
+                replies.append((change.seqno, end_s))
+            elif change.events >= left:
+                self._syncs = True
                 break
+            else:
+                left -= change.events
+                written.append((end_s, change))
+                if sent.wanted:
+                    self._in_log = True
+                    continue
+            self._ends.append((end_s, end_s - self._since_s))
+            sent = None
+        self._present = sent
+        if written:
+            channel.write_at(written)
+        if replies:
+            assert self._replies is not None
+            self._replies.reply(self._node, replies)
         return end_s, used_s, busy_s
-
-    def _end(self, when_s: float) -> None:
-        """A part of its work ends."""
-        sent: Sent = self._present
-        if self._in_log:
-            assert self.replies is not None
-            self.replies.reply(self._node, sent.written.seqno, when_s)
-            self._in_log = False
-        elif self._channel.syncs_with(sent.written):
-            self._syncs = True
-            return
-        else:
-            self._channel.write_at(sent.written, when_s)
-            if sent.wanted:
-                self._in_log = True
-                return
-        self._leave(when_s)
-
-    def _leave(self, when_s: float) -> None:
-        self._present = None
-        self._ends.append((when_s, when_s - self._since_s))
 
     def planned(self, _: None) -> None:
         """See ``Ahead.planned``."""
@@ -233,20 +246,31 @@ class AheadIO(Ahead):
 
     def done(self, _: None) -> None:
         """See ``Ahead.done``."""
-        self._end(self._clock.now)
-        self.planned(None)
+        sent: Sent = self._present
+        if self._in_log:
+            assert self._replies is not None
+            self._replies.reply(self._node, [(sent.written.seqno, self._clock._now)])
+            self._in_log = False
+            self._leave()
+            self._go_on()
+        else:
+            self._channel.write(sent.written, self._written)
 
     def _written(self, _: Any) -> None:
-        """It is in the relay log, which was synchronised."""
-        self._channel.reach()
+        """It is in the relay log, which may have been synchronised."""
         if self._present.wanted:
             self._in_log = True
         else:
-            self._leave(self._clock.now)
+            self._leave()
         self._go_on()
 
+    def _leave(self) -> None:
+        now = self._clock._now
+        self._present = None
+        self._ends.append((now, now - self._since_s))
+
     def _go_on(self) -> None:
-        now, inbox = self._clock.now, self._inbox
+        now, inbox = self._clock._now, self._inbox
         if self._present is None:
             if not inbox or inbox[0][0] > now:
                 self._busy = False
@@ -260,7 +284,7 @@ class AheadIO(Ahead):
 
     def _reach(self) -> None:
         """Count what has been by now."""
-        now = self._clock.now
+        now = self._clock._now
         while self._begins and self._begins[0][0] <= now:
             wait_s = self._begins.popleft()[1]
             self._visits += 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from math import inf
 from typing import Any
 
-from .channel import Channel, RelayedTransaction
+from .channel import Channel
 
 __all__ = ["AheadChannel"]
 
@@ -20,23 +21,27 @@ class AheadChannel(Channel):
         super().__init__(*args, **how)
         self._unreached: deque[tuple[float, int]] = deque()
 
-    def syncs_with(self, change: RelayedTransaction) -> bool:
-        """Whether the relay log is synchronised when this change has been written."""
+    @property
+    def events_left(self) -> float:
+        """With so many more events the relay log is synchronised."""
         period = self._sync_relay_log
-        return period > 0 and self._unsynced_events + change.events >= period
+        return period - self._unsynced_events if period else inf
 
-    def write_at(self, change: RelayedTransaction, when_s: float) -> None:
-        """``write`` at a time to come, with no fsync."""
-        size_bytes = change.size_bytes
-        self._unsynced_events += change.events
-        self._unsynced_bytes += size_bytes
-        self._unreached.append((when_s, size_bytes))
-        self._pending.append(change)
-        self._appliers.submit_at(change, when_s)
+    def write_at(self, changes: list[tuple[float, Any]]) -> None:
+        """``write`` changes at their times, with no fsync."""
+        self.reach()
+        pending, unreached = self._pending, self._unreached
+        for when_s, change in changes:
+            size_bytes = change.size_bytes
+            self._unsynced_events += change.events
+            self._unsynced_bytes += size_bytes
+            unreached.append((when_s, size_bytes))
+            pending.append(change)
+        self._appliers.submit_at(changes)
 
     def reach(self) -> None:
         """Count what is in the relay log by now."""
-        unreached, now = self._unreached, self.server.clock.now
+        unreached, now = self._unreached, self.server.clock._now
         while unreached and unreached[0][0] <= now:
             self.received += 1
             self.relay_log_bytes += unreached.popleft()[1]

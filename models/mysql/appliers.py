@@ -113,9 +113,9 @@ class Appliers:
             self._arrived_s, self._held = self._relay.popleft()
             self._coordination.run(self._schedule)
 
-    def submit_at(self, change: RelayEntry, when_s: float) -> None:
-        """The relay log has one more change from a time on."""
-        self._relay.append((when_s, change))
+    def submit_at(self, changes: list[tuple[float, RelayEntry]]) -> None:
+        """The relay log has more changes, each from its time on."""
+        self._relay += changes
         if not self._reading and not self._looks:
             self._look_later()
 

@@ -45,7 +45,7 @@ process_after_commit_stage_queue) of MySQL 9; sql/semisync_master.cc and sql/log
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from simrep.modelling import (
     Cluster,
@@ -106,7 +106,8 @@ class Semisync(Asynchronous):
             cluster.network.on_receive(SOURCE, self.source.receive)
 
     def _thread_us(self) -> Iterable[float]:
-        source, *replicas = self._costs
+        every: list[Any] = self._costs
+        source, *replicas = every
         if self._options.stop_and_wait and self._options.enabled:
             return [0.0]
         more = (source.acknowledge_us, *(costs.reply_us for costs in replicas))

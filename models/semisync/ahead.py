@@ -32,28 +32,33 @@ class AheadAcknowledgements(Acknowledgements):
         self._number = 0
         self._due_s = inf
 
-    def sends(self, sent: Sent) -> None:
-        """A transaction is sent at its time; then it is known whether a reply is wanted."""
-        self._number += 1
-        heappush(self._entered, (sent.sent_s, self._number, sent, 0, 0))
+    def sends(self, messages: list[Sent]) -> None:
+        """Transactions are sent at their times; then it is known whether replies are wanted."""
+        for sent in messages:
+            self._number += 1
+            heappush(self._entered, (sent.sent_s, self._number, sent, 0, 0))
 
-    def report_at(self, replica: int, position: int, when_s: float) -> None:
-        """See ``report``: at a time to come."""
-        self._number += 1
-        heappush(self._entered, (when_s, self._number, None, replica, position))
-        if self._waiters and when_s < self._due_s and position >= self._waiters[0].position:
-            self._due_s = when_s
-            self._clock.at(when_s, self._due)
+    def report_at(self, reports: list[tuple[float, int, int]]) -> None:
+        """``report`` at times to come: time, replica and position."""
+        for when_s, replica, position in reports:
+            self._number += 1
+            heappush(self._entered, (when_s, self._number, None, replica, position))
+        self._expect_release()
 
     def know(self) -> None:
         """Let take place what has been until now."""
-        entered, now = self._entered, self._clock.now
+        entered, now = self._entered, self._clock._now
         while entered and entered[0][0] <= now:
             _, _, sent, replica, position = heappop(entered)
-            if sent is not None:
-                sent.wanted = super().wanted(sent.written.seqno)
+            if sent is None:
+                self.report(replica, position)
+            elif self.on:  # and enabled: as ``wanted`` says
+                position = sent.written.seqno
+                if position > self._replied and position >= self._least:
+                    sent.wanted = True
+                    self.requests += 1
             else:
-                super().report(replica, position)
+                sent.wanted = self.wanted(sent.written.seqno)
 
     def _due(self, _: None) -> None:
         self._due_s = inf
@@ -110,25 +115,31 @@ class AheadReceiver(Ahead):
         self._wakes_s = inf
         self._busy = False
 
-    def sends(self, sent: Sent) -> None:
+    def sends(self, messages: list[Sent]) -> None:
         """See ``Replies.sends``."""
-        self._acknowledgements.sends(sent)
+        self._acknowledgements.sends(messages)
 
     def know(self) -> None:
         """See ``Replies.know``."""
         self._acknowledgements.know()
 
-    def reply(self, replica: int, position: int, when_s: float) -> None:
+    def reply(self, replica: int, replies: list[tuple[int, float]]) -> None:
         """See ``Replies.reply``."""
-        arrival_s = self._links[replica].arrival(REPLY_BYTES, when_s)
-        self._number += 1
-        heappush(self._inbox, (arrival_s, self._number, self._numbers[replica], position))
-        if not self._busy and arrival_s < self._wakes_s:
-            self._wakes_s = arrival_s
-            self._host.clock.at(arrival_s, self._wake)
+        link, number, inbox = self._links[replica], self._numbers[replica], self._inbox
+        for position, when_s in replies:
+            self._number += 1
+            arrival_s = link.arrival(REPLY_BYTES, when_s)
+            heappush(inbox, (arrival_s, self._number, number, position))
+        self._wake_for_first()
+
+    def _wake_for_first(self) -> None:
+        inbox = self._inbox
+        if not self._busy and inbox and inbox[0][0] < self._wakes_s:
+            self._wakes_s = inbox[0][0]
+            self._host.clock.at(self._wakes_s, self._wake)
 
     def _wake(self, _: None) -> None:
-        now = self._host.clock.now
+        now = self._host.clock._now
         if self._wakes_s <= now:
             self._wakes_s = inf
         if not self._busy and self._inbox and self._inbox[0][0] <= now:
@@ -137,38 +148,38 @@ class AheadReceiver(Ahead):
 
     def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
         """See ``Ahead.plan``: later replies may come from others before those that it knows."""
-        now = end_s = self._host.clock.now
+        now = end_s = self._host.clock._now
         slice_s, inbox = self._host.slice_s, self._inbox
+        reports: list[tuple[float, int, int]] = []
         while inbox and inbox[0][0] <= now and (used_s < slice_s or end_s == now):
             seconds = self._read_s + more_s
             more_s = 0.0
             if seconds > slice_s:
-                return (-1.0, seconds, busy_s) if end_s == now else (end_s, used_s, busy_s)
+                if end_s == now:
+                    return -1.0, seconds, busy_s
+                break
             used_s += seconds
             busy_s += seconds
             end_s += seconds
-            self._read(end_s)
+            _, _, replica, position = heappop(inbox)
+            reports.append((end_s, replica, position))
+        self._acknowledgements.report_at(reports)
         return end_s, used_s, busy_s
-
-    def _read(self, when_s: float) -> None:
-        _, _, replica, position = heappop(self._inbox)
-        self._acknowledgements.report_at(replica, position, when_s)
 
     def planned(self, _: None) -> None:
         """See ``Ahead.planned``."""
-        now, inbox = self._host.clock.now, self._inbox
+        now, inbox = self._host.clock._now, self._inbox
         if inbox and inbox[0][0] <= now:
             self._host.go_on_ahead(self)
             return
         self._busy = False
-        if inbox and inbox[0][0] < self._wakes_s:
-            self._wakes_s = inbox[0][0]
-            self._host.clock.at(self._wakes_s, self._wake)
+        self._wake_for_first()
 
     def done(self, _: None) -> None:
         """See ``Ahead.done``."""
-        self._read(self._host.clock.now)
+        _time, _number, replica, position = heappop(self._inbox)
         self._acknowledgements.know()
+        self._acknowledgements.report(replica, position)
         self.planned(None)
 
 

@@ -158,7 +158,7 @@ class SemisyncSource(BinlogSource):
         super().work_ahead(replicas)
 
     def _dump_ahead(self, replica: int, thread: AheadIO) -> Dump:
-        thread.replies = self._replies
+        thread.answer(self._replies)
         sending = self._host.routine(self._send_s)
         link = self._cluster.network.direct(self._index, replica)
         assert link is not None
