@@ -242,6 +242,7 @@ class AheadIO(Ahead):
             self._syncs = False
             self._channel.write(self._present.written, self._written)
         else:
+            self._channel.look()  # while it has its core
             self._go_on()
 
     def done(self, _: None) -> None:

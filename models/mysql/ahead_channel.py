@@ -39,6 +39,10 @@ class AheadChannel(Channel):
             pending.append(change)
         self._appliers.submit_at(changes)
 
+    def look(self) -> None:
+        """Let the appliers begin with what is in the relay log by now."""
+        self._appliers.look()
+
     def reach(self) -> None:
         """Count what is in the relay log by now."""
         unreached, now = self._unreached, self.server.clock._now

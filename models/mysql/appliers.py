@@ -127,11 +127,13 @@ class Appliers:
 
     def _look(self, _: None) -> None:
         self._looks = False
-        if self._reading or not self._relay:
-            return
-        if self._relay[0][0] > self._clock._now:
+        self.look()
+        if self._relay and not self._reading:
             self._look_later()
-        else:
+
+    def look(self) -> None:
+        """Begin with what is in the relay log by now."""
+        if not self._reading and self._relay and self._relay[0][0] <= self._clock._now:
             self._reading = True
             self._arrived_s, self._held = self._relay.popleft()
             self._coordination.run(self._schedule)

@@ -168,6 +168,7 @@ class AheadReceiver(Ahead):
 
     def planned(self, _: None) -> None:
         """See ``Ahead.planned``."""
+        self._acknowledgements.know()  # while it has its core
         now, inbox = self._host.clock._now, self._inbox
         if inbox and inbox[0][0] <= now:
             self._host.go_on_ahead(self)
