@@ -13,14 +13,14 @@ ifndef BESIDE
 .NOTPARALLEL:
 endif
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: docs pages lab notebooks browser-test mutants digests fuzz interpreters accuracy
+.PHONY: pure-wheel compiled-wheel compiled docs pages lab notebooks browser-test mutants digests fuzz interpreters accuracy
 
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
 
 # Two at a time, as each of them needs one core; `unit` takes all that there are.
 test: $(VENV)/tested
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target BESIDE=1 docs wheel types layers lint
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target BESIDE=1 docs pure-wheel types layers lint
 	$(MAKE) --no-print-directory unit
 
 lint: $(VENV)/tested
@@ -40,19 +40,48 @@ unit: $(VENV)/tested
 docs: $(VENV)/tested notebooks
 	$(BIN)/sphinx-build -q -W --keep-going -n -c docs . build/docs
 
-# The wheel is built from the sdist and must work alone, in a folder that knows nothing of this one.
-# Its environment is made anew when what it needs has changed.
-wheel: $(VENV)/tested $(VENV)-wheel/made
+# Both wheels, of plain Python and compiled for this machine: each is installed and must work alone,
+# in a folder that knows nothing of this one. Their environments are made anew when what they need
+# has changed.
+wheel: pure-wheel compiled-wheel
+
+# Built from the sdist.
+pure-wheel: $(VENV)/tested $(VENV)-wheel/made
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
-	$(VENV)-wheel/bin/pip install $(QUIETLY) dist/*.whl
-	$(VENV)-wheel/bin/pip install $(QUIETLY) --force-reinstall --no-deps dist/*.whl
-	set -e; bin=$(abspath $(VENV)-wheel/bin); away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
-	cd "$$away"; \
-	"$$bin/simrep" models; \
-	"$$bin/simrep" reproduce semisync-wan-single --json > dataset.json; \
-	"$$bin/python" -c '$(WHEEL_CHECK)' < dataset.json; \
-	echo "the wheel works on its own"
+	$(call works-alone,$(VENV)-wheel,dist/*-none-any.whl,interpreted)
+
+# Some minutes of a C compiler. The switch is hatch's own.
+compiled-wheel: $(VENV)-compiled/made
+	rm -rf build/wheel
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true \
+	  $(VENV)-compiled/bin/python -m build --no-isolation --wheel --outdir build/wheel .
+	$(call works-alone,$(VENV)-compiled,build/wheel/*.whl,compiled)
+	mkdir -p dist
+	cp build/wheel/*.whl dist
+
+define works-alone
+$(1)/bin/pip install $(QUIETLY) $(2)
+$(1)/bin/pip install $(QUIETLY) --force-reinstall --no-deps $(2)
+set -e; bin=$(abspath $(1)/bin); away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
+cd "$$away"; \
+"$$bin/simrep" --version | grep $(3); \
+"$$bin/simrep" models; \
+"$$bin/simrep" reproduce semisync-wan-single --json > dataset.json; \
+"$$bin/python" -c '$(WHEEL_CHECK)' < dataset.json; \
+echo "the $(3) wheel works on its own"
+endef
+
+# The tests with what the compiled wheel carries: a copy of this tree, and that unpacked over it.
+compiled: compiled-wheel
+	rm -rf build/tree
+	mkdir -p build/tree
+	tar --create --exclude='./build' --exclude='./dist' --exclude='./.*' . | tar --extract -C build/tree
+	$(BIN)/python -m zipfile -e build/wheel/*.whl build/tree
+	cd build/tree && $(abspath $(VENV))-compiled/bin/pytest -n auto --dist worksteal \
+	  tests/golden tests/unit tests/property
+	cd build/tree && PYTHONPATH=. $(abspath $(VENV))-compiled/bin/python \
+	  tests/golden/check_random.py --jobs $(or $(JOBS),2)
 
 # Hundreds of small random scenarios of every model end as they did before: tests/golden/.
 digests: $(VENV)/tested
@@ -125,7 +154,7 @@ rig-smoke: $(VENV)/rigged
 
 clean:
 	rm -f $(BOOKS:.py=.ipynb)
-	rm -rf $(VENV) $(VENV)-3.* $(VENV)-wheel build dist *.egg-info htmlcov .coverage
+	rm -rf $(VENV) $(VENV)-3.* $(VENV)-wheel $(VENV)-compiled build dist *.egg-info htmlcov .coverage
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -134,6 +163,12 @@ $(VENV)/bin/python:
 
 $(VENV)-wheel/made: pyproject.toml
 	$(PYTHON) -m venv --clear $(VENV)-wheel
+	touch $@
+
+$(VENV)-compiled/made: pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)-compiled
+	$(VENV)-compiled/bin/pip install $(QUIETLY) --editable '.[test,compiled]'
+	$(VENV)-compiled/bin/pip uninstall $(QUIETLY) --yes simrep
 	touch $@
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python

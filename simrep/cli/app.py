@@ -98,8 +98,11 @@ app = typer.Typer(
 def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
+        from platform import python_version
 
-        print(f"simrep {version('simrep')}")
+        from simrep.kernel.build import BUILD
+
+        print(f"simrep {version('simrep')} ({BUILD}, Python {python_version()})")
         raise typer.Exit
 
 
@@ -110,7 +113,13 @@ def _version(wanted: bool) -> None:
 )
 def simrep(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version, and whether it is compiled.",
+            callback=_version,
+            is_eager=True,
+        ),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:

@@ -15,6 +15,7 @@ from simrep.contract.faults import check_faults, noticed
 from simrep.contract.model import Change, Leader, Model, Setup
 from simrep.contract.registry import find_model, model_names, models_that
 from simrep.errors import ScenarioError, nearest
+from simrep.kernel.build import BUILD
 from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
 from simrep.scenario.fault_checks import server_changes
 from simrep.scenario.faults import ChangeWord
@@ -372,4 +373,4 @@ def _versions(scenario: Scenario, pack: Pack | None) -> dict[str, str]:
 @cache
 def _software() -> tuple[tuple[str, str], ...]:
     packages = tuple((name, version(name)) for name in ("simrep", "simpy", "numpy"))
-    return (*packages, ("python", platform.python_version()))
+    return (*packages, ("python", platform.python_version()), ("build", BUILD))
