@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
 from math import nan
 from typing import Any, ClassVar
 
 from simrep.kernel.clock import Clock, Event
+from simrep.workload.statement import Statement
 
 __all__ = [
     "Journal",
@@ -177,28 +177,6 @@ class Journal(Witness):
         done = self.error or self.untold or (everywhere and self.commit_s <= self._clock.now)
         if done and not self.closed.triggered:
             self._clock.fire(self.closed)
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement: what it reads, writes and locks.
-
-    Parameters
-    ----------
-    rows_read, rows_written : int
-        Rows touched.
-    locks : tuple of hashable
-        Existing rows that it locks for writing. Rows it inserts under fresh keys are not listed:
-        nobody else can want them.
-    scan : range or None
-        Existing neighbouring rows that it locks as it comes to them, too many to list in
-        ``locks``.
-    """
-
-    rows_read: int = 0
-    rows_written: int = 1
-    locks: tuple[Hashable, ...] = ()
-    scan: range | None = None
 
 
 class Transaction:
