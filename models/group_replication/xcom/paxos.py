@@ -219,7 +219,7 @@ class Xcom:
     # -- a single leader's slots for the others ------------------------------------------------
 
     def _ask(self, batch: Batch) -> None:
-        if any(waiting is batch for waiting in self._without_slot):
+        if any(waiting[0] is batch[0] for waiting in self._without_slot):
             leader = self._leader
             assert leader is not None
             message = _Message(_ASK, self._me, -1, self._known)
