@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -86,9 +86,7 @@ class GaleraServer(Killable):
         self._streams = StreamingReplication(node, options, costs, numbers)
         # Only where servers come and go must they know whom they serve.
         self._open: dict[LocalTransaction, None] | None = {} if parts.cluster.changes else None
-        self._ordered: Container[Event] = ()  # what transactions wait for that have their place
         if isinstance(member.group, StateExchange):
-            self._ordered = member.group.ordered
             member.group.on_restart(node.send_again)
         self._timeline = parts.cluster.timeline
         self._sync_wait = None
@@ -309,7 +307,7 @@ class GaleraServer(Killable):
         """
         failed = 0
         for local in list(self._open or ()):
-            ordered = self.node.alive and (local.protected or local.done in self._ordered)
+            ordered = self.node.alive and (local.protected or local.placed is local.done)
             if ordered and (local.stream is None or local.stream.final):  # it will commit
                 continue
             if local.error:  # it has failed already, and is being rolled back

@@ -26,9 +26,8 @@ from dataclasses import replace
 from enum import Enum, auto
 from functools import partial
 from typing import Any, NamedTuple
-from weakref import WeakSet
 
-from simrep.modelling import Deliver, Event
+from simrep.modelling import Deliver
 from simrep.models.galera.gcomm.causal import LocalCausal
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.view import NO_VIEW, View
@@ -87,12 +86,6 @@ class StateExchange:
         It begins in the first view, which is complete.
     mtu_bytes : int
         Larger writesets travel in several messages.
-
-    Attributes
-    ----------
-    ordered : set of Event
-        What local transactions wait for of whose writesets this server knows the place in the
-        order.
     """
 
     def __init__(self, evs: ChangingEvs, mtu_bytes: int) -> None:
@@ -103,7 +96,6 @@ class StateExchange:
         self._component: View | None = None
         self._states: dict[int, _State] = {}
         self._parts: dict[int, int] = defaultdict(int)  # of a writeset so far, by sender
-        self.ordered: WeakSet[Event] = WeakSet()
         self._hand_over: Deliver = _nothing
         self._tell_view: Callable[[View], object] = _nothing
         self._restart: Callable[[Writeset], object] = _nothing
@@ -125,7 +117,6 @@ class StateExchange:
         if self._hand_over is not _nothing:
             self._phase = _Phase.NON_PRIMARY
             self._component = None
-            self.ordered.clear()
         self._hand_over = deliver
 
     def on_view(self, call: Callable[[View], object]) -> None:
@@ -228,5 +219,5 @@ class StateExchange:
         if not complete or self._phase is not _Phase.PRIMARY:
             return False
         if sender == self._me:
-            self.ordered.add(writeset.local.done)
+            writeset.local.placed = writeset.local.done
         return True

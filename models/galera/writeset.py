@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from simrep.modelling import Clock, Decided, OpenTransaction, Transaction, Witness
+from simrep.modelling import Clock, Decided, Event, OpenTransaction, Transaction, Witness
 from simrep.models.galera.gcomm.view import View
 
 __all__ = [
@@ -95,11 +95,12 @@ class ViewChange:
 class LocalTransaction(OpenTransaction):
     """A transaction at its origin; it is protected from when it has passed certification."""
 
-    __slots__ = ("stream", "withdraw")
+    __slots__ = ("placed", "stream", "withdraw")
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.withdraw: Callable[[], object] | None = None
+        self.placed: Event | None = None  # what it waits for, once that has its place in the order
         self.stream: Any = None  # how it is replicated in fragments, if it is
 
     def abort(self) -> None:

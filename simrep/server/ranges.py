@@ -125,6 +125,6 @@ def points_in(rows: range, points: Mapping[Any, V]) -> Iterable[tuple[int, V]]:
             if value is not None:
                 yield row, value
     else:
-        for row, value in points.items():
-            if isinstance(row, int) and row in rows:
-                yield row, value
+        for point, value in points.items():
+            if isinstance(point, int) and point in rows:
+                yield point, value

@@ -21,6 +21,8 @@ T = TypeVar("T")
 Resume = Callable[[Any], Any]
 """``resume(value)``: goes on with a generator; never while it runs."""
 
+_NOT_YET: bool | None = None
+
 
 def run(steps: Generator[None, Any, None]) -> None:
     """Begin a generator that goes on by itself: what it first waits for is its ``resume``.
@@ -91,7 +93,8 @@ class Served(Generator[Event, Any, bool]):
 
     def start(self, told: Callable[[bool], object]) -> bool | None:
         """Begin now; whether it committed, or None: ``told(committed)`` comes later."""
-        self.told = self.committed = None
+        self.told = None
+        self.committed = _NOT_YET
         self.resume(None)
         if self.committed is None:
             self.told = told
