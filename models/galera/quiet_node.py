@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from math import inf
 from typing import Any, NamedTuple
 
 from simrep.modelling import LockTable, Parts
@@ -18,6 +18,7 @@ __all__ = ["QuietNode"]
 
 _APPLIER, _RECEIVER = 1, 2  # threads on its cores; see ``GroupMember``
 _US = 1e-6
+_WRITESET = Kind.WRITESET
 _new = tuple.__new__  # of a named tuple: its own way takes twice as long
 
 
@@ -27,7 +28,6 @@ class _Planned(NamedTuple):
     enqueued_s: float
     fetched_s: float
     certified_s: float
-    committed_s: float  # infinite if it fails
     ended_s: float
     writeset: Writeset
     verdict: Verdict
@@ -62,6 +62,8 @@ class QuietNode(GaleraNode):
         self._action_s = self._action.seconds
         self._certification_s = self._certification.seconds
         self._commitment_s = self._commitment.seconds
+        # Of what ends at the same instant, that goes first which began first.
+        self._fetch_first = self._certification_s >= self._action_s
         self._application_s = costs.apply_us * _US
         self._row_s = costs.apply_row_us * _US
         self._fsync_s = None if self._redo is None else costs.fsync_us * _US
@@ -70,41 +72,57 @@ class QuietNode(GaleraNode):
         self._receiver_began_s = self._receiver_free_s = self._applier_free_s = -1.0
         self._wakes = True
         self._planned: deque[_Planned] = deque()  # that have not ended, as far as was looked
+        self._last: _Planned | None = None  # the last one that has
         self._long: deque[_Planned] = deque()  # those with whom the queue may stop the cluster
         self._fetches: deque[float] = deque()  # when others were fetched that are still queued
         self._armed = False  # to look after flow control
-        self._verdict = Verdict(0, True, 0, 0, 0)  # the last one
-        # How many of those planned are counted as enqueued, and as a group of the redo log.
-        self._counted = [0, 0]
+        # Of all that was planned: writesets, their bytes, lengths of the queue, and when it was
+        # longer than ever; when the redo log began and ended to flush them, and how long it took.
+        self._number = self._bytes = self._lengths = self._longest = 0
+        self._records: list[tuple[float, int]] = []
+        self._groups: list[float] = []
+        self._flushed_s: list[float] = []
+        self._flush_s: list[float] = []
+        self._evs.deliver_to(self._deliver_all, self.settle)
 
-    def _deliver(self, sender: int, message: Any) -> None:
-        del sender
+    def _deliver_all(self, messages: tuple[Any, ...]) -> None:
+        """The group delivers what one of its messages has brought."""
         now = self.clock._now
-        start_s = self._receiver_free_s
-        thread = self._receiver_thread
-        if start_s < now or (start_s == now and self._receiver_began_s <= self._evs.began_s):
-            start_s = now
-            thread.visits.append(now)
-        self._receiver_began_s = start_s
-        self._receiver_free_s = end_s = thread.book(start_s, self._action_s)
-        kind = message.kind
-        if kind == Kind.WRITESET:
-            verdict = self._verdicts.of(self._place, message)
-            self._place += 1
-            self._plan(message, verdict, end_s)
-        elif kind == Kind.LAST_COMMITTED:
-            self._verdicts.hear(self._place, message)
-            self._place += 1
-        elif kind != Kind.FRAGMENT:
-            self.clock.at(end_s, self._hear, message)
+        planned = self._planned
+        while planned and planned[0].ended_s < now:
+            self._last = planned.popleft()
+        thread, action_s = self._receiver_thread, self._action_s
+        for message in messages:
+            start_s = self._receiver_free_s
+            if start_s < now or (start_s == now and self._receiver_began_s <= self._evs.began_s):
+                start_s = now
+                thread.visits.append(now)
+            self._receiver_began_s = start_s
+            if action_s <= thread.slice_s:
+                thread.starts.append(start_s)
+                thread.seconds.append(action_s)
+                end_s = start_s + action_s
+            else:
+                end_s = thread.book(start_s, action_s)
+            self._receiver_free_s = end_s
+            kind = message.kind
+            if kind == _WRITESET:
+                self._plan(message, end_s)
+            elif kind == Kind.LAST_COMMITTED:
+                self._verdicts.hear(self._place, message)
+                self._place += 1
+            elif kind != Kind.FRAGMENT:
+                self.clock.at(end_s, self._hear, message)
 
-    def _plan(self, writeset: Writeset, verdict: Verdict, enqueued_s: float) -> None:
+    def _plan(self, writeset: Writeset, enqueued_s: float) -> None:
         """When the writeset that is enqueued then will be fetched, certified and committed."""
-        planned, fetches, thread = self._planned, self._fetches, self._applier_thread
-        if planned and planned[0].ended_s < self.clock._now:
-            self._end_all()
-        longer = self._certification_s >= self._action_s  # what began earlier ends before others
-        while fetches and (fetches[0] < enqueued_s or (longer and fetches[0] == enqueued_s)):
+        verdict = self._verdicts.of(self._place, writeset)
+        self._place += 1
+        seqno, passed = verdict[0], verdict[1]
+        fetches, thread = self._fetches, self._applier_thread
+        while fetches and (
+            fetches[0] < enqueued_s or (self._fetch_first and fetches[0] == enqueued_s)
+        ):
             fetches.popleft()
         length = len(fetches) + 1
         start_s = self._applier_free_s
@@ -113,14 +131,16 @@ class QuietNode(GaleraNode):
             thread.visits.append(start_s)
         elif self._wakes:
             thread.visits.append(start_s)
-        passed, keys = verdict.passed, writeset.key_count
+        keys = writeset.key_count
         few = keys <= self._few_keys
-        seconds = self._application_s + self._write_s(writeset, few=few)
-        committed_s = inf
+        more_s = self._row_s * writeset.rows
+        if few:
+            more_s += self._key_s * keys
+        seconds = self._application_s + more_s
         if passed and few and seconds <= thread.slice_s:
             fetched_s = certified_s = start_s + self._certification_s
             written_s = certified_s + seconds
-            end_s = committed_s = written_s + self._commitment_s
+            end_s = written_s + self._commitment_s
             thread.starts += (start_s, fetched_s, written_s)
             thread.seconds += (self._certification_s, seconds, self._commitment_s)
         else:
@@ -129,28 +149,33 @@ class QuietNode(GaleraNode):
                 certified_s = end_s = thread.book(fetched_s, self._keys_s(keys))
             if passed:
                 written_s = thread.book(certified_s, seconds)
-                end_s = committed_s = thread.book(written_s, self._commitment_s)
+                end_s = thread.book(written_s, self._commitment_s)
+        self._wakes = False
         if passed and self._fsync_s is not None:
-            end_s += self._fsync_s
-        fetches.append(fetched_s)
+            self._wakes = True
+            self._groups.append(end_s)
+            flushed_s = end_s + self._fsync_s
+            self._flush_s.append(flushed_s - end_s)
+            self._flushed_s.append(flushed_s)
+            end_s = flushed_s
         self._applier_free_s = end_s
-        self._wakes = passed and self._fsync_s is not None
-        times = enqueued_s, fetched_s, certified_s, committed_s, end_s
-        one = _new(_Planned, (*times, writeset, verdict, length))
-        planned.append(one)
-        if self.apply_monitor.report_due(verdict.seqno, writeset):
-            self.clock.at(end_s, self._report, (verdict.seqno, not self._wakes))
+        fetches.append(fetched_s)
+        one = _new(_Planned, (enqueued_s, fetched_s, certified_s, end_s, writeset, verdict, length))
+        self._planned.append(one)
+        self._number += 1
+        self._bytes += writeset.size_bytes
+        self._lengths += length
+        if length > self._longest:
+            self._longest = length
+            self._records.append((enqueued_s, length))
+        if self.apply_monitor.report_due(seqno, writeset):
+            self.clock.at(end_s, self._report, (seqno, not self._wakes))
         control = self.flow_control
         if length > control.upper:
             self._long.append(one)
             if not self._armed and not control.stopped:
                 self._armed = True
                 self.clock.at(enqueued_s, self._grown, one)
-
-    def _write_s(self, writeset: Writeset, *, few: bool) -> float:
-        """What it costs to write the rows, and to certify them if they are few, in seconds."""
-        seconds = self._row_s * writeset.rows
-        return seconds + self._key_s * writeset.key_count if few else seconds
 
     def _report(self, report: tuple[int, bool]) -> None:
         seqno, on_core = report
@@ -239,25 +264,49 @@ class QuietNode(GaleraNode):
         """See ``GaleraNode.settle``."""
         now = self.clock.now
         planned = self._planned
-        self._end_all()
-        counted = self._counted
-        for place, one in enumerate(planned):
-            if one.enqueued_s < now and place >= counted[0]:
-                self._count_queued(one)
-                counted[0] += 1
-            if one.certified_s < now:
-                self._verdict = one.verdict
-            if one.committed_s < now and place >= counted[1]:
-                self._count_group()
-                counted[1] += 1
-        self.certifier.passed = self._verdict.passed_sum
-        self.certifier.distance_sum = self._verdict.distance_sum
+        while planned and planned[0].ended_s < now:
+            self._last = planned.popleft()
+        self.received = self._number
+        self.received_bytes = self._bytes
+        self.recv_queue_sum = self._lengths
+        for one in reversed(planned):
+            if one.enqueued_s < now:
+                break
+            self.received -= 1
+            self.received_bytes -= one.writeset.size_bytes
+            self.recv_queue_sum -= one.length
+        for record_s, length in self._records:
+            if record_s < now:
+                self.recv_queue_max = length
+        if self._last is not None:
+            self.apply_monitor.last_left = self._last.verdict.seqno
+        verdict = self._verdict()
+        self.certifier.passed = verdict.passed_sum
+        self.certifier.distance_sum = verdict.distance_sum
+        if self._redo is not None:
+            stage = self._redo.stage
+            begun = bisect_left(self._groups, now)
+            stage.groups += begun
+            stage.visits += begun
+            del self._groups[:begun]
+            ended = bisect_left(self._flushed_s, now)
+            for seconds in self._flush_s[:ended]:
+                stage.busy_s += seconds
+            del self._flushed_s[:ended], self._flush_s[:ended]
         self._evs.settle()
+
+    def _verdict(self) -> Verdict:
+        """What was certified last."""
+        now = self.clock.now
+        for one in reversed(self._planned):
+            if one.certified_s < now:
+                return one.verdict
+        return Verdict(0, True, 0, 0, 0) if self._last is None else self._last.verdict
 
     @property
     def index_size(self) -> int:
         """See ``GaleraNode.index_size``."""
-        return self._verdict.keys
+        return self._verdict().keys
 
     @property
     def rows_locked(self) -> int:
@@ -272,36 +321,3 @@ class QuietNode(GaleraNode):
                 for row in one.writeset.locks:
                     locks.take(owner, row)
         return len(locks)
-
-    def _end_all(self) -> None:
-        """Count writesets that have ended."""
-        now = self.clock._now
-        planned, counted = self._planned, self._counted
-        stage = None if self._redo is None else self._redo.stage
-        while planned and planned[0].ended_s < now:
-            one = planned.popleft()
-            if counted[0]:
-                counted[0] -= 1
-            else:
-                self._count_queued(one)
-            self._verdict = one.verdict
-            if stage is not None and one.verdict.passed:
-                if counted[1]:
-                    counted[1] -= 1
-                else:
-                    stage.groups += 1
-                    stage.visits += 1
-                stage.busy_s += one.ended_s - one.committed_s
-            self.apply_monitor.last_left = one.verdict.seqno
-
-    def _count_queued(self, one: _Planned) -> None:
-        self.received += 1
-        self.received_bytes += one.writeset.size_bytes
-        self.recv_queue_sum += one.length
-        if one.length > self.recv_queue_max:
-            self.recv_queue_max = one.length
-
-    def _count_group(self) -> None:
-        if self._redo is not None:
-            self._redo.stage.groups += 1
-            self._redo.stage.visits += 1

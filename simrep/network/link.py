@@ -222,8 +222,14 @@ class Link:
             self._in_flight = 0
             if idle > round_trip + self._tcp.minimum_timeout_s:
                 self._window = self._limit
-        left = size_bytes
         burst = _BURST_SEGMENTS * self._tcp.segment_bytes
+        if not unacked and 0 < size_bytes <= min(self._window, burst):  # all in one piece
+            end = start + size_bytes * self._per_byte
+            unacked.append((end + round_trip, size_bytes))
+            self._in_flight = size_bytes
+            self._sent_at = start
+            return end
+        left = size_bytes
         limited = False
         while left:
             while unacked and unacked[0][0] <= start:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heapify, heappush
+from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import inf
 from operator import itemgetter
@@ -74,6 +74,13 @@ class QuietEvs(Evs):
         self.last_s = -1.0
         self.wake_s = inf
 
+    def deliver_to(
+        self, deliver: Callable[[tuple[Any, ...]], object], settle: Callable[[], object]
+    ) -> None:
+        """Hand all payloads of a message to ``deliver(payloads)``; ``settle()`` counts them."""
+        self._deliver_all = deliver
+        self._settle_node = settle
+
     def arm(self, when: float) -> None:
         """See ``Inbox.arm``."""
         self.wake_s = when
@@ -85,7 +92,7 @@ class QuietEvs(Evs):
             self.wake_s = inf
             self._proceed()
             if len(self._thread.starts) > _MOST:
-                self.settle()
+                self._settle_node()
 
     def send(self, payload: Any, size_bytes: int) -> bool:
         """See ``Evs.send``."""
@@ -305,6 +312,15 @@ class QuietEvs(Evs):
             self._extra_s = 0.0
 
     # -- messages ------------------------------------------------------------------------------
+
+    def _deliver(self) -> None:
+        undelivered = self._undelivered
+        if self._delivering or not undelivered or undelivered[0][0] > self._safe:
+            return
+        self._delivering = True
+        while undelivered and undelivered[0][0] <= self._safe:
+            self._deliver_all(heappop(undelivered)[2].payloads)
+        self._delivering = False
 
     def _handle(self, message: EvsMessage, relayed: int) -> None:
         self._handling = True
