@@ -349,7 +349,7 @@ def _stream(setup: Setup, seed: int, replication: int) -> Callable[[float], tupl
     """An open stream of arrivals; called with a time, it goes on until then and says how it is."""
     clock = Clock()
     streams = Streams(seed, replication)
-    cluster = build_cluster(setup, clock, streams, None)
+    cluster = build_cluster(setup, clock, streams, ahead=True)
     model = setup.model(cluster, setup.options, setup.costs)
     clients = Clients(clock, streams, setup.workload, model, Meter(clock))
     clients.start()

@@ -40,8 +40,6 @@ class QuietEvs(Evs):
         The group communication is the last of their threads.
     """
 
-    mesh: DirectMesh
-
     def __init__(
         self,
         cores: BookedCores,
@@ -52,6 +50,7 @@ class QuietEvs(Evs):
         keepalive_at_s: float | None = None,
     ) -> None:
         super().__init__(clock, mesh, size, options, keepalive_at_s)
+        self._direct = mesh
         mesh.charge = self._charge
         self.cores = cores
         self._thread = thread = cores.threads[-1]
@@ -112,7 +111,7 @@ class QuietEvs(Evs):
         """Count what has happened until now."""
         self._take_back()
         now = self._clock.now
-        self.mesh.received = self._received + sum(one[0] < now for one in self.coming)
+        self._direct.received = self._received + sum(one[0] < now for one in self.coming)
         self.cores.settle()
         self._proceed()
 
@@ -325,7 +324,7 @@ class QuietEvs(Evs):
     def _handle(self, message: EvsMessage, relayed: int) -> None:
         self._handling = True
         if relayed:
-            self.mesh.relay(message, relayed)
+            self._direct.relay(message, relayed)
         self.receive(message)
         self._handling = False
         self._count()
