@@ -80,7 +80,9 @@ pd.concat(rows, ignore_index=True)[columns]
 # %%
 here = Path.cwd()
 scoreboard = next(
-    folder for up in (here, *here.parents) if (folder := up / "docs" / "validation").is_dir()
+    folder
+    for up in (here, *here.parents)
+    if (folder := up / "docs" / "validation").joinpath("index.md").exists()
 )
 streaming = json.loads(
     (scoreboard / "streaming-large-transaction.json").read_text(encoding="utf-8")

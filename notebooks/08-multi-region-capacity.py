@@ -40,8 +40,8 @@ statements = 4
 row_bytes = 300
 
 [run]
-duration_s = 0.8
-warmup_s = 0.3
+duration_s = 1.2
+warmup_s = 0.4
 """)
 OBJECTIVE = "tps>=300,p95<=250ms"
 
