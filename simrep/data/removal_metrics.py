@@ -8,7 +8,7 @@ count from the fault, if the name does not say otherwise.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from math import isfinite, nan
+from math import ceil, isfinite, nan
 
 import numpy as np
 
@@ -25,6 +25,13 @@ _FIRST_S = (0.5, 4.5)  # of a silence, before anybody notices it
 _SLOW_S = (1.0, 4.8)
 _BATCH_S = 0.06  # commits that are farther apart were not released together
 _UNDER_WAY_S = 0.1  # after the fault: answers that were on their way
+# What members say of each other was sampled, not read from logs: it is seen so late, as measured.
+_SAMPLED_S, _ROUNDING_S = 0.2, 1e-9
+
+
+def _seen(at_s: float) -> float:
+    """When a sampler first sees something."""
+    return ceil(at_s / _SAMPLED_S - _ROUNDING_S) * _SAMPLED_S if isfinite(at_s) else nan
 
 
 def removal_figures(noted: Collection[Noted], clients: Clients, experiment: Experiment) -> _Figures:
@@ -78,14 +85,14 @@ def _of_members(course: _Course) -> _Figures:
     watched = course.experiment.watched
     yield "unreachable_logged_after_inject_s", course.unreachable_s - start_s
     seen_s = course.first_s("suspect", *watched)
-    yield "victim_unreachable_after_inject_s", seen_s - start_s
+    yield "victim_unreachable_after_inject_s", _seen(seen_s) - start_s
     yield (
         "victim_sees_others_unreachable_after_inject_s",
-        course.first_s("suspect", victim) - start_s,
+        _seen(course.first_s("suspect", victim)) - start_s,
     )
     yield "removed_logged_after_inject_s", course.removed_s - start_s
     gone_s = course.view_s(watched, start_s, with_victim=False)
-    yield "victim_removed_after_inject_s", gone_s - start_s
+    yield "victim_removed_after_inject_s", _seen(gone_s) - start_s
     asked_s = course.first_s("expel")
     yield "expel_pushed_after_inject_s", asked_s - start_s
     killers = [one.node for one in course.noted if one.what == "expel" and one.at_s == asked_s]
@@ -102,8 +109,9 @@ def _of_primary(course: _Course, clients: Clients) -> _Figures:
     if elected:
         primary = elected[0].of[0]
         yield "new_primary_n", primary + 1.0
-        yield "new_primary_elected_after_inject_s", course.first_s("elected", primary) - start_s
-        ready_s = course.first_s("writable", primary)
+        elected_s = _seen(course.first_s("elected", primary))
+        yield "new_primary_elected_after_inject_s", elected_s - start_s
+        ready_s = _seen(course.first_s("writable", primary))
         yield "new_primary_super_read_only_off_after_inject_s", ready_s - start_s
     firsts = [clients.elsewhere(group)[:1] for group in experiment.lasting if group.moves]
     firsts += [clients.commits(experiment.bystanders)]
@@ -119,7 +127,7 @@ def _of_return(course: _Course) -> _Figures:
     yield "joined_after_back_s", course.joined_s - back_s
     yield "joining_seconds_s", course.joined_s - course.joining_s
     yield "victim_learns_it_was_expelled_after_heal_s", course.expelled_s - back_s
-    yield "victim_state_error_after_inject_s", course.expelled_s - start_s
+    yield "victim_state_error_after_inject_s", _seen(course.expelled_s) - start_s
     again = [one.at_s for one in course.noted if one.what == "rejoin" and one.node == victim]
     again = [at_s for at_s in again if at_s >= back_s]
     if again:
@@ -128,9 +136,9 @@ def _of_return(course: _Course) -> _Figures:
     watched = course.experiment.watched
     if isfinite(course.joined_s):
         seen_s = course.view_s(watched, course.joining_s, with_victim=True)
-        yield "victim_recovering_after_heal_s", seen_s - back_s
+        yield "victim_recovering_after_heal_s", _seen(seen_s) - back_s
         own_s = course.view_s({victim}, course.joining_s, with_victim=True)
-        yield "victim_recovering_after_inject_s", own_s - start_s
+        yield "victim_recovering_after_inject_s", _seen(own_s) - start_s
     online_s = first_noted(course.noted, "synced", {victim}, back_s)
     if not isfinite(course.removed_s):
         online_s = first_noted(course.noted, "primary", {victim}, back_s)
