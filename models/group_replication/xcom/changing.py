@@ -172,7 +172,11 @@ class ChangingXcom(Execution):
         self._run((self._first_site((self._me,)),), 0, -1, group)
 
     def adopt(self, snapshot: Snapshot) -> None:
-        """Begin behind the snapshot of a group to which this member has been added."""
+        """Begin behind the snapshot of a group to which this member has been added.
+
+        What has been learned since is on its way, behind the snapshot (``push``). All that is read
+        before the executor runs for the first time (``buffered_read_msg``), so it asks nobody.
+        """
         if self.running:
             return
         early = self._early
@@ -183,7 +187,6 @@ class ChangingXcom(Execution):
             self._learn_early(slot, batch)
         self._sweep()
         self._execute()
-        self._missing.read()
 
     def _learn_early(self, slot: int, batch: Batch | None) -> None:
         if slot >= self.executed:
