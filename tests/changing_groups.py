@@ -60,6 +60,14 @@ class LossyLink:
                 elif self.late_s < inf:
                     passed(me, peer, size, envelope, at + self.late_s)
 
+            def send_copies(
+                self, me: int, copies: Any, size: int, message: Any, each: float
+            ) -> None:
+                """Send copies of a message, each by itself."""
+                for place, (peer, relay) in enumerate(copies, 1):
+                    at = clock.now + place * each
+                    self.send(me, peer, size, (message, size, relay), at)
+
         network = mesh._network
         mesh._network = Network()  # type: ignore[assignment]
         self._clock = clock
