@@ -114,6 +114,24 @@ def test_a_member_that_joins_makes_gaps_until_it_has_a_snapshot() -> None:
     assert later == group.order(0)[-len(later) :]
 
 
+def test_a_member_that_joins_asks_nobody_for_what_is_pushed_behind_its_snapshot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So it may not hear a survivor whose connection is not agreed, and waits for that."""
+    group = group_of(3)
+    group.clients(0, 2)
+    joiner, asked = group.members[2], []
+    read = joiner.read
+    monkeypatch.setattr(joiner, "read", lambda slot: (asked.append(group.clock.now), read(slot)))
+    group.at(1.0, lambda: group.kill(2))
+    group.at(5.0, lambda: group.members[0].remove((2,)))
+    group.at(8.0, lambda: group.rejoin(2, 0))
+    group.clock.run(10.0)
+    assert joiner.running
+    assert joiner.executed > joiner.site.start
+    assert [at_s for at_s in asked if 8.0 < at_s < 9.1] == []
+
+
 def test_a_configuration_is_forced_by_those_who_are_left() -> None:
     group = group_of(5)
     for member in (1, 3, 4):
