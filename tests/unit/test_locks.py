@@ -55,7 +55,9 @@ class Scene:
 
     def empty(self) -> bool:
         """Nothing is left behind, in any index of the table."""
-        indexes = [value for value in vars(self.table).values() if isinstance(value, dict)]
+        table = self.table
+        names = getattr(LockTable, "__mypyc_attrs__", None) or vars(table)  # compiled, or not
+        indexes = [index for name in names if isinstance(index := getattr(table, name), dict)]
         assert indexes
         return len(self.table) == 0 and not any(indexes)
 

@@ -99,3 +99,10 @@ def test_nothing_is_left_for_later():
         str(path.relative_to(ROOT)) for path in tracked(".py") if later.search(path.read_text())
     ]
     assert not found
+
+
+def test_what_is_compiled_exists():
+    hook = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    assert not hook["enable-by-default"]
+    missing = [name for name in hook["modules"] if not (ROOT / "simrep" / f"{name}.py").is_file()]
+    assert not missing
