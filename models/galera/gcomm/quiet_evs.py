@@ -54,7 +54,7 @@ class QuietEvs(Evs):
         mesh.charge = self._charge
         self._direct = mesh
         self.cores = cores
-        self._thread = thread = cores.threads[-1]
+        self._last_thread = thread = cores.threads[-1]
         self._slice_s = thread.slice_s
         self._ahead_s = mesh.least_delay_s  # nothing that is not yet sent arrives earlier
         self._aheads: list[_Ahead] = []
@@ -91,7 +91,7 @@ class QuietEvs(Evs):
         if when == self.wake_s:
             self.wake_s = inf
             self._proceed()
-            if len(self._thread.starts) > _MOST:
+            if len(self._last_thread.starts) > _MOST:
                 self._settle_node()
 
     def send(self, payload: Any, size_bytes: int) -> bool:
@@ -134,7 +134,7 @@ class QuietEvs(Evs):
             self._extra_s += seconds
         else:
             # A thread that has a core gives it to this one, when it has gone on with another.
-            thread = self.cores.threads[0] if self.goes_on is None else self._thread
+            thread = self.cores.threads[0] if self.goes_on is None else self._last_thread
             if self.goes_on is not False:
                 thread.visits.append(now)
             self.began_s = now
@@ -164,7 +164,7 @@ class QuietEvs(Evs):
                 self._wake_at((arrival_s if arrival_s > free_s else free_s) + seconds)
                 break
             start_s, seconds, visit, rests = self._booking(message)
-            end_s = self._thread.end_s(start_s, seconds)
+            end_s = self._last_thread.end_s(start_s, seconds)
             if end_s > now:
                 self._wake_at(end_s)
                 break
@@ -185,7 +185,7 @@ class QuietEvs(Evs):
         if self._queue or last_sent < self._max_seen:
             return first
         horizon_s = now + self._ahead_s
-        coming, aheads, thread = self.coming, self._aheads, self._thread
+        coming, aheads, thread = self.coming, self._aheads, self._last_thread
         starts, lasts, visits, slice_s = thread.starts, thread.seconds, thread.visits, self._slice_s
         all_seen, all_reported = self._seen, self._reported
         own_aru, safe = self._aru, self._safe
@@ -257,13 +257,13 @@ class QuietEvs(Evs):
             return free_s, seconds + extra_s if extra_s else seconds, False, False
         if not extra_s:
             return arrival_s, seconds, True, False
-        rested_s = self._thread.end_s(free_s, extra_s)
+        rested_s = self._last_thread.end_s(free_s, extra_s)
         if arrival_s < rested_s or (arrival_s == rested_s and sent_s < free_s):
             return rested_s, seconds, False, True
         return arrival_s, seconds, True, True
 
     def _book(self, start_s: float, seconds: float, *, visit: bool, rests: bool) -> None:
-        thread = self._thread
+        thread = self._last_thread
         if rests:
             thread.book(self._free_s, self._extra_s)
         if visit:
@@ -275,7 +275,7 @@ class QuietEvs(Evs):
     def _take_back(self) -> None:
         """Be as the member is now: of what was handled ahead nothing has happened yet."""
         now = self._clock._now
-        thread = self._thread
+        thread = self._last_thread
         while self._aheads and self._aheads[-1][0] > now:
             _, coming, start_s, free_s, extra_s, began_s, seen, reported = self._aheads.pop()
             content = coming[2]
