@@ -163,6 +163,10 @@ class BinlogSource(BinlogHooks):
                 trace.record(self._index, "binlog", written.seqno, written.parent, (*rows, *ranges))
         self._parents.end_group(self.commits)
 
+    def answered(self, entry: BinlogTransaction) -> None:
+        """See ``BinlogHooks.answered``; a replica that lags behind keeps the entry for long."""
+        entry.owner = None
+
     def readable(self, group: Group) -> None:
         """Every dump thread sends the group, one transaction after the other."""
         writes: list[BinlogTransaction] = []

@@ -75,6 +75,8 @@ class Channel:
         self.server = server
         self._application = host.routine(costs.apply_us * _US)
         self._apply_row_s = costs.apply_row_us * _US
+        self._when_in_memory: Call = self._in_memory
+        self._when_durable: Call = self._durable
         self._after_apply = after_apply  # holds up a change until it calls ``applied(change)``
         self._sync_relay_log = options.sync_relay_log
         self._unsynced_events = self._unsynced_bytes = 0
@@ -205,7 +207,7 @@ class Channel:
         The next in order may follow when this one has its place in the queue of the binary log;
         so those that are ready form a group. Without a binary log there is no such queue.
         """
-        entry = Committing(change, self._in_memory, self._durable, queued, committed)
+        entry = Committing(change, self._when_in_memory, self._when_durable, queued, committed)
         self.server.pipeline.commit(entry)
         if self.server.log_bin:
             queued(change)

@@ -177,6 +177,9 @@ class MysqlServer:
             else None,
             lock_wait_timeout_s=options.innodb_lock_wait_timeout,
         )
+        # Made once: every entry that waits for a replica keeps them.
+        self._when_committed: Call = self._committed
+        self._when_durable: Call = self._durable
         self._before_commit = before_commit
         self._prepare = prepare
         self.max_committed = 0  # latest position in the binary log that the engine has committed
@@ -190,7 +193,7 @@ class MysqlServer:
         self, transaction: Transaction, owner: OpenTransaction
     ) -> Generator[Event, Any, bool]:
         entry = BinlogTransaction(
-            transaction, owner, self.max_committed, self._committed, self._durable
+            transaction, owner, self.max_committed, self._when_committed, self._when_durable
         )
         if self._before_commit is not None:
             if self._prepare is not None and not transaction.autocommit:
@@ -222,9 +225,10 @@ class MysqlServer:
 
     def _durable(self, entry: BinlogTransaction) -> None:
         """The client's thread goes on."""
-        entry.owner.mark(self._last_lap)
+        owner = entry.owner
+        owner.mark(self._last_lap)
         self.hooks.answered(entry)
-        self.clock.fire(entry.owner.done)
+        self.clock.fire(owner.done)
 
     def stations(self) -> Iterable[Station]:
         """Logs and disk; the machine is the engine's."""

@@ -134,6 +134,7 @@ class SemisyncSource(BinlogSource):
 
     def answered(self, entry: BinlogTransaction) -> None:
         """See ``BinlogHooks.answered``."""
+        super().answered(entry)
         if entry.seqno > self.acknowledgements.decided:
             self.acknowledgements.know()
             if entry.seqno > self.acknowledgements.decided:

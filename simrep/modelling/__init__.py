@@ -13,9 +13,10 @@ The servers of a product
     model stands for it (``Evidence``), and what follows: ``ServerRelease``, ``Clue``.
 What servers are made of
     ``Sessions`` run the statements of clients under the row locks of a ``LockTable``. A ``Host``
-    has cores that each ``Thread`` and ``Routine`` competes for; a ``Stage`` serves groups, a
-    ``RedoLog`` and a ``Binlog`` group what is to be durable on a ``Disk``. ``OrderedGate`` lets
-    pass in order, ``PausableMutex`` one at a time; ``CertificationIndex`` finds who is in conflict.
+    has cores that each ``Thread`` and ``Routine`` competes for; ``Ahead`` is a thread that plans
+    many jobs in one event. A ``Stage`` serves groups, a ``RedoLog`` and a ``Binlog`` group what is
+    to be durable on a ``Disk``. ``OrderedGate`` lets pass in order, ``PausableMutex`` one at a
+    time; ``CertificationIndex`` finds who is in conflict.
 Messages
     A ``Mesh`` takes them from all nodes to all others over the ``Network``, by a ``Link`` for each
     pair; a ``TotalOrder`` delivers them to all in one order. A ``BulkStream`` carries many bytes
