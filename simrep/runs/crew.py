@@ -129,7 +129,7 @@ class Loop(Executor):
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
         self._waiting: deque[_Piece] = deque()
-        self._ended: deque[_Piece] = deque()
+        self._ended: deque[_Piece] | None = None  # if pieces are handed on as they end
         self._apart: set[_Piece] = set()  # ended elsewhere, and not handed on yet
         self._room, self._busy = 0, 0  # how many others may work for it, and how many do
         self._began_s: float | None = None  # of the piece that is under way here
@@ -178,16 +178,18 @@ class Loop(Executor):
 
         As soon as others work, this process does nothing but hand on what they have done.
         """
+        ended = self._ended = deque()
         for _ in range(count):
-            while not self._ended:
+            while not ended:
                 if self._room == 0 and self._works():
                     continue
                 with _state:
                     if self._room:
                         self._open(self._crew.jobs)
-                    while not self._ended and (self._room or not self._waiting):
+                        self._staffed()
+                    while not ended and (self._room or not self._waiting):
                         _state.wait()
-            yield self._ended.popleft()
+            yield ended.popleft()
 
     def _works(self) -> bool:
         """Do the next piece that waits, if there is one."""
@@ -202,7 +204,8 @@ class Loop(Executor):
         if self._watch is None:
             since_s = begun_s() or self._began_s
             self._watch = Thread(target=self._look, args=(since_s,), daemon=True)
-            self._watch.start()
+            with suppress(RuntimeError):  # the system allows no more threads
+                self._watch.start()
         try:
             result = piece.work(*piece.given)
         except Exception as error:  # noqa: BLE001  it is raised where the result is wanted
@@ -211,7 +214,8 @@ class Loop(Executor):
             piece.set_result(result)
         self._longest_s = max(self._longest_s, monotonic() - self._began_s)
         self._began_s = None
-        self._ended.append(piece)
+        if self._ended is not None:
+            self._ended.append(piece)
         self._tell()
         return True
 
@@ -236,8 +240,14 @@ class Loop(Executor):
         """Let so many others work for it."""
         if room > self._room:
             self._room = room
-            _staff(min(room, self._busy + len(self._waiting)))
+            self._staffed()
             _state.notify_all()
+
+    def _staffed(self) -> None:
+        """See to it that there are as many others as may work: some may have ended."""
+        wanted = min(self._room, self._busy + len(self._waiting))
+        if wanted > len(_workers) or (self._busy == 0 and self._waiting):
+            _staff(wanted)
 
     def _tell(self) -> None:
         """Warn here of what there was to be warned of elsewhere."""
@@ -265,7 +275,8 @@ class Loop(Executor):
         self._busy -= 1
         self._warned += warned
         self._apart.add(piece)
-        self._ended.append(piece)
+        if self._ended is not None:
+            self._ended.append(piece)
 
     def hand_back(self, piece: _Piece | None, why: str) -> None:
         """No worker can do it: this process does, with all that remains."""
@@ -429,8 +440,13 @@ def _staff(wanted: int) -> None:
         _sources.setdefault(name, _source(name))
     for _ in range(wanted - len(_workers)):
         worker = _Worker()
+        try:
+            worker.thread.start()
+        except RuntimeError as error:  # the system allows no more of them
+            for loop in () if _workers else _loops:
+                loop.hand_back(None, f"no other can be started ({error})")
+            return
         _workers.add(worker)
-        worker.thread.start()
 
 
 def _source(name: str) -> Any:
