@@ -172,6 +172,10 @@ def run(
             progress=progress,
         )
     whole = result.replications >= goal
+    measured_s = result.scenario["run"]["duration_s"]
+    if quick and measured_s != chosen.run.duration_s:
+        said = f"{result.replications} runs of {measured_s:.3g} s"
+        print(f"A first look: {said}, asked for: {chosen.run.duration_s:g} s", file=sys.stderr)
     if log is not None:
         _write_log(result, log)
     if json:

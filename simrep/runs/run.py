@@ -158,7 +158,6 @@ def run(
         warnings.warn(trap, ContentionWarning, stacklevel=3)
     if draws is not None and at_least("draws", draws, 0) == 1:
         raise ScenarioError("draws", "must be 0 or at least 2, given 1")
-    asked_s = loaded.run.duration_s
     if quick:
         draws = draws or 0
         short = quick_setup(setup, seed, _QUICK_FIGURES)
@@ -166,10 +165,6 @@ def run(
             wanted = QUICK if short is not None else min(QUICK, wanted)
         setup = with_run_settings(short or setup, {"replications": wanted})
     setup = with_warmup(setup, seed, briefly=quick)
-    if quick and setup.scenario.run.duration_s != asked_s:
-        measured_s = setup.scenario.run.duration_s
-        said = f"a first look: {wanted} runs of {measured_s:.3g} s, asked for: {asked_s:g} s"
-        warnings.warn(said, ShortRunWarning, stacklevel=3)
     values: list[float] = []
 
     def simulated(numbers: range) -> Iterator[Replication]:
