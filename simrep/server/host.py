@@ -494,11 +494,18 @@ class Host:
     def _next(self) -> None:
         """A core is free for the first in the run queue."""
         visit = self._queue.popleft()
-        wait = self.clock._now - visit.since
+        now = self.clock._now
+        wait = now - visit.since
         self.wait_s += wait
         if wait > self.wait_max_s:
             self.wait_max_s = wait
-        self._start(visit)
+        seconds = visit.seconds
+        if seconds > self.slice_s:
+            self._start(visit)
+        else:  # as ``_start`` does
+            visit.used += seconds
+            self.busy_s += seconds
+            self.clock.put(visit, now + seconds)
 
 
 def _lognormal(streams: Streams | None, name: str, variation: float) -> Stream:

@@ -222,7 +222,11 @@ class PacedHost(Host):
             visit = queue.popleft()
             visit.owner.park(visit)
         if queue:
-            super()._next()
+            visit = queue.popleft()
+            wait = self.clock._now - visit.since
+            self.wait_s += wait
+            self.wait_max_s = max(self.wait_max_s, wait)
+            self._start(visit)
         else:
             self._idle += 1
 
