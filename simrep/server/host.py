@@ -461,22 +461,20 @@ class Host:
     def _start_parts(self, visit: Visit) -> None:
         """Work in parts, as many of them as certainly keep their core."""
         parts, place, call, argument = visit.argument
-        end_s = self.clock._now
-        while True:
-            seconds = parts[place]
-            visit.used += seconds
-            self.busy_s += seconds
-            end_s += seconds
-            parts[place] = end_s
-            place += 1
-            if place == len(parts):
-                visit.argument = argument
-                break
-            if visit.used >= self.slice_s:
+        visit.argument = argument
+        end_s, used, busy_s, slice_s = self.clock._now, visit.used, self.busy_s, self.slice_s
+        seconds = 0.0
+        for at in range(place, len(parts)):
+            if used >= slice_s and at > place:
                 visit.call = self._go_through
-                visit.argument = (parts, place, call, argument)
+                visit.argument = (parts, at, call, argument)
                 break
-        visit.seconds = seconds
+            seconds = parts[at]
+            used += seconds
+            busy_s += seconds
+            end_s += seconds
+            parts[at] = end_s
+        visit.seconds, visit.used, self.busy_s = seconds, used, busy_s
         self.clock.put(visit, end_s)
 
     def end_slice(self, visit: Visit) -> None:

@@ -433,7 +433,12 @@ def _disjoint(scans: Sequence[range]) -> tuple[range, ...]:
 
 
 def _reads(one: TransactionClass) -> tuple[Statement, ...]:
-    return (Statement(1, 0),) * one.reads + (Statement(one.range_rows, 0),) * one.range_reads
+    return _reading(one.reads, one.range_reads, one.range_rows)
+
+
+@lru_cache(maxsize=256)  # the same statements for all clients: they are compared quickly
+def _reading(reads: int, range_reads: int, range_rows: int) -> tuple[Statement, ...]:
+    return (Statement(1, 0),) * reads + (Statement(range_rows, 0),) * range_reads
 
 
 def _neighbours(row: int, number: int, first: int, table_rows: int) -> tuple[int, ...]:

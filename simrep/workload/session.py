@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import inf
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -58,6 +59,14 @@ Wait = Callable[[Transaction], Generator[Event, Any, str | None]]
 
 # A long statement takes its locks, and may be aborted, in steps of so many rows.
 _STEP_ROWS = 1000
+
+
+# Of a class of which nothing is known: the reads with which it begins, and the parts of their work.
+_NO_READS: tuple[tuple[Statement, ...], list[float]] = ((), [])
+
+
+def _only_reads(statement: Statement) -> bool:
+    return statement.__class__ is Statement and not (statement.rows_written or statement.locks)
 
 
 def _telling(snapshots: Callable[[Transaction], object], wait: Wait | None) -> tuple[Wait, Wait]:
@@ -192,6 +201,7 @@ class Sessions(Generic[T]):
         self._before_only, self._before_first = before_begin, None
         if isinstance(clock, LapClock) and clock.snapshots is not None:
             self._before_only, self._before_first = _telling(clock.snapshots, before_begin)
+        self._known_reads: dict[str, tuple[tuple[Statement, ...], list[float]]] = {}  # by class
         # Whether nothing comes between the reads with which a transaction begins, and its BEGIN.
         self._reads_in_one = (
             self._one_core
@@ -528,19 +538,31 @@ class Sessions(Generic[T]):
         Empty if they cannot be taken as the parts of one visit: somebody may end the transaction
         in between, or a part takes no time, or more than a slice.
         """
-        parts: list[float] = []
-        if transaction.__class__ is not Transaction:
-            return parts
+        statements = transaction.statements
+        reads, parts = self._known_reads.get(transaction.kind, _NO_READS)
+        size = len(reads)
+        if (
+            statements[:size] != reads
+            or (size < len(statements) and _only_reads(statements[size]))
+            or not size
+        ):
+            reads, parts = self._parts_of(statements)
+            self._known_reads[transaction.kind] = reads, parts
+        return parts.copy() if transaction.__class__ is Transaction else []
+
+    def _parts_of(
+        self, statements: tuple[Statement, ...]
+    ) -> tuple[tuple[Statement, ...], list[float]]:
+        """The reads with which these statements begin, and the parts of their work."""
         client_s = self._client.seconds
-        if client_s:
-            parts.append(client_s)
-        for statement in transaction.statements:
-            if statement.__class__ is not Statement or statement.rows_written or statement.locks:
-                break
-            parts.append(client_s + self._statement.cost(self._row_read_s * statement.rows_read))
+        reads = tuple(takewhile(_only_reads, statements))
+        parts = [client_s] if client_s else []
+        parts += [
+            client_s + self._statement.cost(self._row_read_s * one.rows_read) for one in reads
+        ]
         if len(parts) < 2 or min(parts) <= 0.0 or max(parts) > self._host.slice_s:
             parts.clear()
-        return parts
+        return reads, parts
 
     def _mark_reads(self, owner: T, parts: Sequence[float]) -> int:
         """Mark what was done until these times; returns how many statements it was."""
