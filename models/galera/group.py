@@ -230,7 +230,13 @@ class Sender:
             writeset.journal.replicate()
         self.replicated += 1
         self.replicated_bytes += writeset.size_bytes
-        self._send_rest((writeset, writeset.size_bytes))
+        size_bytes = writeset.size_bytes
+        if size_bytes > self._mtu:
+            self._send_rest((writeset, size_bytes))
+        elif self._group.send(writeset, size_bytes):
+            self.monitor.leave()
+        else:
+            self._clock.at(self._clock._now + _RETRY_S, self._send_rest, (writeset, size_bytes))
 
     def _send_rest(self, work: tuple[Writeset, int]) -> None:
         """Hand the messages of a writeset to the group communication, holding the monitor."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from simrep.modelling import Lap, Moments, OrderedGate, Parts, Stage, Thread
+from simrep.modelling import Lap, Moments, OrderedGate, Parts, Stage, Thread, Trace
 
 from .certifier import Certifier
 from .flow_control import FlowControl
@@ -315,20 +315,21 @@ class GaleraNode:
             redo.flush(writeset.size_bytes, self._leave_commit_monitor, ordered)
 
     def _flushed(self, ordered: Ordered) -> None:
-        self._record_commit(ordered)
+        if self.trace is not None:
+            self._record_commit(ordered, self.trace)
         self._finish(ordered)
 
     def _leave_commit_monitor(self, ordered: Ordered) -> None:
-        self._record_commit(ordered)
+        if self.trace is not None:
+            self._record_commit(ordered, self.trace)
         self._commit_monitor.leave(ordered.seqno)
         self._finish(ordered)
 
-    def _record_commit(self, ordered: Ordered) -> None:
-        if self.trace is not None:
-            self.trace.record(self.index, "commit", ordered.seqno)
-            part = ordered.writeset.part
-            if part is not None:
-                self.trace.record(self.index, "part", ordered.seqno, part.stream, part.what)
+    def _record_commit(self, ordered: Ordered, trace: Trace) -> None:
+        trace.record(self.index, "commit", ordered.seqno)
+        part = ordered.writeset.part
+        if part is not None:
+            trace.record(self.index, "part", ordered.seqno, part.stream, part.what)
 
     def _finish(self, ordered: Ordered) -> None:
         self.apply_monitor.leave(ordered)

@@ -62,7 +62,7 @@ class DirectMesh(Mesh):
         super().__init__(clock, network, me, segments, thread, work)
         self.charge: Callable[[float], object] = thread.charge
         self._inboxes = inboxes
-        self._links = [network.link(me, peer) if peer != me else None for peer in range(self.size)]
+        self._links = {peer: network.link(me, peer) for peer in range(self.size) if peer != me}
 
     @property
     def least_delay_s(self) -> float:
@@ -88,9 +88,7 @@ class DirectMesh(Mesh):
             if inbox is None:
                 self._network.send(self.me, peer, size_bytes, (message, size_bytes, relay), at)
                 continue
-            link = links[peer]
-            assert link is not None
-            arrival = link.arrival(size_bytes, at)
+            arrival = links[peer].arrival(size_bytes, at)
             seconds = inbox.receive_s + inbox.byte_s * size_bytes
             inbox.coming.append((arrival, seconds, message, size_bytes if relay else 0, now))
             if arrival >= inbox.last_s:
