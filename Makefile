@@ -99,6 +99,7 @@ format: $(VENV)/tested
 # make benchmark [PAIRS=20] [BENCHMARK="--write --beside compiled=PYTHON"]
 benchmark: $(VENV)/tested
 	$(BIN)/python tests/benchmarks/run.py --pairs $(or $(PAIRS),3) $(BENCHMARK)
+	$(if $(findstring --write,$(BENCHMARK)),$(BIN)/python docs/generate_speed.py)
 
 # What pins the engine, with every newer Python that is found (tests/interpreters.py).
 interpreters:

@@ -43,8 +43,11 @@ NODES = {
 CUSTOMERS = 100_000
 TWIN_EACH = 40
 
-Work = Callable[[bool], int]
-"""Runs, only a little of it if told so, and returns how many transactions committed."""
+COUNTED = 0.25  # of the transactions: each call is seen, which takes its time
+LITTLE = 0.0  # one transaction of each client
+
+Work = Callable[[float], int]
+"""Runs such a share of it, and returns how many transactions committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,13 @@ def scenario(
     }
 
 
-def simulated(content: dict[str, Any], little: bool) -> int:
+def simulated(content: dict[str, Any], share: float) -> int:
     """A replication of a scenario."""
     import simrep
 
-    if little:
-        workload = content["workload"] | {"transactions_per_client": 1}
-        content = {**content, "workload": workload}
+    each = max(1, round(share * content["workload"]["transactions_per_client"]))
+    workload = content["workload"] | {"transactions_per_client": each}
+    content = {**content, "workload": workload}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = simrep.run(content, replications=1)
@@ -100,7 +103,7 @@ def of_product(product: str) -> list[Case]:
 
 def of_nodes() -> list[Case]:
     return [
-        Case(f"{product} {nodes}", partial(simulated, scenario(product, 0.5, 64, EACH[256], nodes)))
+        Case(f"{product} {nodes}", partial(simulated, scenario(product, 0.5, 64, 10, nodes)))
         for product, numbers in NODES.items()
         for nodes in numbers
     ]
@@ -111,7 +114,7 @@ def of_twin() -> list[Case]:
     from tests.benchmarks import insert_load
 
     def on(run: Callable[[int], insert_load.Outcome]) -> Work:
-        return lambda little: len(run(1 if little else TWIN_EACH).ends)
+        return lambda share: len(run(max(1, round(share * TWIN_EACH))).ends)
 
     return [Case("model", on(insert_load.run_model)), Case("twin", on(insert_load.run_naive))]
 
@@ -121,8 +124,8 @@ def of_queue() -> list[Case]:
     from tests.benchmarks.simple_queue import SIMULATORS
 
     def on(run: Callable[[int], float]) -> Work:
-        def work(little: bool) -> int:
-            customers = 10 if little else CUSTOMERS
+        def work(share: float) -> int:
+            customers = max(10, round(share * CUSTOMERS))
             run(customers)
             return customers
 
@@ -150,7 +153,7 @@ def timed(case: Case) -> dict[str, float]:
     """Microseconds of CPU per transaction."""
     gc.collect()
     began = cpu_s()
-    committed = case.work(False)
+    committed = case.work(1.0)
     return {"committed": committed, "cpu_us": (cpu_s() - began) / committed * 1e6}
 
 
@@ -183,7 +186,7 @@ class Events:
 def counted(case: Case, events: Events) -> dict[str, float]:
     """Events and Python calls per transaction."""
     before = events.count
-    committed = case.work(False)
+    committed = case.work(COUNTED)
     of_clock, calls = events.count - before, 0
 
     def seen(_frame: FrameType, what: str, _argument: object) -> None:
@@ -192,7 +195,7 @@ def counted(case: Case, events: Events) -> dict[str, float]:
 
     sys.setprofile(seen)
     try:
-        case.work(False)
+        case.work(COUNTED)
     finally:
         sys.setprofile(None)
     return {"events": of_clock / committed, "calls": calls / committed}
@@ -205,7 +208,7 @@ def main() -> None:
     given = parser.parse_args()
     cases = group_of(given.group)
     for case in cases:
-        case.work(True)  # imports, caches of the interpreter
+        case.work(LITTLE)  # imports, caches of the interpreter
     measure = partial(counted, events=Events()) if given.count else timed
     print(json.dumps({case.name: measure(case) for case in cases}))
 

@@ -159,6 +159,14 @@ def table(rows: list[dict[str, Any]], names: list[str]) -> str:
     return "\n".join(lines)
 
 
+def processor() -> str:
+    """What the kernel says of it."""
+    cpus = Path("/proc/cpuinfo")
+    lines = cpus.read_text(encoding="utf-8").splitlines() if cpus.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{len(names)} cores of {names[0]}" if names else platform.machine()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; default: all")
@@ -179,7 +187,12 @@ def main() -> None:
     rows = measured(versions, groups, given.pairs)
     print(table(rows, [version.name for version in versions]))
     if given.write:
-        about = {"python": platform.python_version(), "pairs": given.pairs}
+        about = {
+            "python": platform.python_version(),
+            "machine": processor(),
+            "pairs": given.pairs,
+            "versions": [version.name for version in versions],
+        }
         RESULTS.write_text(json.dumps({"about": about, "cases": rows}, indent=1) + "\n")
 
 

@@ -174,6 +174,7 @@ def test_equal_seeds_agree_and_others_do_not(shared, folder):
     change(folder, "dataset.toml", '[[series.sustained]]\nmembers = 2\nload = "heavy"\n', "")
     change(folder, "data.csv", "heavy,replicated,2,kept_up,0.9,1.0,ratio\n", "")
     change(folder, "server.toml", "cores = 2", "cores = 2\nvariation = 0.5")
+    change(folder, "server.toml", "duration_s = 0.4", "duration_s = 0.2")
     first, again, other = (reproduce(folder, seed=seed, replications=1) for seed in (5, 5, 6))
     assert first.simulated == again.simulated
     assert first.simulated != other.simulated

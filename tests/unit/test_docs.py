@@ -316,7 +316,9 @@ def test_files_of_the_repository_that_pages_name_exist():
             assert (ROOT / path).exists(), f"{page} names {path}"
 
 
-@pytest.mark.parametrize("script", ["generate_reference", "generate_measurements", "refresh_packs"])
+@pytest.mark.parametrize(
+    "script", ["generate_reference", "generate_measurements", "generate_speed", "refresh_packs"]
+)
 def test_what_scripts_write_is_current(script):
     spec = importlib.util.spec_from_file_location(script, ROOT / "docs" / f"{script}.py")
     generator = importlib.util.module_from_spec(spec)

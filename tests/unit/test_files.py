@@ -24,6 +24,7 @@ from simrep.cli import app
 from simrep.cli.arguments import path_in
 from simrep.errors import CacheWarning, ScenarioError, SimrepError, WriteError
 from simrep.files import check_writable, whole_file, whole_text, write_text
+from simrep.show.plot.why import film
 from tests.unit.test_cli import DATASET, SCENARIO
 from tests.unit.test_sweep_cli import OVER
 
@@ -180,8 +181,9 @@ def test_a_folder_a_name_in_no_folder_and_no_name_are_wrong_usage(
     ("command", "option"), [pair for pair in WRITERS if pair[0] != "from-server"]
 )
 def test_a_disk_that_is_full_at_the_end_of_the_work_is_told(
-    command: str, option: str, folder: Path
+    command: str, option: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(film, "_MOST", 2)  # pictures
     link = folder / f"full{ending(command, option)}"
     link.symlink_to(FULL)
     done = called(command, option, link.name)
