@@ -43,7 +43,14 @@ class AheadAcknowledgements(Acknowledgements):
         for when_s, replica, position in reports:
             self._number += 1
             heappush(self._entered, (when_s, self._number, None, replica, position))
-        self._expect_release()
+        # Those that were entered before are earlier, and have been looked at.
+        if self._waiters and self._due_s == inf:
+            least = self._waiters[0].position
+            for when_s, _, position in reports:
+                if position >= least:
+                    self._due_s = when_s
+                    self._clock.at(when_s, self._due)
+                    break
 
     def know(self) -> None:
         """Let take place what has been until now."""
@@ -85,7 +92,7 @@ class AheadAcknowledgements(Acknowledgements):
         """See ``Acknowledgements.wait``."""
         self.know()
         waits = super().wait(position, call, argument)
-        if waits:
+        if waits and self._waiters[0].position == position:
             self._expect_release()
         return waits
 
