@@ -41,7 +41,8 @@ _LONG_S = 3.0  # what has taken so long will take long
 _WARM_S = 0.02  # of work that waits, for processes that are there already
 _LOOK_S = 0.02
 _END_S = 1.0
-_SERVE = "from simrep.runs.worker import serve; serve()"
+# What most work needs is loaded before the first piece of it.
+_SERVE = "import simrep.runs.batch; from simrep.runs.worker import serve; serve()"
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _BROKEN = (
     "a process ended before its work was done: was it killed, or out of memory? Ask for fewer: "

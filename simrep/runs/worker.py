@@ -56,8 +56,6 @@ def serve() -> None:
     os.dup2(2, 1)  # whatever is printed here is no answer
     frames: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_read, args=(frames,), daemon=True).start()
-    import simrep.runs.batch  # noqa: F401  most of what any work needs
-
     write_frame(answers, READY)
     while True:
         answer = _answer(frames.get())
