@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "notebooks").glob("[0-9]*.py"))
 BUILT = ROOT / "build" / "notebooks"
 
+os.environ.setdefault("SIMREP_JOBS", "1")  # as several notebooks are executed at a time
+
 _CELL_LIMIT_S = 120
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _ESTIMATES = re.compile(r"^About .+ to go.*\n", re.MULTILINE)
