@@ -71,6 +71,8 @@ def open_classes(path: Path, closed: Iterable[str] = ()) -> None:
     """Let interpreted classes extend those of a module, but for some that are ``closed``."""
     text = path.read_text()
     lines = text.split("\n")
+    if "super().__init__(*" in text:
+        raise ValueError(f"{path}: mypyc hands *args on as one argument; write them out")
     opened = False
     for node in ast.parse(text).body:
         if not isinstance(node, ast.ClassDef) or f"{path.stem}.{node.name}" in closed:

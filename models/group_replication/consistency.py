@@ -155,8 +155,15 @@ class ChangingConsistency(Consistency):
     (9).
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(
+        self,
+        clock: Clock,
+        member: int,
+        size: int,
+        send: Callable[[Any], object],
+        when_caught_up: Callable[[Call, Any], object],
+    ) -> None:
+        super().__init__(clock, member, size, send, when_caught_up)
         self.online: frozenset[int] = frozenset()
         self.left = False
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from .channel import Channel
+from .channel import Call, Channel
+from .options import ApplierCosts, ApplierOptions
+from .server import MysqlServer
 
 __all__ = ["AheadChannel"]
 
@@ -17,8 +20,16 @@ class AheadChannel(Channel):
     ``reach`` brings its counts up to now; it is called by whoever reads them.
     """
 
-    def __init__(self, *args: Any, **how: Any) -> None:
-        super().__init__(*args, **how)
+    def __init__(
+        self,
+        server: MysqlServer,
+        options: ApplierOptions,
+        costs: ApplierCosts,
+        *,
+        workers_wait: bool = False,
+        after_apply: Callable[[Any, Call], object] | None = None,
+    ) -> None:
+        super().__init__(server, options, costs, workers_wait=workers_wait, after_apply=after_apply)
         self._unreached: deque[tuple[float, int]] = deque()
 
     @property

@@ -13,7 +13,7 @@ from simrep.models.mysql.commit import Commit
 from .options import ApplierCosts, ApplierOptions
 from .server import MysqlServer
 
-__all__ = ["Channel", "Committing", "RelayedTransaction"]
+__all__ = ["Call", "Channel", "Committing", "RelayedTransaction"]
 
 Call = Callable[[Any], object]
 

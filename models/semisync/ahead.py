@@ -6,11 +6,11 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
-from simrep.modelling import Ahead, Cluster, Host, Link
+from simrep.modelling import Ahead, Clock, Cluster, Host, Link
 from simrep.models.asynchronous.ahead import AheadReplica, Sent
 from simrep.models.mysql.server import MysqlServer
 
-from .acknowledgements import Acknowledgements, Call
+from .acknowledgements import Acknowledgements, Call, Changed
 from .options import SemisyncCosts, SemisyncOptions
 from .replica import REPLY_BYTES
 
@@ -25,8 +25,26 @@ class AheadAcknowledgements(Acknowledgements):
     There is an event only for what may let somebody go on who waits.
     """
 
-    def __init__(self, *args: Any, **how: Any) -> None:
-        super().__init__(*args, **how)
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        replicas: int,
+        enabled: bool = True,
+        count: int = 1,
+        timeout_s: float = 10.0,
+        wait_no_replica: bool = True,
+        changed: Changed | None = None,
+    ) -> None:
+        super().__init__(
+            clock,
+            replicas=replicas,
+            enabled=enabled,
+            count=count,
+            timeout_s=timeout_s,
+            wait_no_replica=wait_no_replica,
+            changed=changed,
+        )
         # Time, number, and what: a transaction is sent, or a replica has acknowledged.
         self._entered: list[tuple[float, int, Sent | None, int, int]] = []
         self._number = 0
