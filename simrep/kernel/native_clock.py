@@ -11,7 +11,8 @@ from math import inf
 from typing import Any, ClassVar, Final
 
 from simpy.core import EmptySchedule, StopSimulation
-from simpy.events import PENDING, AllOf, AnyOf, Condition
+from simpy.events import PENDING as SIMPY_PENDING
+from simpy.events import AllOf, AnyOf, Condition
 from simpy.exceptions import Interrupt
 
 from simrep.kernel.budget import MOST_EVENTS, Budget
@@ -19,6 +20,7 @@ from simrep.kernel.happening import Callback, Happening, SimpyEvent
 
 __all__ = ["Clock", "Event", "PartClock", "Process"]
 
+PENDING: Final[Any] = SIMPY_PENDING  # a final name is found at once
 _RANK: Final = 1 << 50  # numbers of events are below; a rank is a priority, and then a number
 _URGENT: Final = 0
 _NORMAL: Final = 1

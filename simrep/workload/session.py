@@ -254,7 +254,7 @@ class Sessions(Generic[T]):
             end of its rollback in seconds; ``errors.1205`` and so on. None of them is a status
             variable.
         """
-        counters: dict[str, float] = {
+        counters: dict[str, Any] = {
             "rolled_back_rows": self._undone.rows,
             "rolled_back_s": self._undone.seconds,
             **{f"errors.{error}": 0 for error in errors},
