@@ -71,8 +71,7 @@ def open_classes(path: Path, closed: Iterable[str] = ()) -> None:
     """Let interpreted classes extend those of a module, but for some that are ``closed``."""
     text = path.read_text()
     lines = text.split("\n")
-    if "super().__init__(*" in text:
-        raise ValueError(f"{path}: mypyc hands *args on as one argument; write them out")
+    hand_arguments_on(text, lines)
     opened = False
     for node in ast.parse(text).body:
         if not isinstance(node, ast.ClassDef) or f"{path.stem}.{node.name}" in closed:
@@ -90,7 +89,23 @@ def open_classes(path: Path, closed: Iterable[str] = ()) -> None:
         first = lines.index(_FUTURE)
         lines[first] += "; MYPY = False"  # which mypy takes for true
         lines[first + 1] = "if MYPY: from mypy_extensions import mypyc_attr"
-        path.write_text("\n".join(lines))
+    path.write_text("\n".join(lines))
+
+
+def hand_arguments_on(text: str, lines: list[str]) -> None:
+    """Look up an ``__init__`` that takes ``*args`` or ``**how``: mypyc takes those for one each."""
+    for owner in ast.walk(ast.parse(text)):
+        if not isinstance(owner, ast.ClassDef):
+            continue
+        for call in ast.walk(owner):
+            if not isinstance(call, ast.Call) or ast.unparse(call.func) != "super().__init__":
+                continue
+            starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+            if starred or any(keyword.arg is None for keyword in call.keywords):
+                base = ast.unparse(owner.bases[0]).split("[")[0]
+                line = lines[call.lineno - 1]
+                looked_up = f'getattr({base}, "__init__")(self, '
+                lines[call.lineno - 1] = line.replace("super().__init__(", looked_up)
 
 
 def compile_modules(stage: Path, modules: list[str], folder: Path) -> list[Path]:

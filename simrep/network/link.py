@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from math import exp, inf
 from typing import Any, Literal, Self
@@ -13,6 +12,7 @@ import numpy as np
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Draw, Stream, Streams
+from simrep.kernel.twin import twin
 
 __all__ = ["LONGEST_TIMEOUT_S", "Jitter", "Latency", "Link", "Sampler", "Tcp"]
 
@@ -318,7 +318,7 @@ class Link:
 
     def another(self) -> Self:
         """Another connection over the same path, with a window of its own."""
-        other = copy(self)
+        other = twin(self)
         other._unacked = deque()
         other.messages = other.bytes = 0
         other.renew()

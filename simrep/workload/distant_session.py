@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import Any, TypeVar
 
 from simrep.kernel.clock import Event
+from simrep.kernel.twin import attributes
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import Sessions
 from simrep.workload.transaction import Transaction
@@ -33,10 +34,8 @@ class DistantSessions(Sessions[T]):
 
     def _leg(self, way: Way) -> _Leg:
         leg = _Leg.__new__(_Leg)
-        # A compiled class names its attributes, others keep them in a dictionary.
-        for name in (*getattr(Sessions, "__mypyc_attrs__", ()), *vars(self)):
-            if name != "__dict__":
-                setattr(leg, name, getattr(self, name))
+        for name, value in attributes(self).items():
+            setattr(leg, name, value)
         leg.way = way
         leg._idle = []
         leg._delay_s = 1.0  # whatever it is: the way knows

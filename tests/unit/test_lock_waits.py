@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from simpy.events import Event
 
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.server.locks import LockTable
 from simrep.workload.open_transaction import LOCK_WAIT_TIMEOUT, LockWaits, OpenTransaction
 from simrep.workload.transaction import Statement, Transaction

@@ -8,6 +8,7 @@ import pytest
 
 from simrep.errors import SimrepError
 from simrep.kernel.clock import Clock
+from simrep.kernel.twin import attributes
 from simrep.server.locks import LockTable
 
 
@@ -55,9 +56,7 @@ class Scene:
 
     def empty(self) -> bool:
         """Nothing is left behind, in any index of the table."""
-        table = self.table
-        names = getattr(LockTable, "__mypyc_attrs__", None) or vars(table)  # compiled, or not
-        indexes = [index for name in names if isinstance(index := getattr(table, name), dict)]
+        indexes = [value for value in attributes(self.table).values() if isinstance(value, dict)]
         assert indexes
         return len(self.table) == 0 and not any(indexes)
 
