@@ -172,7 +172,7 @@ def run(
             progress=progress,
         )
     whole = result.replications >= goal
-    measured_s = result.scenario["run"]["duration_s"]
+    measured_s = result.scenario["run"].get("duration_s")  # runs may end with their queries
     if quick and measured_s != chosen.run.duration_s:
         said = f"{result.replications} runs of {measured_s:.3g} s"
         print(f"A first look: {said}, asked for: {chosen.run.duration_s:g} s", file=sys.stderr)
