@@ -29,7 +29,8 @@ from simrep.server.thread import Thread
 from simrep.workload.distant_session import DistantSessions
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
-from simrep.workload.session import SessionCosts, Sessions
+from simrep.workload.session import Sessions
+from simrep.workload.session_costs import SessionCosts
 from simrep.workload.transaction import Transaction
 
 __all__ = [

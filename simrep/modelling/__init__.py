@@ -84,7 +84,8 @@ from simrep.server.thread import Thread, WaitingThread
 from simrep.whatif.plan.catalogue import repeated, scheduled, timeouts_question
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
-from simrep.workload.session import SessionCosts, Sessions
+from simrep.workload.session import Sessions
+from simrep.workload.session_costs import SessionCosts
 from simrep.workload.status import ServerStatus
 from simrep.workload.transaction import LongTransaction, Statement, Transaction, Witness
 

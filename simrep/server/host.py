@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from math import inf
@@ -106,7 +107,7 @@ class _PlainRoutine(Routine):
             visit.argument = argument
 
 
-class Ahead:
+class Ahead(ABC):
     """A thread whose next jobs are known when it gets a core: many of them are one event.
 
     It is exact where what a job does at its end may be done earlier, for that time: something is
@@ -117,6 +118,7 @@ class Ahead:
 
     __slots__ = ()
 
+    @abstractmethod
     def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
         """Do jobs from now on, the first of which takes ``more_s`` more.
 
@@ -125,15 +127,14 @@ class Ahead:
         Gives the three sums. A job that is longer than a slice is left to be the first of a plan,
         and then done alone: the end is -1, and the second figure its seconds.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def planned(self, _: None) -> None:
         """It has come to the end of what it has planned."""
-        raise NotImplementedError
 
+    @abstractmethod
     def done(self, _: None) -> None:
         """It has done the job that is longer than a slice."""
-        raise NotImplementedError
 
 
 class Visit(Happening):

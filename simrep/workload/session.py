@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
 from math import inf
 from typing import Any, ClassVar, Generic, TypeVar
 
 from simrep.kernel.clock import Clock, Event
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
+from simrep.workload.first_reads import FirstReads
 from simrep.workload.laps import Lap, LapClock
 from simrep.workload.open_transaction import (
     DEADLOCK,
@@ -20,9 +19,10 @@ from simrep.workload.open_transaction import (
     Streaming,
 )
 from simrep.workload.served import Resume, Served, driven, failure, waited
+from simrep.workload.session_costs import SessionCosts
 from simrep.workload.transaction import Statement, Transaction
 
-__all__ = ["SessionCosts", "Sessions"]
+__all__ = ["Sessions"]
 
 _GIVEN_UP = "2013 its client has closed the connection"
 
@@ -30,43 +30,11 @@ _GIVEN_UP = "2013 its client has closed the connection"
 _CLIENT, _EXECUTE = Lap.CLIENT, Lap.EXECUTE
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCosts:
-    """CPU in seconds.
-
-    Parameters
-    ----------
-    connect_s : float
-        To open a connection.
-    statement_s, row_s, row_read_s : float
-        Per statement, per row written and per row read, on the server.
-    client_s : float
-        Per statement, on the client.
-    rollback_s : float
-        To roll back; every row costs ``row_s`` once more.
-    """
-
-    connect_s: float
-    statement_s: float
-    row_s: float
-    row_read_s: float
-    client_s: float
-    rollback_s: float
-
-
 T = TypeVar("T", bound=OpenTransaction)
 Wait = Callable[[Transaction], Generator[Event, Any, str | None]]
 
 # A long statement takes its locks, and may be aborted, in steps of so many rows.
 _STEP_ROWS = 1000
-
-
-# Of a class of which nothing is known: the reads with which it begins, and the parts of their work.
-_NO_READS: tuple[tuple[Statement, ...], list[float]] = ((), [])
-
-
-def _only_reads(statement: Statement) -> bool:
-    return statement.__class__ is Statement and not (statement.rows_written or statement.locks)
 
 
 def _telling(snapshots: Callable[[Transaction], object], wait: Wait | None) -> tuple[Wait, Wait]:
@@ -201,7 +169,8 @@ class Sessions(Generic[T]):
         self._before_only, self._before_first = before_begin, None
         if isinstance(clock, LapClock) and clock.snapshots is not None:
             self._before_only, self._before_first = _telling(clock.snapshots, before_begin)
-        self._known_reads: dict[str, tuple[tuple[Statement, ...], list[float]]] = {}  # by class
+        reads = FirstReads(self._client, self._statement, costs.row_read_s, self._host.slice_s)
+        self._first_reads = reads
         # Whether nothing comes between the reads with which a transaction begins, and its BEGIN.
         self._reads_in_one = (
             self._one_core
@@ -336,12 +305,12 @@ class Sessions(Generic[T]):
                 elif (
                     self._reads_in_one
                     and streaming is None
-                    and (parts := self._first_reads(transaction))
+                    and (parts := self._first_reads.parts_of(transaction))
                 ):
                     before = None
                     host.go_on_through(parts, resume)
                     yield
-                    done = self._mark_reads(owner, parts)
+                    done = self._first_reads.mark(owner, parts)
                 else:  # BEGIN: a round trip, whose work on the server is next to nothing
                     before = self._before_first
                     yield from self._request(owner, resume)
@@ -531,56 +500,6 @@ class Sessions(Generic[T]):
         if self._delay_s:
             yield from waited(self._sent(), resume)
         owner.mark(_CLIENT)
-
-    def _first_reads(self, transaction: Transaction) -> list[float]:
-        """Processor work in seconds of BEGIN and of the reads with which a transaction begins.
-
-        Empty if they cannot be taken as the parts of one visit: somebody may end the transaction
-        in between, or a part takes no time, or more than a slice.
-        """
-        statements = transaction.statements
-        reads, parts = self._known_reads.get(transaction.kind, _NO_READS)
-        size = len(reads)
-        if (
-            statements[:size] != reads
-            or (size < len(statements) and _only_reads(statements[size]))
-            or not size
-        ):
-            reads, parts = self._parts_of(statements)
-            self._known_reads[transaction.kind] = reads, parts
-        return parts.copy() if transaction.__class__ is Transaction else []
-
-    def _parts_of(
-        self, statements: tuple[Statement, ...]
-    ) -> tuple[tuple[Statement, ...], list[float]]:
-        """The reads with which these statements begin, and the parts of their work."""
-        client_s = self._client.seconds
-        reads = tuple(takewhile(_only_reads, statements))
-        parts = [client_s] if client_s else []
-        parts += [
-            client_s + self._statement.cost(self._row_read_s * one.rows_read) for one in reads
-        ]
-        if len(parts) < 2 or min(parts) <= 0.0 or max(parts) > self._host.slice_s:
-            parts.clear()
-        return reads, parts
-
-    def _mark_reads(self, owner: T, parts: Sequence[float]) -> int:
-        """Mark what was done until these times; returns how many statements it was."""
-        client_s, seconds = self._client.seconds, owner.seconds
-        marked_s = owner.marked_s
-        reads = parts
-        if client_s:
-            seconds[_CLIENT] += parts[0] - marked_s
-            marked_s = parts[0]
-            reads = parts[1:]
-        for ended_s in reads:
-            if client_s:
-                seconds[_CLIENT] += client_s
-                marked_s += client_s
-            seconds[_EXECUTE] += ended_s - marked_s
-            marked_s = ended_s
-        owner.marked_s = marked_s
-        return len(reads)
 
     def _take(self, owner: T, rows: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
         """Lock rows up to the first that somebody else has; returns what is left."""

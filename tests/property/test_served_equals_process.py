@@ -17,7 +17,7 @@ from simrep.models.group_replication import GroupReplication
 from simrep.models.standalone import Standalone
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import load
-from simrep.workload.session import Sessions
+from simrep.workload.first_reads import FirstReads
 from simrep.workload.transaction import Transaction
 
 MODELS = {"galera": Galera, "group_replication": GroupReplication, "standalone": Standalone}
@@ -97,5 +97,5 @@ def test_reads_in_one_visit_are_reads_one_by_one(model, threads, client_us, read
     )
     short = outcome(setup)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Sessions, "_first_reads", lambda *_: [])
+        patched.setattr(FirstReads, "parts_of", lambda *_: [])
         assert outcome(setup) == short

@@ -295,13 +295,14 @@ def test_a_user_without_a_home_gets_a_warning(
 
 
 def test_nothing_else_opens_files_to_write() -> None:
-    """The rig apart, which writes for its servers in folders of its own."""
+    """The rig apart, which writes for its servers in folders of its own; and answers by pipes."""
     root = Path(simrep.__file__).parent
     paths = {path for part in (root, root / "models") for path in part.rglob("*.py")}
     others = [
         f"{path.relative_to(root)}:{node.lineno}"
         for path in sorted(paths)
         if path.relative_to(root).parts[0] not in {"files.py", "rig", "datasets"}
+        and path.name != "worker.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and writes(node)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simrep.contract.closed_form.journey import Delay, Pace, Step, Work, cost_s
 from simrep.contract.setup import Setup
 from simrep.workload.classes import TransactionClass
-from simrep.workload.session import SessionCosts
+from simrep.workload.session_costs import SessionCosts
 
 __all__ = ["execution", "row_count"]
 
