@@ -15,10 +15,6 @@ __all__ = ["collecting_seldom"]
 # 2-12 % of a run.
 _THRESHOLDS: Final = (200_000, 50, 1000)
 
-# When a replication has ended, all of it is garbage, with cycles. It is looked for when so many
-# new objects are left of it, and of those before it, that looking through all objects pays.
-_MANY: Final = 300_000
-
 
 class _Collector:
     """Who simulates now, in this process, and what was there before."""
@@ -27,7 +23,6 @@ class _Collector:
         self.lock = Lock()
         self.runs = 0
         self.thresholds = gc.get_threshold()
-        self.left = 0  # objects that came in runs since it was looked for all garbage
 
 
 _COLLECTOR: Final = _Collector()
@@ -53,9 +48,4 @@ def collecting_seldom() -> Iterator[None]:
         with state.lock:
             state.runs -= 1
             if not state.runs:
-                new, rounds, _ = gc.get_count()
-                state.left += new + rounds * _THRESHOLDS[0]
                 gc.set_threshold(*state.thresholds)
-                if state.left > _MANY and state.thresholds[0] and gc.isenabled():
-                    gc.collect()
-                    state.left = 0

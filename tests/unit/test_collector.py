@@ -1,14 +1,12 @@
-"""Python's collector is as it was after a simulation, and nothing of it is left behind."""
+"""Python's collector is as it was after a simulation."""
 
 import gc
-import weakref
 from collections.abc import Iterator
 
 import pytest
 
 import simrep
 from simrep.kernel.clock import Clock
-from simrep.runs import collector
 
 SCENARIO = {
     "cluster": {"model": "standalone"},
@@ -57,19 +55,3 @@ def test_where_it_is_off_it_stays_off(seen: list[tuple[int, ...]]) -> None:
     simrep.run(SCENARIO, replications=1)
     assert {first for first, _, _ in seen} == {0}
     assert gc.get_threshold()[0] == 0
-
-
-def test_what_is_left_of_replications_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "_MANY", 1_000)
-    clocks: list[weakref.ref[Clock]] = []
-    run = Clock.run
-
-    def watched(clock: Clock, *until: float) -> object:
-        clocks.append(weakref.ref(clock))
-        return run(clock, *until)
-
-    monkeypatch.setattr(Clock, "run", watched)
-    for _ in range(4):
-        simrep.run(SCENARIO, replications=1)
-    assert clocks
-    assert all(clock() is None for clock in clocks)
