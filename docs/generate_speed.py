@@ -39,7 +39,7 @@ def pages() -> dict[Path, str]:
     tables = {
         "products": _products(cases, compiled),
         "nodes": _nodes(cases),
-        "simpy": _simpy(cases),
+        "simpy": _simpy(cases, compiled),
         "about": _about(results["about"]),
     }
     page = PAGE.read_text(encoding="utf-8")
@@ -75,16 +75,22 @@ def _nodes(cases: Sequence[Case]) -> str:
     return _table(["product", "nodes", "CPU", "times that of 3", f"to {BEFORE}"], rows)
 
 
-def _simpy(cases: Sequence[Case]) -> str:
-    by_name = {case["case"]: case[THIS] for case in cases if case["group"] in {"twin", "queue"}}
+def _simpy(cases: Sequence[Case], others: Sequence[str]) -> str:
+    by_name = {case["case"]: case for case in cases if case["group"] in {"twin", "queue"}}
+    heads = ["", "simrep", "plain SimPy", "ratio"]
+    for name in others:
+        heads += [f"simrep, {name}", "ratio"]
     rows = []
     for label, own, other in (
         ("a commit of Galera", "model", "twin"),
         ("a customer of a queue (M/M/1)", "simrep", "SimPy"),
     ):
-        one, two = by_name[own], by_name[other]
-        rows.append([label, _us(one), _us(two), f"{two['cpu_us'] / one['cpu_us']:.1f}"])
-    return _table(["", "simrep", "plain SimPy", "ratio"], rows)
+        one, plain = by_name[own], by_name[other][THIS]
+        row = [label, _us(one[THIS]), _us(plain), f"{plain['cpu_us'] / one[THIS]['cpu_us']:.1f}"]
+        for name in others:
+            row += [_us(one[name]), f"{plain['cpu_us'] / one[name]['cpu_us']:.1f}"]
+        rows.append(row)
+    return _table(heads, rows)
 
 
 def _about(about: dict[str, Any]) -> str:

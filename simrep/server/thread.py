@@ -23,12 +23,13 @@ class Thread:
         Where it runs.
     """
 
-    __slots__ = ("_argument", "_busy", "_call", "_extra", "_host", "_jobs", "_then")
+    __slots__ = ("_argument", "_busy", "_call", "_extra", "_host", "_jobs", "_then", "_waits")
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._jobs: deque[tuple[float, Call, Any]] = deque()
         self._busy = False
+        self._waits = False  # see ``WaitingThread``
         self._extra = 0.0
         self._call: Call = _nothing  # of the present job
         self._argument: Any = None
@@ -57,64 +58,10 @@ class Thread:
         if self._jobs or self._extra:
             self._go_on()
         else:
-            self._busy = False
+            self._busy = self._waits
 
     def _go_on(self) -> None:
         """Take the next job, or do what was charged."""
-        jobs = self._jobs
-        while jobs or self._extra:
-            seconds = self._extra
-            self._extra = 0.0
-            if jobs:
-                cost_s, call, argument = jobs.popleft()
-                seconds += cost_s
-            else:
-                call, argument = _nothing, None
-            if seconds > 0.0:
-                self._call = call
-                self._argument = argument
-                self._host.go_on(seconds, self._then)
-                return
-            call(argument)
-        self._busy = False
-
-    def __len__(self) -> int:
-        """Jobs waiting, without the one that runs."""
-        return len(self._jobs)
-
-
-class WaitingThread(Thread):
-    """A thread that also waits for what takes no processor: calls that block it.
-
-    It begins to wait in a job, and goes on with the next one when it is told so.
-    """
-
-    __slots__ = ("_waits",)
-
-    def __init__(self, host: Host) -> None:
-        super().__init__(host)
-        self._waits = False
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits now."""
-        return self._waits
-
-    def wait(self) -> None:
-        """Wait from the end of the present job on."""
-        self._waits = True
-
-    def go_on(self) -> None:
-        """Wait no longer."""
-        if self._waits:
-            self._waits = False
-            self._go_on()
-
-    def _finish(self, _: None) -> None:
-        self._call(self._argument)
-        self._go_on()
-
-    def _go_on(self) -> None:
         jobs = self._jobs
         while not self._waits and (jobs or self._extra):
             seconds = self._extra
@@ -131,3 +78,31 @@ class WaitingThread(Thread):
                 return
             call(argument)
         self._busy = self._waits
+
+    def __len__(self) -> int:
+        """Jobs waiting, without the one that runs."""
+        return len(self._jobs)
+
+
+class WaitingThread(Thread):
+    """A thread that also waits for what takes no processor: calls that block it.
+
+    It begins to wait in a job, and goes on with the next one when it is told so.
+    """
+
+    __slots__ = ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits now."""
+        return self._waits
+
+    def wait(self) -> None:
+        """Wait from the end of the present job on."""
+        self._waits = True
+
+    def go_on(self) -> None:
+        """Wait no longer."""
+        if self._waits:
+            self._waits = False
+            self._go_on()
