@@ -52,7 +52,6 @@ class QuietEvs(Evs):
         super().__init__(clock, mesh, size, options, keepalive_at_s)
         self._direct = mesh
         mesh.charge = self._charge
-        self._direct = mesh
         self.cores = cores
         self._last_thread = thread = cores.threads[-1]
         self._slice_s = thread.slice_s
