@@ -32,6 +32,7 @@ __all__ = [
     "Set",
     "assignments",
     "changed",
+    "most_of",
     "path_in",
 ]
 
@@ -81,15 +82,18 @@ Precision = Annotated[
     str | None,
     typer.Option(
         metavar="SHARE",
-        help="As many replications as it takes until the 95 % interval of a figure is this half "
-        "wide: 2% or 0.02.",
+        help="As many replications as it takes until the 95 % interval of a figure is narrow "
+        "enough: 2% or 0.02 of the figure on either side.",
     ),
 ]
 Of = Annotated[
     str, typer.Option(metavar="FIGURE", help="Of which figure: throughput_tps, latency_s.p95 ...")
 ]
 Most = Annotated[
-    int, typer.Option(min=2, max=MANY, help="Replications at which --precision gives up.")
+    int | None,
+    typer.Option(
+        min=2, max=MANY, help="Replications at which --precision gives up; default: 1000."
+    ),
 ]
 
 
@@ -122,6 +126,15 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
             raise ScenarioError("--set", f"{text!r} is not of the form path=value")
         found[path.strip()] = written_value(value)
     return found
+
+
+def most_of(most: int | None, precision: str | None) -> int:
+    """Replications at which ``--precision`` gives up; without it ``--most`` would say nothing."""
+    if most is not None and precision is None:
+        raise ScenarioError("--most", "limits what --precision takes", "give --precision, too")
+    from simrep.runs.sampler import MOST
+
+    return MOST if most is None else most
 
 
 def changed(scenario: Path, texts: Sequence[str] | None) -> Loaded:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from simrep.cli.arguments import MANY, Jobs, Json, Plot, Precision, Quick, Seed, Set, assignments
+from simrep.cli.arguments import (
+    MANY,
+    Jobs,
+    Json,
+    Plot,
+    Precision,
+    Quick,
+    Seed,
+    Set,
+    assignments,
+    most_of,
+)
 from simrep.cli.output import check_writable, present, progress_bar
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, share
@@ -42,7 +54,8 @@ Pairs = Annotated[
         "--replications",
         min=2,
         max=MANY,
-        help="So many pairs with the same random numbers; default: 3 to 10, until it is clear.",
+        help="So many pairs with the same random numbers; default: until it is clear, 3 to 10, or "
+        "4 to 40 of shorter runs.",
     ),
 ]
 Rto = Annotated[
@@ -62,7 +75,10 @@ Rpo = Annotated[
         help="Tell which keeps it in a drill: answered transactions lost, at most.",
     ),
 ]
-Most = Annotated[int, typer.Option(min=2, max=MANY, help="Pairs at which --precision gives up.")]
+Most = Annotated[
+    int | None,
+    typer.Option(min=2, max=MANY, help="Pairs at which --precision gives up; default: 1000."),
+]
 
 
 def compare(
@@ -76,7 +92,7 @@ def compare(
     seed: Seed = None,
     replications: Pairs = None,
     precision: Precision = None,
-    most: Most = 1000,
+    most: Most = None,
     rto: Rto = None,
     rpo: Rpo = None,
     json: Json = False,
@@ -113,12 +129,14 @@ def compare(
             seed=seed,
             replications=replications,
             precision=goal,
-            most=most,
+            most=most_of(most, precision),
             rto_s=None if rto is None else duration("--rto", rto),
             rpo=rpo,
             jobs=jobs,
             progress=progress,
         )
+    if quick and found.asked_s is None:  # else a note below the table tells it
+        print(f"A first look: {found.pairs} pairs as long as asked for", file=sys.stderr)
     present(found, json=json, plot=plot)
 
 

@@ -24,6 +24,7 @@ from simrep.cli.kept import check_places, finish, kept_work, where_kept
 from simrep.cli.output import print_json, show
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration
+from simrep.measure.units import counted
 
 __all__ = ["drill"]
 
@@ -169,5 +170,5 @@ def drill(
         print_json(found.to_dict())
     else:
         show(found.tables(), width=found.width)
-    counted = f"{found.computed} runs simulated, {found.known} known already"
-    finish(found, counted, out, plot, lambda: found.plot(plot))
+    told = f"{counted(found.computed, 'run')} simulated, {found.known} known already"
+    finish(found, told, out, plot, lambda: found.plot(plot))

@@ -17,6 +17,7 @@ from simrep.errors import ScenarioError
 
 __all__ = [
     "check_writable",
+    "first_look",
     "present",
     "print_json",
     "progress_bar",
@@ -63,6 +64,17 @@ def tell(found: Any, *, json: bool) -> None:
         print_json(found.to_dict())
     else:
         show(found.tables())
+
+
+def first_look(runs: int, measured_s: float | None, asked_s: float | None) -> None:
+    """Tell on standard error what ``--quick`` has left of the work."""
+    from simrep.runs.pilot import looked_at
+
+    shorter = measured_s != asked_s and asked_s is not None
+    more = f", asked for: {asked_s:g} s" if shorter else ""
+    if runs == 1:
+        more = ", which has no interval (--replications 4 gives one)"
+    print(f"A first look: {looked_at(runs, measured_s, asked_s)}{more}", file=sys.stderr)
 
 
 def present(

@@ -24,11 +24,13 @@ from simrep.cli.arguments import (
     Seed,
     Set,
     assignments,
+    most_of,
     path_in,
 )
 from simrep.cli.ending import INTERRUPTED
 from simrep.cli.output import (
     check_writable,
+    first_look,
     print_json,
     progress_bar,
     show,
@@ -101,7 +103,7 @@ def run(
     replications: Replications = None,
     precision: Precision = None,
     of: Of = "throughput_tps",
-    most: Most = 1000,
+    most: Most = None,
     draws: Draws = None,
     json: Json = False,
     plot: Plot = None,
@@ -166,16 +168,15 @@ def run(
             replications=replications,
             precision=wanted_share,
             of=of,
-            most=most,
+            most=most_of(most, precision),
             draws=draws,
             jobs=jobs,
             progress=progress,
         )
     whole = result.replications >= goal
-    measured_s = result.scenario["run"].get("duration_s")  # runs may end with their queries
-    if quick and measured_s != chosen.run.duration_s:
-        said = f"{result.replications} runs of {measured_s:.3g} s"
-        print(f"A first look: {said}, asked for: {chosen.run.duration_s:g} s", file=sys.stderr)
+    if quick:
+        measured_s = result.scenario["run"].get("duration_s")  # runs may end with their queries
+        first_look(result.replications, measured_s, chosen.run.duration_s)
     if log is not None:
         _write_log(result, log)
     if json:

@@ -26,11 +26,13 @@ from simrep.cli.arguments import (
     Seed,
     Set,
     changed,
+    most_of,
 )
 from simrep.cli.kept import check_places, finish, kept_work, where_kept
 from simrep.cli.output import tell
 from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.grammar import share
+from simrep.measure.units import counted
 
 __all__ = ["sweep"]
 
@@ -78,7 +80,7 @@ def sweep(
     seed: Seed = None,
     replications: Replications = None,
     precision: Precision = None,
-    most: Most = 1000,
+    most: Most = None,
     out: Out = None,
     json: Json = False,
     plot: Plot = None,
@@ -101,6 +103,8 @@ def sweep(
     """
     check_places(out, plot, cache, no_cache=no_cache)
     wanted_share = None if precision is None else share("--precision", precision)
+    if heat and plot is None:
+        raise ScenarioError("--heat", "says how --plot draws", "give --plot, too")
     if scheduler is not None and jobs is not None:
         raise ScenarioError("--jobs", "is for this machine", "leave it out beside --scheduler")
 
@@ -119,7 +123,7 @@ def sweep(
             replications=replications,
             precision=wanted_share,
             of=of or "throughput_tps",
-            most=most,
+            most=most_of(most, precision),
             jobs=jobs,
             executor=executor,
             cache=where_kept(cache, no_cache=no_cache),
@@ -127,8 +131,8 @@ def sweep(
         )
     tell(found, json=json)
     known = len(found.points) - found.computed
-    counted = f"{found.computed} points simulated, {known} known already"
-    finish(found, counted, out, plot, lambda: found.plot(plot, kind="heat" if heat else None))
+    told = f"{counted(found.computed, 'point')} simulated, {known} known already"
+    finish(found, told, out, plot, lambda: found.plot(plot, kind="heat" if heat else None))
 
 
 @contextmanager

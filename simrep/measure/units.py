@@ -9,7 +9,17 @@ from typing import Any, overload
 
 import numpy as np
 
-__all__ = ["amount", "describe", "duration", "number", "plain", "size", "spellings", "unit_of"]
+__all__ = [
+    "amount",
+    "counted",
+    "describe",
+    "duration",
+    "number",
+    "plain",
+    "size",
+    "spellings",
+    "unit_of",
+]
 
 _DURATIONS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 _SUFFIXES = {
@@ -69,6 +79,15 @@ def amount(value: float) -> str:
     ('9,270', '2.5 M')
     """
     return f"{value / 1e6:,.1f} M" if value >= 1e6 else f"{value:,.0f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things with their name.
+
+    >>> counted(1, "point"), counted(12_000, "run")
+    ('1 point', '12000 runs')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def size(size_bytes: float) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ShortRunWarning
+from simrep.measure.units import counted
 from simrep.runs.contention import preset_trap
 from simrep.runs.notices import BEYOND
 from simrep.runs.prediction import extrapolation
@@ -23,11 +24,12 @@ from simrep.runs.replication import (
 )
 from simrep.scenario import Scenario
 
-__all__ = ["QUICK", "enough_s", "quick_setup", "short_setup"]
+__all__ = ["FIRST_LOOK", "QUICK", "enough_s", "looked_at", "quick_setup", "short_setup"]
 
 QUICK = 4
 """Runs of a first look: with fewer their interval tells little."""
-
+FIRST_LOOK = "a first look: "
+"""How the notice of one begins."""
 
 _ENOUGH = 5_000  # transactions of a replication, and more for percentiles beyond p99
 _BEYOND = 2 * BEYOND  # of them, beyond the highest percentile that is asked for
@@ -78,6 +80,13 @@ def quick_setup(setup: Setup, seed: int, figures: Sequence[str]) -> Setup | None
     if short_s is None or asked_s is None or QUICK * short_s > asked_s / 2.0:
         return None
     return with_run_settings(setup, {"duration_s": short_s})
+
+
+def looked_at(runs: int, measured_s: float | None, asked_s: float | None) -> str:
+    """What a first look rests on: how many runs, and how long they measured (in seconds)."""
+    if measured_s is None or measured_s == asked_s:
+        return f"{counted(runs, 'run')} as long as asked for"
+    return f"{counted(runs, 'run')} of {measured_s:.3g} s"
 
 
 def _lasting(figure: str) -> bool:

@@ -135,10 +135,12 @@ def run(
         the script.
     """
     if precision is not None and replications is not None:
-        raise ScenarioError("precision", "finds out how many replications there are", "give one")
+        raise ScenarioError(
+            "precision", "decides how many replications there are", "leave out one of the two"
+        )
     executor = workers(jobs, executor)
     if quick and precision is not None:
-        raise ScenarioError("quick", "is as precise as it happens to be", "leave out precision")
+        raise ScenarioError("quick", "cannot keep a precision", "leave out one of the two")
     loaded = load(scenario)
     if quick:
         loaded = with_warmup_found(loaded)

@@ -140,7 +140,7 @@ def compare(
     if precision is not None:
         check_precision(precision)
         if quick:
-            raise ScenarioError("quick", "is as precise as it happens to be", "leave out precision")
+            raise ScenarioError("quick", "cannot keep a precision", "leave out one of the two")
     absent: Sequence[str] = ()
     if figures is None:
         fixed = first.workload.fixed or second.workload.fixed
@@ -150,7 +150,7 @@ def compare(
         raise ScenarioError("figures", "needs at least one figure")
     seed = seed_of(seed, first.run.seed)
     demand = Demand.of(rto_s, rpo)
-    wanted = _wanted(first, second, replications)
+    wanted = None if quick and replications is None else _wanted(first, second, replications)
     setups = (
         with_warmup(setup_of(first), seed, briefly=True),
         with_warmup(setup_of(second), seed, briefly=True),
@@ -159,13 +159,14 @@ def compare(
         setups = _from_the_same_time(*setups)
     asked_s = None
     schedule = looks(wanted or _LEAST, wanted or (_LEAST if quick else _REPLICATIONS), confidence)
-    if wanted is None and precision is None:
+    if (wanted is None or quick) and precision is None:
         short_s = _short_s(setups, seed, figures, 0.0 if quick else _SHORTEST)
         if short_s is not None:
             asked_s = first.run.duration_s
             assert asked_s is not None
-            most_short = round(_REPLICATIONS * asked_s / short_s)
-            schedule = looks(_SHORT_LEAST, _SHORT_LEAST if quick else most_short, confidence)
+            least = wanted or _SHORT_LEAST
+            most_short = least if quick else round(_REPLICATIONS * asked_s / short_s)
+            schedule = looks(least, most_short, confidence)
             setups = _both(setups, {"duration_s": short_s})
     for label, setup in zip(labels, setups, strict=True):
         if beyond := extrapolation(setup):

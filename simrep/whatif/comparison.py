@@ -222,7 +222,7 @@ class Comparison(Report):
         measured_s = self.scenarios[0]["run"]["duration_s"]
         return (
             f"each run measured {measured_s:.3g} s of the {self.asked_s:g} s asked for, and the "
-            "answer rests on their number (with --replications all of the time is measured)"
+            "answer rests on their number (--replications without --quick measures all of the time)"
         )
 
     @property

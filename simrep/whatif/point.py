@@ -16,7 +16,7 @@ from simrep.measure.confidence import Interval, mean_interval
 from simrep.runs.batch import figures_of
 from simrep.runs.degradation import degradations, degraded
 from simrep.runs.notices import mixed_notice, percentile_notice, precision_notice, rests_on
-from simrep.runs.pilot import QUICK, quick_setup
+from simrep.runs.pilot import FIRST_LOOK, looked_at, quick_setup
 from simrep.runs.replication import simulate, with_warmup
 from simrep.runs.result import Result
 from simrep.runs.sampler import Sampler
@@ -52,8 +52,9 @@ class How:
         By their paths in a result.
     asked : tuple of str
         Those of them that were asked for.
-    quick : bool
-        A first look, with shorter runs if what was asked for is of the long run.
+    quick : int
+        Replications of a point of which shorter runs are enough for a first look; 0: no first look
+        is asked for.
     """
 
     seed: int
@@ -62,7 +63,7 @@ class How:
     most: int
     figures: tuple[str, ...]
     asked: tuple[str, ...] = ()
-    quick: bool = False
+    quick: int = 0
 
     @property
     def about(self) -> str:
@@ -193,7 +194,7 @@ def measure(setup: Setup, how: How) -> SweepPoint:
         try:
             if how.quick:
                 short = quick_setup(setup, how.seed, how.asked)
-                replications = min(QUICK, replications) if short is None else QUICK
+                replications = replications if short is None else how.quick
                 setup = short or setup
             setup = with_warmup(setup, how.seed, briefly=True)
             rows = list(
@@ -213,8 +214,8 @@ def measure(setup: Setup, how: How) -> SweepPoint:
     notices = dict.fromkeys(str(warning.message) for warning in caught)
     notices |= dict.fromkeys(degraded(degradations(less)))
     run = setup.scenario.run
-    if run.duration_s != asked_s:
-        notices[f"a first look: {replications} runs of {run.duration_s:.3g} s"] = None
+    if how.quick:
+        notices[FIRST_LOOK + looked_at(replications, run.duration_s, asked_s)] = None
     if mixed := mixed_notice([setup.scenario], [how.about]):
         notices[mixed] = None
     if counted != "committed" and (thin := percentile_notice(how.about, min(counts))):

@@ -14,6 +14,7 @@ from simrep.errors import ContentionWarning, ScenarioError
 from simrep.measure.units import plain
 from simrep.runs.contention import preset_trap
 from simrep.runs.executor import as_finished, collected, workers
+from simrep.runs.pilot import QUICK
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report
@@ -241,16 +242,21 @@ def sweep(
     if precision is not None:
         check_precision(precision)
         if quick:
-            raise ScenarioError("quick", "is as precise as it happens to be", "leave out precision")
+            raise ScenarioError("quick", "cannot keep a precision", "leave out one of the two")
         if replications is not None:
             raise ScenarioError(
-                "precision", "finds out how many replications there are", "give one of them"
+                "precision", "decides how many replications there are", "leave out one of the two"
             )
-    replications = loaded.run.replications if replications is None else replications
-    at_least("replications", replications, 1)
+    shortened = QUICK if quick else 0
+    if replications is not None:
+        at_least("replications", replications, 1)
+        shortened = replications if quick else 0
+    else:
+        replications = loaded.run.replications
+        replications = min(QUICK, replications) if quick else replications
     asked = (of,) if isinstance(of, str) else tuple(of)
     every = tuple(dict.fromkeys((*asked, *FIGURES)))
-    how = How(seed, replications, precision, most, every, asked, quick)
+    how = How(seed, replications, precision, most, every, asked, shortened)
     varied = factors(over)
     settings = grid(varied) if samples is None else latin_hypercube(varied, samples, seed)
     setups = [_setup_at(loaded, setting) for setting in settings]

@@ -112,6 +112,8 @@ def test_a_first_look_at_a_run_or_sweep_is_short_and_has_an_interval(soon_enough
     assert found.scenario["run"]["duration_s"] < 10.0
     [point] = simrep.sweep(long, {"workload.threads": [2]}, quick=True).points
     assert point.replications == 4
+    [point] = simrep.sweep(long, {"workload.threads": [2]}, quick=True, replications=2).points
+    assert (point.replications, point.notices) == (2, ("a first look: 2 runs of 2 s",))
     assert point.interval("throughput_tps") is not None
     assert any("first look" in notice for notice in point.notices)
     with pytest.raises(ScenarioError, match="quick"):

@@ -205,7 +205,7 @@ def test_an_interrupt_waits_for_no_point_and_keeps_those_that_are_finished(folde
         until(lambda: group_is_gone(process.pid))
     assert process.returncode == 130
     assert [p["labels"]["workload.queries"] for p in json.loads(stdout)["points"]] == [40]
-    assert stderr.splitlines()[-1] == "1 points simulated, 0 known already"
+    assert stderr.splitlines()[-1] == "1 point simulated, 0 known already"
     assert "Traceback" not in stderr
     assert len(points_in(folder)) == 1
 
@@ -254,7 +254,7 @@ def test_a_sweep_that_takes_too_long_keeps_its_points_and_goes_on(folder: Path) 
     assert (done.exit_code, done.stdout) == (1, "")
     assert "2 of 3 points are finished and kept" in done.stderr
     again = CliRunner().invoke(app, [*words, "workload.queries=40,50,60"])
-    assert "1 points simulated, 2 known already" in again.stderr
+    assert "1 point simulated, 2 known already" in again.stderr
 
 
 def test_the_limit_is_no_part_of_the_result(folder: Path) -> None:

@@ -87,7 +87,7 @@ def test_figures_and_shares_that_are_none_are_refused() -> None:
         simrep.run(arrivals(), precision=0.05, of="latency_s.p59")
     with pytest.raises(ScenarioError, match=r"between 0 and 1, given 2 \(0\.02 is 2 %\)"):
         simrep.run(arrivals(), precision=2.0)
-    with pytest.raises(ScenarioError, match="finds out how many replications"):
+    with pytest.raises(ScenarioError, match="decides how many replications"):
         simrep.run(arrivals(), precision=0.1, replications=5)
     with pytest.raises(SimrepError, match=r"replication 0 has no latency_s\.p95"):
         simrep.run(arrivals(0.001, 0.01, warmup_s=0.0), precision=0.1, of="latency_s.p95")

@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.console import Group
 
-from simrep.measure.units import duration, number, unit_of
+from simrep.measure.units import counted, duration, number, unit_of
+from simrep.runs.pilot import FIRST_LOOK
 from simrep.scenario.changes import short_names
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import html, tables
@@ -24,7 +25,7 @@ _NOTICES = 4  # so many kinds are printed
 @tables.register(Sweep)
 def sweep_tables(sweep: Sweep) -> Group:
     """Levels, and a few figures with half of their intervals; notices below."""
-    heading = f"{sweep.name or 'Sweep'}, {len(sweep.points)} points, seed {sweep.seed}"
+    heading = f"{sweep.name or 'Sweep'}, {counted(len(sweep.points), 'point')}, seed {sweep.seed}"
     points = table(_headings(sweep), "r", _cells(sweep), edges=True, keys=len(sweep.factors))
     return Group(title(heading), points, closing(_remarks(sweep)))
 
@@ -73,11 +74,19 @@ def _figure(point: SweepPoint, figure: str) -> str:
 
 def _remarks(sweep: Sweep) -> Iterator[str]:
     if not sweep.complete:
-        yield f"Interrupted after {len(sweep.points)} points."
+        yield f"Interrupted after {counted(len(sweep.points), 'point')}."
     if any(point.replications == 1 for point in sweep.points):
         yield "Single replications have no intervals: ask for several, or for a precision."
-    found = Counter(notice for point in sweep.points for notice in point.notices).most_common()
-    for notice, count in found[:_NOTICES]:
-        yield f"{notice} ({count} of {len(sweep.points)} points)."
-    if len(found) > _NOTICES:
-        yield f"And {sum(count for _, count in found[_NOTICES:])} more of the kind."
+    told = Counter(notice for point in sweep.points for notice in point.notices)
+    looks = {notice: told.pop(notice) for notice in [*told] if notice.startswith(FIRST_LOOK)}
+    if looks:
+        rests = [
+            f"{look.removeprefix(FIRST_LOOK)} ({counted(n, 'point')})" for look, n in looks.items()
+        ]
+        more = "; ..." if len(rests) > _NOTICES else ""
+        yield f"A first look: {'; '.join(rests[:_NOTICES])}{more}."
+    said = told.most_common()
+    for notice, count in said[:_NOTICES]:
+        yield f"{notice} ({count} of {counted(len(sweep.points), 'point')})."
+    if len(said) > _NOTICES:
+        yield f"And {sum(count for _, count in said[_NOTICES:])} more of the kind."
