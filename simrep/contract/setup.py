@@ -274,7 +274,7 @@ def _check_writers(scenario: Scenario, workload: Workload, leader: Leader) -> No
         arrivals=tuple(stream for stream in workload.arrivals if _is_direct(scenario, stream)),
     )
     for one, node in direct.submitted():
-        if node and one.statements * one.rows:
+        if node and one.writes:
             otherwise = f", or {leader.otherwise}" if leader.otherwise else ""
             raise ScenarioError(
                 _submitter(scenario.workload, one.name, names[node]),
@@ -290,7 +290,7 @@ def _is_direct(scenario: Scenario, source: Loop | Arrivals) -> bool:
 
 def _check_failover(scenario: Scenario, workload: Workload, leader: Leader) -> None:
     """Refuse clients that write, and turn to others after an error, where only the leader does."""
-    writers = {one.name for one in workload.classes if one.statements * one.rows}
+    writers = {one.name for one in workload.classes if one.writes}
     for position, source in enumerate(workload.sources):
         writes = writers if source.classes is None else writers & {*source.classes}
         order = () if source.policy is None else source.policy.order(len(scenario.node_names))

@@ -89,7 +89,7 @@ class Experiment:
         end_s = scenario.run.warmup_s + duration_s
         ends = [f.at_s for f in scenario.faults if f.what == "restart"]
         ends += [fault.end_s] if fault.at_s < fault.end_s < inf else []
-        readers = {one.name for one in scenario.workload.classes if not one.statements}
+        readers = {one.name for one in scenario.workload.classes if not one.writes}
         groups = []
         for name, table in zip(
             scenario.workload.group_names, scenario.workload.groups, strict=True

@@ -10,7 +10,8 @@ from simrep.measure.breakdown import Breakdown
 from simrep.measure.counts import ClassCount
 from simrep.scenario.classes import ClassTable
 from simrep.scenario.sysbench import KEY_WORDS, VERSION, sysbench_classes
-from simrep.workload.classes import Keys, TransactionClass
+from simrep.scenario.tpcc import TPCC_PRESETS
+from simrep.workload.classes import Keys, Step, TransactionClass
 from simrep.workload.laps import LAPS, Lap
 
 __all__ = ["contention", "preset_trap"]
@@ -32,6 +33,8 @@ def preset_trap(setup: Setup) -> str:
     table = setup.scenario.workload
     if table.preset is None or not table.preset.startswith(_SYSBENCH):
         return ""
+    if table.preset in TPCC_PRESETS:  # its rows are those of TPC-C
+        return ""
     own = setup.scenario.source.get("workload", {}).get("class", ())
     words = {} if table.sysbench is None else table.sysbench.words
     if words.keys() & {*KEY_WORDS} or any("keys" in one for one in own):
@@ -40,11 +43,11 @@ def preset_trap(setup: Setup) -> str:
     classes = {one.name: one for one in setup.workload.classes}
     for content in sysbench_classes(table.preset, words):
         one = classes.get(content["name"])
-        if one is not None and others * _writes(one) ** 2 * one.keys.same_row() >= _MEETINGS:
+        if one is not None and others * _meetings(one) >= _MEETINGS:
             return (
                 f"preset {table.preset!r} writes to rows as sysbench {VERSION} does by default: "
-                f"{_said(one.keys)}. About {others + 1.0:.0f} transactions at a time queue up for "
-                "them. Describe your test in [workload.sysbench]: table_size, tables, "
+                f"{_said(_most_wanted(one).keys)}. About {others + 1.0:.0f} transactions at a time "
+                "queue up for them. Describe your test in [workload.sysbench]: table_size, tables, "
                 'rand_type = "uniform" (or "special", if that is meant)'
             )
     return ""
@@ -59,8 +62,17 @@ def _under_way(setup: Setup) -> float:
     )
 
 
-def _writes(one: TransactionClass) -> int:
-    return one.statements * one.rows
+def _meetings(one: TransactionClass) -> float:
+    """How many of the rows of a transaction another one of its class wants as well."""
+    return sum(map(_wanted, one.parts))
+
+
+def _most_wanted(one: TransactionClass) -> Step:
+    return max(one.parts, key=_wanted)
+
+
+def _wanted(step: Step) -> float:
+    return step.rows_written**2 * step.keys.same_row()
 
 
 def contention(
@@ -85,7 +97,7 @@ def contention(
     found = []
     for content in workload.get("class", ()):
         one = ClassTable.model_validate(content).transaction_class()
-        if one.name not in counts or not _writes(one) or one.keys.distribution == "fresh":
+        if one.name not in counts or not _meetings(one):
             continue
         count = counts[one.name]
         told = {name: times for name, times in count.errors.items() if times}
@@ -112,10 +124,11 @@ def contention(
         how = (
             'rand_type = "uniform", or a larger table_size and more tables, in [workload.sysbench]'
         )
-    rows = _writes(worst)
+    step = _most_wanted(worst)
+    rows = step.rows_written
     return (
         f"Conflicts decide this run: of class {worst.name!r}, {', '.join(what)}. It writes "
-        f"{rows} row{'s' * (rows > 1)} of {worst.table!r}, and {_said(worst.keys)}. "
+        f"{rows} row{'s' * (rows > 1)} of {step.table!r}, and {_said(step.keys)}. "
         f"To spread them, set {how}"
     )
 

@@ -14,10 +14,12 @@ from simrep.scenario.table import (
     Iterations,
     Milliseconds,
     Name,
+    Repeats,
     Rows,
     Seconds,
     Share,
     Statements,
+    StepRows,
     Table,
     TableRows,
     Tables,
@@ -25,9 +27,9 @@ from simrep.scenario.table import (
     Weight,
     seconds,
 )
-from simrep.workload.classes import Distribution, Keys, TransactionClass
+from simrep.workload.classes import Distribution, Keys, Step, TransactionClass
 
-__all__ = ["ClassTable", "KeysTable", "KindTable", "ScheduledTable"]
+__all__ = ["ClassTable", "KeysTable", "KindTable", "ScheduledTable", "StepTable"]
 
 _MOST_LISTED = 1_000_000  # rows of a transaction that are listed one by one
 _MOST_RANKED = 20_000_000  # rows of a table that are chosen by their rank: 160 MB
@@ -195,10 +197,113 @@ class KindTable(Table):
         )
 
 
+class StepTable(Table):
+    """A ``[[workload.class.step]]``: statements of one kind; those that read come first."""
+
+    statements: Statements = Field(0, description="statements that write")
+    rows: StepRows = Field(1, description="rows that each of them writes, neighbours")
+    row_bytes: Bytes = Field(100, description="size of the row event of one row")
+    statement_bytes: TextBytes | None = Field(
+        None,
+        description="size of the text of a statement that writes; default: an insert carries its "
+        "rows, an update has 100 bytes",
+    )
+    for_update: bool = Field(
+        False,
+        strict=True,
+        description="a SELECT ... FOR UPDATE of its rows goes before each statement that writes",
+    )
+    reads: Statements = Field(0, description="statements that read one row")
+    range_reads: Statements = Field(0, description="statements that read a range of rows")
+    range_rows: Rows = Field(100, description="length of such a range")
+    keys: KeysTable = Field(default_factory=KeysTable, description="which rows are written")
+    table: Name = Field("t1", description="steps and classes that name the same table meet there")
+    loop: bool = Field(False, strict=True, description="it is repeated with its neighbours")
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        if not self.statements + self.reads + self.range_reads:
+            raise ScenarioError("statements", "a step needs at least one statement")
+        existing = self.keys.distribution != "fresh"
+        if self.for_update and not (existing and self.statements):
+            raise ScenarioError(
+                "for_update",
+                "needs statements that write existing rows",
+                'keys.distribution, e.g. "uniform"',
+            )
+        if self.statements and existing and self.rows > self.keys.rows:
+            raise ScenarioError(
+                "rows", f"must be at most keys.rows = {self.keys.rows}, given {self.rows}"
+            )
+        return self
+
+    def step(self) -> Step:
+        """The same for the engine."""
+        return Step(
+            self.statements,
+            self.rows,
+            self.row_bytes,
+            self.statement_bytes,
+            self.reads,
+            self.range_reads,
+            self.range_rows,
+            self.keys.keys(),
+            self.table,
+            self.for_update,
+            self.loop,
+        )
+
+
 class ClassTable(KindTable):
     """A ``[[workload.class]]``: transactions of one kind."""
 
     weight: Weight = Field(1.0, description="share of the mix, relative to the other classes")
+    steps: tuple[StepTable, ...] = Field(
+        (), alias="step", description="statements of several kinds, in this order"
+    )
+    loop: tuple[Repeats, ...] = Field(
+        (1, 1),
+        min_length=2,
+        max_length=2,
+        description="steps of the loop are repeated from so many to so many times",
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        """The statements are described in one place."""
+        looped = any(step.loop for step in self.steps)
+        if looped is (self.loop == (1, 1)):
+            raise ScenarioError(
+                "loop",
+                "how often (loop = [5, 15]) and which steps (loop = true) go together, given "
+                f"{list(self.loop)} and {sum(step.loop for step in self.steps)} such steps",
+            )
+        for name, field in KindTable.model_fields.items() if self.steps else ():
+            same = getattr(self, name) == field.get_default(call_default_factory=True)
+            if name != "name" and not same:
+                raise ScenarioError(
+                    name, "does not go with steps", "say it in a step, or leave out the steps"
+                )
+        if self.loop[0] > self.loop[1]:
+            raise ScenarioError("loop", f"must be [least, most], given {list(self.loop)}")
+        return self
+
+    @property
+    def writes(self) -> bool:
+        """Whether its transactions write."""
+        return any(step.statements for step in self.steps or (self,))
+
+    def transaction_class(self) -> TransactionClass:
+        """The same for the engine; session variables are the model's affair."""
+        if not self.steps:
+            return super().transaction_class()
+        return TransactionClass(
+            self.name,
+            self.weight,
+            autocommit=False,
+            steps=tuple(step.step() for step in self.steps),
+            loop=(self.loop[0], self.loop[1]),
+        )
 
 
 class ScheduledTable(KindTable):

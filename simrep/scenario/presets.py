@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from simrep.scenario.sysbench import sysbench_classes
+from simrep.scenario.tpcc import TPCC_PRESETS, tpcc_classes
 
 __all__ = ["Preset", "preset"]
 
@@ -19,6 +20,8 @@ Preset = Literal[
     "sysbench-oltp-write-only",
     "sysbench-oltp-read-only",
     "sysbench-oltp-point-select",
+    "sysbench-tpcc",
+    "go-tpc",
 ]
 
 _OTHERS: Mapping[str, Mapping[str, Any]] = {
@@ -31,7 +34,8 @@ _OTHERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def preset(name: str, words: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A copy of a preset, to be changed at will; ``words`` are those of ``[workload.sysbench]``."""
+    """A copy of a preset, to be changed at will; ``words`` are those of its tool, as given."""
     if name in _OTHERS:
         return deepcopy(dict(_OTHERS[name]))
-    return {"class": sysbench_classes(name, words or {})}
+    classes = tpcc_classes if name in TPCC_PRESETS else sysbench_classes
+    return {"class": classes(name, words or {})}

@@ -42,6 +42,7 @@ __all__ = [
     "Rate",
     "Real",
     "Reason",
+    "Repeats",
     "Replications",
     "Rows",
     "Seconds",
@@ -52,6 +53,7 @@ __all__ = [
     "Speed",
     "Spread",
     "Statements",
+    "StepRows",
     "Table",
     "TableRows",
     "Tables",
@@ -59,6 +61,7 @@ __all__ = [
     "Title",
     "Transactions",
     "Variation",
+    "Warehouses",
     "Weight",
     "Whole",
     "WindowBytes",
@@ -231,6 +234,9 @@ Rows = Annotated[
     _counted(1, 1_000_000_000),
     Reason("no server writes or reads more than 10^9 rows in one statement"),
 ]
+StepRows = Annotated[int, _counted(1, 1000), Reason("of more, a class has no other statements")]
+Repeats = Annotated[int, _counted(1, 1000), Reason("a transaction of more has many rows instead")]
+Warehouses = Annotated[int, _counted(1, 1_000_000), Reason("a million take 100 TB")]
 TableRows = Annotated[int, _counted(1, 10**12), Reason("no table has more than 10^12 rows")]
 Tables = Annotated[int, _counted(1, 100_000), Reason("no schema has more than 100,000 tables")]
 Iterations = Annotated[int, _counted(1, 1000), Reason("the mean of 1,000 hardly leaves the middle")]

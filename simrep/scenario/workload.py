@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from typing import Any, Literal, Self, get_args
@@ -23,6 +23,7 @@ from simrep.scenario.table import (
     Transactions,
     seconds,
 )
+from simrep.scenario.tpcc import TPCC_PRESETS, TpccTable
 from simrep.scenario.variation import VariationTable
 from simrep.workload.course import Course
 from simrep.workload.workload import Arrivals, Loop, Scheduled, Think, Workload
@@ -143,6 +144,9 @@ class WorkloadTable(Table):
     sysbench: SysbenchTable | None = Field(
         None, description="options of sysbench, for a preset of it"
     )
+    tpcc: TpccTable | None = Field(
+        None, description="how large the database is, for a preset of TPC-C"
+    )
     threads: Clients | None = Field(None, description="clients of a closed loop; default: 1")
     think_time_ms: Milliseconds = Field(0.0, description="pause of a client before a transaction")
     think_time: Literal["constant", "exponential"] = Field(
@@ -248,6 +252,8 @@ class WorkloadTable(Table):
         self._check_mixes()
         if self.sysbench is not None:
             self._check_words(self.sysbench)
+        if self.tpcc is not None:
+            self.tpcc.check(self.preset)
         names: list[str] = []
         for table, kinds in (("class", self.classes), ("scheduled", self.scheduled)):
             for position, one in enumerate(kinds):
@@ -419,10 +425,12 @@ def _override(preset_class: dict[str, Any], own: dict[str, Any]) -> dict[str, An
     return merged
 
 
-def _words(given: Any) -> dict[str, Any]:
-    """The words of sysbench; none, if they are wrong: they are reported where they stand."""
+def _words(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The words of the tool; none, if they are wrong: they are reported where they stand."""
     try:
-        return SysbenchTable.model_validate(given or {}).words
+        if given["preset"] in TPCC_PRESETS:
+            return TpccTable.model_validate(given.get("tpcc") or {}).words
+        return SysbenchTable.model_validate(given.get("sysbench") or {}).words
     except ValidationError:
         return {}
 
@@ -436,7 +444,7 @@ def expand(given: dict[str, Any], *, timed: bool) -> dict[str, Any]:
     """
     if given.get("preset") not in get_args(Preset):
         return given
-    merged = preset(given["preset"], _words(given.get("sysbench")))
+    merged = preset(given["preset"], _words(given))
     groups = given.get("group")
     rated = isinstance(groups, (list, tuple)) and any(
         isinstance(group, dict) and "rate_tps" in group for group in groups

@@ -20,6 +20,7 @@ from simrep.runs.incidents import Incident
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import simulate
 from simrep.runs.report import Report
+from simrep.scenario.classes import ClassTable
 from simrep.scenario.events import events
 from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.schema import Scenario
@@ -182,7 +183,7 @@ class StallExplanation(Report):
     def _some_only_read(self) -> bool:
         """Whether classes that only read stand beside others that write."""
         classes = self.scenario.get("workload", {}).get("class", [])
-        return len({own["statements"] > 0 for own in classes}) > 1
+        return len({ClassTable.model_validate(own).writes for own in classes}) > 1
 
     def _consequences(
         self, follows: Sequence[tuple[int, int]], told: set[tuple[str, ...]]

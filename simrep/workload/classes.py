@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from simrep.kernel.streams import Draw, Streams
 from simrep.workload.transaction import LongTransaction, Statement, TrackedTransaction, Transaction
 
-__all__ = ["Distribution", "Keys", "Make", "Mix", "TransactionClass"]
+__all__ = ["Distribution", "Keys", "Make", "Mix", "Step", "TransactionClass"]
 
 
 Distribution = Literal["fresh", "uniform", "zipf", "hot", "gaussian", "pareto", "scan"]
@@ -155,6 +155,9 @@ def _zipf(rows: int, exponent: float) -> NDArray[np.float64]:
 Make = Callable[[float], Transaction]
 """Builds the next transaction of a client, which starts at the given time in seconds."""
 
+_Add = Callable[[list[Statement], list[Hashable]], None]
+"""Adds the statements of a step, and the keys of the rows that they write."""
+
 # Row numbers of different tables lie this far apart, so that a row is one integer everywhere.
 # Fresh rows are negative.
 _TABLE = 1 << 40
@@ -162,6 +165,77 @@ _UPDATE_TEXT = 100  # bytes
 # The rows of a statement are listed one by one up to so many; above, they are a range.
 _LISTED = 1000
 _FRESH_RANGES = -1 << 60  # fresh rows of ranges lie beyond those that are counted one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Statements of one kind, which follow each other: first those that read.
+
+    Attributes
+    ----------
+    statements : int
+        Statements that write.
+    rows : int
+        Rows that each of them writes: neighbours, as ``WHERE id BETWEEN`` finds them.
+    row_bytes : int
+        Size of the row event of one row in bytes.
+    statement_bytes : int or None
+        Size of the text of each statement that writes; None for the usual: an insert carries its
+        rows, an update has about 100 bytes.
+    reads : int
+        Statements that read one row.
+    range_reads, range_rows : int
+        Statements that read a range, and its length in rows.
+    keys : Keys
+        Which rows are written.
+    table : str
+        Steps and classes that name the same table meet in its rows.
+    for_update : bool
+        A ``SELECT ... FOR UPDATE`` of the same rows goes before each statement that writes.
+    looped : bool
+        It belongs to the loop of its transaction.
+    """
+
+    statements: int = 1
+    rows: int = 1
+    row_bytes: int = 100
+    statement_bytes: int | None = None
+    reads: int = 0
+    range_reads: int = 0
+    range_rows: int = 100
+    keys: Keys = field(default_factory=Keys)
+    table: str = "t1"
+    for_update: bool = False
+    looped: bool = False
+
+    @property
+    def statement_count(self) -> int:
+        """All of its statements."""
+        return self.reads + self.range_reads + self.statements * (2 if self.for_update else 1)
+
+    @property
+    def rows_read(self) -> int:
+        """Rows that its statements read."""
+        locked = self.statements * self.rows if self.for_update else 0
+        return self.reads + self.range_reads * self.range_rows + locked
+
+    @property
+    def rows_written(self) -> int:
+        """Rows that its statements write."""
+        return self.statements * self.rows
+
+    @property
+    def text_bytes(self) -> int:
+        """Size of the text of all statements that write."""
+        each = self.statement_bytes
+        if each is None:
+            each = self.rows * self.row_bytes if self.keys.distribution == "fresh" else _UPDATE_TEXT
+        return self.statements * each
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the row events of all rows that are written."""
+        return self.rows_written * self.row_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +278,12 @@ class TransactionClass:
         XA.
     session : object
         Session variables of its client, of a type that the model knows; None for the defaults.
+    steps : tuple of Step
+        What its transactions do, if that is more than statements of one kind; empty: the one step
+        that ``statements`` to ``table`` describe.
+    loop : tuple of int
+        Steps that are ``looped``, one after the other, are repeated from so many to so many times:
+        each transaction chooses evenly.
     """
 
     name: str = "write"
@@ -223,6 +303,33 @@ class TransactionClass:
     pause_s: float = 0.0
     xa_hold_s: float | None = None
     session: Any = None
+    steps: tuple[Step, ...] = ()
+    loop: tuple[int, int] = (1, 1)
+
+    @property
+    def parts(self) -> tuple[Step, ...]:
+        """Its steps, also if there is only one."""
+        return self.steps or (
+            Step(
+                self.statements, self.rows, self.row_bytes, self.statement_bytes, self.reads,
+                self.range_reads, self.range_rows, self.keys, self.table,
+            ),
+        )  # fmt: skip
+
+    def mean(self, amount: Callable[[Step], int]) -> float:
+        """Mean of an amount of all its steps, loops included."""
+        times = sum(self.loop) / 2.0
+        return sum(amount(step) * (times if step.looped else 1) for step in self.parts)
+
+    @property
+    def writes(self) -> bool:
+        """Whether its transactions write."""
+        return any(step.statements for step in self.parts)
+
+    @property
+    def rows_written(self) -> float:
+        """Rows that a transaction writes, on average."""
+        return self.mean(lambda step: step.rows_written)
 
     @property
     def long(self) -> bool:
@@ -232,11 +339,8 @@ class TransactionClass:
 
     @property
     def text_bytes(self) -> int:
-        """Size of the text of all statements that write."""
-        each = self.statement_bytes
-        if each is None:
-            each = self.rows * self.row_bytes if self.keys.distribution == "fresh" else _UPDATE_TEXT
-        return self.statements * each
+        """Size of the text of all statements that write, of a class without steps of its own."""
+        return self.parts[0].text_bytes
 
 
 class Mix:
@@ -260,7 +364,9 @@ class Mix:
         self._streams = streams
         self._fresh = count(-1, -1)
         self._fresh_ranges = _FRESH_RANGES
-        tables = dict.fromkeys(one.table for one in [*self._classes, *singles])
+        tables = dict.fromkeys(
+            step.table for one in [*self._classes, *singles] for step in one.parts
+        )
         self._first = {table: position * _TABLE for position, table in enumerate(tables)}
 
     def client(
@@ -290,6 +396,8 @@ class Mix:
         return self._long(one, f"{one.name}/{number}", number, node)
 
     def _maker(self, one: TransactionClass, client: str, number: int, node: int) -> Make:
+        if one.steps:
+            return self._in_steps(one, client, number, node)
         if one.long:
             return self._long(one, client, number, node)
         if one.statements and one.keys.distribution != "fresh":
@@ -351,6 +459,71 @@ class Mix:
             )  # fmt: skip
 
         return single if rows == 1 else several
+
+    def _in_steps(self, one: TransactionClass, client: str, number: int, node: int) -> Make:
+        """Transactions of several steps, some of which are repeated."""
+        name, transaction = one.name, self._transaction
+        runs: list[tuple[bool, list[_Add]]] = []  # of steps that are repeated, or are not
+        for position, step in enumerate(one.steps):
+            if not runs or runs[-1][0] is not step.looped:
+                runs.append((step.looped, []))
+            runs[-1][1].append(self._adding(step, f"client/{client}/rows/{name}/{position}"))
+        least, most = one.loop
+        once = [step for step in one.steps if not step.looped]
+        again = [step for step in one.steps if step.looped]
+        totals = [
+            (sum(map(amount, once)), sum(map(amount, again)))
+            for amount in (_rows_written, _size_bytes, _text_bytes)
+        ]
+        times: Callable[[], float] = lambda: least  # noqa: E731
+        if most > least:
+            times = self._streams.stream(
+                f"client/{client}/loop/{name}",
+                lambda generator, size: generator.integers(least, most + 1, size),
+            )
+
+        def make(now: float) -> Transaction:
+            statements: list[Statement] = []
+            keys: list[Hashable] = []
+            repeated = int(times())
+            for looped, adding in runs:
+                for _ in range(repeated if looped else 1):
+                    for add in adding:
+                        add(statements, keys)
+            rows, size, text = [first + repeated * more for first, more in totals]
+            return transaction(
+                number, node, name, tuple(statements), tuple(dict.fromkeys(keys)), rows, size,
+                text_bytes=text, autocommit=False, started_s=now,
+            )  # fmt: skip
+
+        return make
+
+    def _adding(self, step: Step, path: str) -> _Add:
+        """What adds the statements of a step, and the keys of the rows that they write."""
+        reads = _reading(step.reads, step.range_reads, step.range_rows)
+        number, rows = step.statements, step.rows
+        if not number or step.keys.distribution == "fresh":
+            inserts = (*reads, *(Statement(0, rows),) * number)
+            fresh = self._fresh
+
+            def insert(statements: list[Statement], keys: list[Hashable]) -> None:
+                statements += inserts
+                keys += [next(fresh) for _ in range(number * rows)]
+
+            return insert
+        first, table_rows = self._first[step.table], step.keys.rows
+        row = self._streams.stream(path, step.keys.draw(first))
+
+        def update(statements: list[Statement], keys: list[Hashable]) -> None:
+            statements += reads
+            for _ in range(number):
+                locks = _neighbours(int(row()), rows, first, table_rows)
+                if step.for_update:
+                    statements.append(Statement(rows, 0, locks))
+                statements.append(Statement(0, rows, locks))
+                keys += locks
+
+        return update
 
     def _long(
         self, one: TransactionClass, client: str, number: int, node: int
@@ -430,6 +603,18 @@ def _disjoint(scans: Sequence[range]) -> tuple[range, ...]:
             scan = range(min(scan.start, other.start), max(scan.stop, other.stop))  # noqa: PLW2901
         found.append(scan)
     return tuple(found)
+
+
+def _rows_written(step: Step) -> int:
+    return step.rows_written
+
+
+def _size_bytes(step: Step) -> int:
+    return step.size_bytes
+
+
+def _text_bytes(step: Step) -> int:
+    return step.text_bytes
 
 
 def _reads(one: TransactionClass) -> tuple[Statement, ...]:

@@ -160,12 +160,12 @@ class Workload:
     @property
     def writes(self) -> bool:
         """Whether any class of the mix writes."""
-        return any(one.statements > 0 for one in self.classes)
+        return any(one.writes for one in self.classes)
 
     @property
     def readers(self) -> frozenset[str]:
         """Names of the classes that only read, where others write."""
-        reading = (one.name for one in self.classes if not one.statements)
+        reading = (one.name for one in self.classes if not one.writes)
         return frozenset(reading) if self.writes else frozenset()
 
     @property

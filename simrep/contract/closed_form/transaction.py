@@ -11,8 +11,8 @@ __all__ = ["execution", "row_count"]
 
 
 def row_count(one: TransactionClass) -> int:
-    """Rows that a transaction writes."""
-    return one.statements * one.rows
+    """Rows that a transaction writes, on average."""
+    return round(one.rows_written)
 
 
 def execution(
@@ -32,7 +32,7 @@ def execution(
     (one,) = setup.workload.classes
     machine = setup.machines[setup.placement[node]]
     settings = setup.scenario.workload
-    statements = one.statements + one.reads + one.range_reads
+    statements = round(one.mean(lambda step: step.statement_count))
     requests = statements if one.autocommit else statements + 2  # BEGIN and COMMIT
     own = settings.client == "own"
     # Statements of a transaction follow each other: only the first comes after a long pause.
@@ -45,7 +45,7 @@ def execution(
         )
 
     rows_s = costs.row_s * row_count(one)
-    rows_s += costs.row_read_s * (one.reads + one.range_reads * one.range_rows)
+    rows_s += costs.row_read_s * one.mean(lambda step: step.rows_read)
     server_s = cost(costs.statement_s, statements) + rows_s + prepare_s
     outside_s = requests * settings.client_rtt_ms / 1e3 + max(0, statements - 1) * one.pause_s
     client_s = 0.0

@@ -67,7 +67,9 @@ def _network(setup: Setup) -> Iterator[str]:
 def _transaction(setup: Setup, one: TransactionClass) -> Iterator[str]:
     if one.load_data or one.xa_hold_s is not None or one.session is not None:
         yield "a transaction of a special kind (LOAD DATA, XA or session variables)"
-    if one.rows > _LARGE:
+    if one.steps:
+        yield "statements of several kinds, which take steps of their own"
+    elif one.rows > _LARGE:
         yield f"a large transaction ({one.rows:,} rows per statement), which takes steps of its own"
     elif setup.paths:
         least = min(path.tcp.segment_bytes for path in setup.paths.values()) * _FIRST_SEGMENTS

@@ -201,10 +201,7 @@ class _Cell:
         limit_s, restart_s = times_s
         try:
             roles = roles_of(setting.setup)
-            reads = any(
-                (one.reads or one.range_reads) and not one.statements
-                for one in setting.setup.workload.classes
-            )
+            reads = any(not one.writes for one in setting.setup.workload.classes)
             case = Case(setting.scenario, fault, roles, restart_s, limit_s, reads)
             setup = setup_with(case)
         except MissingRoleError as error:

@@ -123,7 +123,7 @@ def roles_of(setup: Setup) -> Roles:
     scenario, workload = setup.scenario, setup.workload
     tables = {table.name: table for table in scenario.node_tables()}
     names = [name for name in scenario.node_names if name not in scenario.arbitrators]
-    writing = {one.name for one in workload.classes if one.statements * one.rows}
+    writing = {one.name for one in workload.classes if one.writes}
     load: Counter[str] = Counter()
     proxy = scenario.proxy
     routed = [] if proxy is None else list(proxy.nodes or names)  # where it sends writes
