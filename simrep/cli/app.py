@@ -20,7 +20,7 @@ from simrep.cli.drill import drill
 from simrep.cli.ending import INTERRUPTED, interruptible, limited
 from simrep.cli.explain import explain
 from simrep.cli.from_server import from_server, with_new_names
-from simrep.cli.misplaced import value_of_scenario
+from simrep.cli.misplaced import as_given, number_of_option, value_of_scenario
 from simrep.cli.models import models
 from simrep.cli.output import print_json
 from simrep.cli.plan import plan, with_questions
@@ -55,13 +55,15 @@ class Commands(TyperGroup):
         except SimrepError as error:
             if ctx.params.get("debug"):
                 raise
+            if isinstance(error, ScenarioError):
+                error = as_given(error, words)
             raise _told(error) from None
         except OSError as error:
             if ctx.params.get("debug") or error.errno == errno.EPIPE:  # the reader has gone
                 raise
             raise typer.Exit(_failed(error)) from None
         except Exception as error:
-            if known := value_of_scenario(error, words):
+            if known := value_of_scenario(error, words) or number_of_option(error, words):
                 raise _told(known) from None
             raise
 

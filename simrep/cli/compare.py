@@ -29,9 +29,7 @@ __all__ = ["compare"]
 First = Annotated[Path, typer.Argument(metavar="A.toml", help="A scenario.", show_default=False)]
 Second = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="[B.toml]", help="Another; A if only values differ.", show_default=False
-    ),
+    typer.Argument(metavar="B.toml", help="Another; A if only values differ.", show_default=False),
 ]
 SetA = Annotated[
     list[str] | None, typer.Option("--set-a", metavar="PATH=VALUE", help="The same for A alone.")
@@ -105,6 +103,7 @@ def compare(
 
       simrep compare today.toml tomorrow.toml
       simrep compare cluster.toml --set-b network.rtt_ms=50
+      simrep compare cluster.toml --set-b network.rtt_ms=50 --quick
       simrep compare cluster.toml --set-b workload.threads=64 --precision 1%
       simrep compare a.toml b.toml --json | jq -r .verdict
     """

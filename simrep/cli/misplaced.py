@@ -1,4 +1,4 @@
-"""Words of a command line that belong elsewhere, and the command that says the same."""
+"""Words of a command line that are wrong or belong elsewhere, and what to write instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from simrep.errors import ScenarioError
 
-__all__ = ["scenario_first", "value_of_scenario"]
+__all__ = ["as_given", "number_of_option", "scenario_first", "value_of_scenario"]
 
 _SHOWN = 4  # places of a key that several tables have
 
@@ -44,6 +44,43 @@ def value_of_scenario(error: Exception, words: Sequence[str]) -> ScenarioError |
     )
 
 
+def number_of_option(error: Exception, words: Sequence[str]) -> ScenarioError | None:
+    """What an option takes instead of a text that is not such a number.
+
+    Parameters
+    ----------
+    error : Exception
+        Of the parser. None comes back for one that is not about the number of an option.
+    words : sequence of str
+        The command line.
+    """
+    option = getattr(error, "param", None)
+    own = getattr(option, "type", option)  # which of the two has the limits depends on typer
+    declared = getattr(getattr(option, "type_descriptor", None), "annotation", None)
+    whole = declared is int or getattr(own, "name", "").startswith("integer")
+    if not (whole or declared is float or getattr(own, "name", "").startswith("float")):
+        return None
+    names: Sequence[str] = getattr(option, "opts", ())
+    given = next((text for name in names if (text := _given(name, words)) is not None), None)
+    if given is None:
+        return None
+    least, most = getattr(own, "min", None), getattr(own, "max", None)
+    limits = "" if least is None else f" of at least {least}"
+    if least is not None and most is not None:
+        limits = f" from {least} to {most}"
+    kind = "whole number" if whole else "number"
+    return ScenarioError(names[0], f"must be a {kind}{limits}, given {given!r}")
+
+
+def as_given(error: ScenarioError, words: Sequence[str]) -> ScenarioError:
+    """An error about an argument of a function, by the option that has given it."""
+    name = error.path.replace("_", "-")
+    for option in (f"--{name}", f"--{name.removesuffix('-s')}", f"--{name.removesuffix('s')}"):
+        if any(word == option or word.startswith(f"{option}=") for word in words):
+            return ScenarioError(option, error.problem, error.hint)
+    return error
+
+
 def scenario_first(command: str, questions: Sequence[str], words: Sequence[str]) -> None:
     """Refuse ``plan QUESTION SCENARIO``, and say in which order they stand."""
     file = next((word for word in words[1:] if word.endswith(".toml") or Path(word).is_file()), "")
@@ -59,13 +96,17 @@ def scenario_first(command: str, questions: Sequence[str], words: Sequence[str])
 
 def _value(option: str, words: Sequence[str]) -> str:
     """What was given to an option, as far as that can be told."""
+    given = _given(option, words)
+    return "VALUE" if given is None or given.startswith("-") else given
+
+
+def _given(option: str, words: Sequence[str]) -> str | None:
+    """The word that belongs to an option; None if there is none."""
     for position, word in enumerate(words):
         name, equals, own = word.partition("=")
         if name == option:
-            following = words[position + 1 : position + 2]
-            given = own if equals else (following or ["-"])[0]
-            return given if equals or not given.startswith("-") else "VALUE"
-    return "VALUE"
+            return own if equals else next(iter(words[position + 1 :]), None)
+    return None
 
 
 def _paths(name: str) -> Iterator[str]:

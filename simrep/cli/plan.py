@@ -132,7 +132,7 @@ def _add(group: typer.Typer, question: Question) -> None:
             one.name: _read(one, value)
             for one in question.options
             if (value := given.pop(one.name)) is not None
-            and not (given["quick"] and one.name in QUICK and value == one.default)
+            and not (given["quick"] and one.name in QUICK and _by_default(context, one))
         }
         _answer(context.obj, question.name, own, **given)
 
@@ -144,6 +144,12 @@ def _add(group: typer.Typer, question: Question) -> None:
     command.__annotations__ = {}
     command.__doc__ = question.help
     group.command(name=question.name)(limited(command))
+
+
+def _by_default(context: typer.Context, option: Option) -> bool:
+    """Whether the command line does not have the option."""
+    source = context.get_parameter_source(option.name)
+    return source is None or source.name == "DEFAULT"
 
 
 def _parameter(option: Option) -> inspect.Parameter:

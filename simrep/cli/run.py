@@ -122,6 +122,7 @@ def run(
       simrep run cluster.toml
       simrep run cluster.toml --set network.rtt_ms=50 --set workload.threads=64
       simrep run cluster.toml --set cluster.options.evs.send_window=10
+      simrep run cluster.toml --quick
       simrep run cluster.toml --replications 10 --plot cluster.png
       simrep run cluster.toml --plot-nodes nodes.png
       simrep run cluster.toml --stale

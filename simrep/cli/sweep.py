@@ -98,6 +98,7 @@ def sweep(
     [bold]Examples[/bold]
 
       simrep sweep cluster.toml --over network.rtt_ms=1,10,50,100 --over workload.threads=1..128:x2
+      simrep sweep cluster.toml --over workload.threads=1..128:x2 --quick
       simrep sweep cluster.toml --over cluster.model=galera,semisync --replications 5 --out a.csv
       simrep sweep cluster.toml --over network.rtt_ms=1..100:log --samples 50 --plot points.png
     """

@@ -86,7 +86,9 @@ class Crew(Executor):
             self.jobs = at_least("jobs", jobs, 1, _MOST)
         elif given:
             if not given.isdecimal() or not 1 <= int(given) <= _MOST:
-                raise ScenarioError(VARIABLE, f"must be a whole number from 1, given {given!r}")
+                raise ScenarioError(
+                    VARIABLE, f"must be a whole number from 1 to {_MOST}, given {given!r}"
+                )
             self.jobs = int(given)
         else:
             self.jobs = cores()

@@ -177,6 +177,8 @@ def workers(jobs: int | None, executor: Executor | None = None) -> Executor | No
         If both are given, or the number is none.
     """
     if jobs is None:
+        if executor is None:
+            Crew()  # which refuses a wrong SIMREP_JOBS, before the work and not in the midst of it
         return executor
     if executor is not None:
         raise ScenarioError("jobs", "is for this machine", "leave it out beside executor")

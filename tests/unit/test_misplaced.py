@@ -48,6 +48,35 @@ def test_every_key_is_known(file, option, path):
     assert f"--set {path}=5 or" in called("run", file, option, 5).stderr.replace("=5)", "=5 or")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "FILE", "--jobs", "0"], "from 1 to 1024, given '0'"),
+        (["sweep", "FILE", "--over", "network.rtt_ms=1,2", "--jobs=x"], "1024, given 'x'"),
+        (["plan", "FILE", "appliers", "--tps", "many"], "--tps: must be a number, given 'many'"),
+        (["plan", "FILE", "rtt", "--objective", "p99<=5ms", "--jobs", "-1"], "given '-1'"),
+        (["compare", "FILE", "FILE", "--rpo", "x"], "must be a number of at least 0, given 'x'"),
+        (["run", "FILE", "--precision", "0"], "--precision: must lie between 0 and 1, given 0"),
+        (["drill", "FILE", "--fault", "kill"], "--fault: no fault 'kill' in the catalogue"),
+        (["drill", "FILE", "--limit=3s"], "--limit: must be from 10 to 3600 s, given 3"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take_is_told_with_those_it_takes(file, words, said):
+    done = called(*(file if word == "FILE" else word for word in words))
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: --")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "sweep", "drill"])
+def test_a_wrong_number_of_processes_is_told_before_the_work(file, command, monkeypatch):
+    monkeypatch.setenv("SIMREP_JOBS", "abc")
+    more = {"compare": (file,), "sweep": ("--over", "network.rtt_ms=1,2", "--no-cache")}
+    done = called(command, file, *more.get(command, ()))
+    said = "Error: SIMREP_JOBS: must be a whole number from 1 to 1024, given 'abc'"
+    assert (done.exit_code, done.stdout, done.stderr.strip()) == (2, "", said)
+
+
 def test_the_questions_of_plan_say_so_too(file):
     done = called("plan", file, "rtt", "--objective", "p99<=5ms", "--threads", 64)
     assert done.exit_code == 2
