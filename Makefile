@@ -6,6 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 QUIETLY := --quiet --disable-pip-version-check
 BOOKS  := $(wildcard notebooks/[0-9]*.py)
+# Every test and every process of a run starts a Python: it compiles modules once, whatever is set.
+export PYTHONDONTWRITEBYTECODE :=
 WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset["cells"], "no cells"
 
 # One after the other, but for what `make test` lets run beside each other.
@@ -15,8 +17,9 @@ endif
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
 .PHONY: pure-wheel compiled-wheel compiled docs pages lab notebooks browser-test mutants digests fuzz interpreters accuracy
 
+# Three runs of every cell instead of five: seconds.
 demo: $(VENV)/installed
-	$(BIN)/simrep reproduce wan-concurrency --plot wan-concurrency.png
+	$(BIN)/simrep reproduce wan-concurrency --replications 3 --plot wan-concurrency.png
 
 # Two at a time, as each of them needs one core; `unit` takes all that there are.
 test: $(VENV)/tested
@@ -174,6 +177,7 @@ $(VENV)-compiled/made: pyproject.toml
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install $(QUIETLY) --editable .
+	$(BIN)/python -m compileall -q simrep models
 	touch $@
 
 $(VENV)/tested: pyproject.toml | $(VENV)/bin/python
