@@ -123,8 +123,8 @@ class Galera(Model):
         self._parts = parts_of(cluster, WatchedParts)
         quiet = _quiet(cluster, options, costs)
         inboxes: list[Inbox | None] | None = [None] * cluster.size if quiet else None
-        self._verdicts = Verdicts(cluster.size, cluster.arbitrators, len(quiet))
-        self._quiet = quiet
+        alike = not cluster.changes and cluster.trace is None and cluster.watch is None
+        self._verdicts = Verdicts(cluster.size, cluster.arbitrators) if alike else None
         self._members = [
             GroupMember(
                 parts,
@@ -276,8 +276,8 @@ class Galera(Model):
         """Start the server of a node."""
         parts, member = self._parts[index].anew(), self._members[index]
         costs = self._cluster.costs_of(index, self._costs)
-        verdicts = self._verdicts if index in self._quiet else None
-        server = GaleraServer(parts, member, self._options, costs, self._stream_numbers, verdicts)
+        numbers, verdicts = self._stream_numbers, self._verdicts
+        server = GaleraServer(parts, member, self._options, costs, numbers, verdicts)
         self._started.append(server)
         return server
 

@@ -50,6 +50,10 @@ class Certifier:
         # Writesets that passed, and how far back what they depend on lies, added up.
         self.passed = self.distance_sum = 0
 
+    def sums(self) -> tuple[int, int, int]:
+        """Writesets that passed, how far back what they depend on lies, and keys in the index."""
+        return self.passed, self.distance_sum, len(self.index)
+
     def leave_out(self, nodes: Collection[int]) -> None:
         """These members commit nothing, so that nobody waits for them to tell."""
         self._without = nodes

@@ -9,7 +9,7 @@ from simrep.modelling import OrderedGate
 
 from .writeset import Ordered, Writeset
 
-__all__ = ["IN_ORDER", "ApplyMonitor", "LooseCommitMonitor", "commit_monitor"]
+__all__ = ["IN_ORDER", "ApplyMonitor", "LooseCommitMonitor", "Reports", "commit_monitor"]
 
 _BYPASS, _OUT_OF_ORDER, _LOCAL_OUT_OF_ORDER, IN_ORDER = range(4)
 
@@ -19,28 +19,54 @@ _BYTES = 128 << 20
 _WRITESETS = 128
 
 
+class Reports:
+    """After which writesets a node tells up to where it has committed; asked of each, in order."""
+
+    __slots__ = ("_bytes", "_keys", "_reported")
+
+    def __init__(self) -> None:
+        self._keys = self._bytes = self._reported = 0
+
+    def start_after(self, seqno: int) -> None:
+        """Begin from a state that holds everything up to ``seqno``."""
+        self._reported = seqno
+
+    def due(self, seqno: int, writeset: Writeset) -> bool:
+        """Whether the node reports when this one leaves."""
+        self._keys = keys = self._keys + writeset.key_count
+        self._bytes = size_bytes = self._bytes + writeset.size_bytes
+        if seqno - self._reported >= _WRITESETS or keys > _KEYS or size_bytes > _BYTES:
+            self._keys = self._bytes = 0
+            self._reported = seqno
+            return True
+        return False
+
+
 class ApplyMonitor:
     """Writesets leave it in any order; what depends on one waits until all up to it have left."""
 
     __slots__ = (
         "_asked",
-        "_bytes",
-        "_keys",
         "_left",
         "_report",
-        "_reported",
+        "_reports",
         "_waiting",
         "_wake",
         "last_left",
     )
 
-    def __init__(self, wake: Callable[[Ordered], object], report: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        wake: Callable[[Ordered], object],
+        report: Callable[[int], object],
+        reports: Reports,
+    ) -> None:
         self._wake = wake
         self._report = report  # tells the group up to where everything has left
+        self._reports = reports
         self._waiting: dict[int, list[Ordered]] = {}
         self._asked: dict[int, list[tuple[Callable[[Any], object], Any]]] = {}
         self._left: dict[int, Ordered] = {}
-        self._keys = self._bytes = self._reported = 0
         self.last_left = 0
 
     def may_enter(self, ordered: Ordered) -> bool:
@@ -59,17 +85,8 @@ class ApplyMonitor:
 
     def start_after(self, seqno: int) -> None:
         """Begin from a state that holds everything up to ``seqno``."""
-        self.last_left = self._reported = seqno
-
-    def report_due(self, seqno: int, writeset: Writeset) -> bool:
-        """Whether the node reports when this one leaves, the next in order; asked once of each."""
-        self._keys += writeset.key_count
-        self._bytes += writeset.size_bytes
-        if seqno - self._reported >= _WRITESETS or self._keys > _KEYS or self._bytes > _BYTES:
-            self._keys = self._bytes = 0
-            self._reported = seqno
-            return True
-        return False
+        self.last_left = seqno
+        self._reports.start_after(seqno)
 
     def leave(self, ordered: Ordered) -> None:
         """It is committed, or has failed certification."""
@@ -79,7 +96,7 @@ class ApplyMonitor:
             return
         while True:
             self.last_left = seqno
-            if self.report_due(seqno, ordered.writeset):
+            if self._reports.due(seqno, ordered.writeset):
                 self._report(seqno)
             if self._waiting:
                 for dependent in self._waiting.pop(seqno, ()):

@@ -13,10 +13,11 @@ from .certifier import Certifier
 from .flow_control import FlowControl
 from .group import GroupMember, Sender
 from .member_states import MemberState
-from .monitors import ApplyMonitor, LooseCommitMonitor, commit_monitor
+from .monitors import ApplyMonitor, LooseCommitMonitor, Reports, commit_monitor
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
 from .stream_appliers import StreamAppliers
+from .verdicts import SharedCertifier, SharedReports, Verdicts
 from .writeset import Kind, Ordered, Writeset, is_whole
 
 __all__ = ["TOO_LARGE", "GaleraNode"]
@@ -39,7 +40,12 @@ class GaleraNode:
     flow_control_kind: ClassVar[type[FlowControl]] = FlowControl
 
     def __init__(
-        self, parts: Parts, options: GaleraOptions, costs: GaleraCosts, member: GroupMember
+        self,
+        parts: Parts,
+        options: GaleraOptions,
+        costs: GaleraCosts,
+        member: GroupMember,
+        verdicts: Verdicts | None = None,
     ) -> None:
         cluster, index = parts.cluster, parts.index
         clock, host = parts.clock, cluster.hosts[index]
@@ -84,8 +90,10 @@ class GaleraNode:
             self._applied,
             self._rolled_back,
         )
-        self.certifier = parts.make(
-            self.certifier_kind, index, cluster.size, self.streams, self.trace
+        self.certifier = (
+            parts.make(self.certifier_kind, index, cluster.size, self.streams, self.trace)
+            if verdicts is None
+            else SharedCertifier(index, self.streams, verdicts)
         )
         if cluster.arbitrators:
             self.certifier.leave_out(cluster.arbitrators)
@@ -100,7 +108,10 @@ class GaleraNode:
         self._recv_q: deque[Ordered] = parts.make(deque)
         self._appliers = self._idle_appliers = options.applier_threads
         self.apply_monitor = parts.make(
-            ApplyMonitor, self._wake_dependent, partial(sender.report_committed, index)
+            ApplyMonitor,
+            self._wake_dependent,
+            partial(sender.report_committed, index),
+            Reports() if verdicts is None else SharedReports(),
         )
         self.alive = True
         self.started_s = clock.now
@@ -121,11 +132,6 @@ class GaleraNode:
         """Transactions that were committed before an earlier one (see ``repl.commit_order``)."""
         monitor = self._commit_monitor
         return monitor.out_of_order if isinstance(monitor, LooseCommitMonitor) else 0
-
-    @property
-    def index_size(self) -> int:
-        """Keys in the certification index."""
-        return len(self.certifier.index)
 
     @property
     def rows_locked(self) -> int:

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any, Final
 
-from simrep.modelling import LockTable, Parts
+from simrep.modelling import LockTable, Parts, Stage
 
 from .group import GroupMember
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
-from .verdicts import Verdict, Verdicts
-from .writeset import Kind, Ordered, Writeset
+from .verdicts import Run, SharedCertifier, Verdicts
+from .writeset import UNDECIDED, Control, Kind, Ordered, Writeset
 
 __all__ = ["QuietNode"]
 
-_APPLIER, _RECEIVER = 1, 2  # threads on its cores; see ``GroupMember``
-_US = 1e-6
-_WRITESET = Kind.WRITESET
-_new = tuple.__new__  # of a named tuple: its own way takes twice as long
+_APPLIER: Final = 1  # threads on its cores; see ``GroupMember``
+_RECEIVER: Final = 2
+_US: Final = 1e-6
+_WRITESET: Final = Kind.WRITESET
+_UNANSWERED: Final = (Kind.FRAGMENT, Kind.LAST_COMMITTED)
 
-
-class _Planned(NamedTuple):
-    """When a writeset gets where, in simulated seconds, and what then is known of it."""
-
-    enqueued_s: float
-    fetched_s: float
-    certified_s: float
-    ended_s: float
-    writeset: Writeset
-    verdict: Verdict
-    length: int  # of the receive queue, itself included
+# When a writeset is enqueued, fetched, certified, and has ended, in simulated seconds; the length
+# of the receive queue, itself included; the writeset.
+_Planned = tuple[float, float, float, float, int, Writeset]
+_ENQUEUED: Final = 0
+_FETCHED: Final = 1
+_CERTIFIED: Final = 2
+_ENDED: Final = 3
+_LENGTH: Final = 4
+_WRITTEN: Final = 5
 
 
 class QuietNode(GaleraNode):
@@ -40,7 +39,8 @@ class QuietNode(GaleraNode):
     Nobody takes its row locks but the applier, and nobody uses its cores but its own few threads,
     so that every writeset gets where it goes at times that follow from when it is delivered: no
     event is needed. What others can see is played at its time: flow control, and the reports of
-    what it has committed. What it counts is right when ``settle`` was called.
+    what it has committed. All else is put off, and then computed at once for all that was
+    delivered meanwhile. What it counts is right when ``settle`` was called.
     """
 
     def __init__(
@@ -51,131 +51,163 @@ class QuietNode(GaleraNode):
         member: GroupMember,
         verdicts: Verdicts,
     ) -> None:
-        super().__init__(parts, options, costs, member)
+        super().__init__(parts, options, costs, member, verdicts)
         assert member.quiet is not None
+        assert isinstance(self.certifier, SharedCertifier)
+        self.certifier: SharedCertifier
         self._evs = member.quiet
         self.sender.use(member.quiet)
         self._receiver_thread = member.quiet.cores.threads[_RECEIVER]
         self._applier_thread = member.quiet.cores.threads[_APPLIER]
         self._verdicts = verdicts
-        self._place = 0  # in the order, of the next message that verdicts are about
+        self._run = Run(())  # that was delivered last
+        # What is not yet planned: when it was delivered, and when the thread had begun to do that.
+        self._delivered: list[tuple[float, float, Run]] = []
+        self._room = 0  # more writesets may be put off, but not certainly another
         self._action_s = self._action.seconds
+        self._short_actions = self._action_s <= self._receiver_thread.slice_s
         self._certification_s = self._certification.seconds
         self._commitment_s = self._commitment.seconds
         # Of what ends at the same instant, that goes first which began first.
         self._fetch_first = self._certification_s >= self._action_s
         self._application_s = costs.apply_us * _US
         self._row_s = costs.apply_row_us * _US
-        self._fsync_s = None if self._redo is None else costs.fsync_us * _US
+        self._fsync_s = costs.fsync_us * _US
+        # What needs no longer than that is done in pieces that are no longer than a slice.
+        slice_s = self._applier_thread.slice_s
+        short = max(self._certification_s, self._commitment_s) <= slice_s
+        self._longest_s = slice_s if short else -1.0
         # When the receiver thread and the applier are free; whether what the applier then goes on
         # with is a new visit to a core.
         self._receiver_began_s = self._receiver_free_s = self._applier_free_s = -1.0
         self._wakes = True
         self._planned: deque[_Planned] = deque()  # that have not ended, as far as was looked
-        self._last: _Planned | None = None  # the last one that has
+        self._last = UNDECIDED  # of the last one that has
         self._long: deque[_Planned] = deque()  # those with whom the queue may stop the cluster
         self._fetches: deque[float] = deque()  # when others were fetched that are still queued
         self._armed = False  # to look after flow control
-        # Of all that was planned: writesets, their bytes, lengths of the queue, and when it was
-        # longer than ever; when the redo log began and ended to flush them, and how long it took.
-        self._number = self._bytes = self._lengths = self._longest = 0
+        # Of all that was planned: lengths of the queue, and when it was longer than ever; when the
+        # redo log begins to flush them.
+        self._lengths = self._longest = 0
         self._records: list[tuple[float, int]] = []
         self._groups: list[float] = []
-        self._flushed_s: list[float] = []
-        self._flush_s: list[float] = []
+        self._flushing: list[float] = []
         self._evs.deliver_to(self._deliver_all, self.settle)
 
-    def _deliver_all(self, messages: tuple[Any, ...]) -> None:
+    def _deliver_all(self, payloads: tuple[Any, ...]) -> None:
         """The group delivers what one of its messages has brought."""
-        now = self.clock._now
-        planned = self._planned
-        while planned and planned[0].ended_s < now:
-            self._last = planned.popleft()
-        thread, action_s = self._receiver_thread, self._action_s
-        for message in messages:
-            start_s = self._receiver_free_s
-            if start_s < now or (start_s == now and self._receiver_began_s <= self._evs.began_s):
-                start_s = now
-                thread.visits.append(now)
-            self._receiver_began_s = start_s
-            if action_s <= thread.slice_s:
-                thread.starts.append(start_s)
-                thread.seconds.append(action_s)
-                end_s = start_s + action_s
-            else:
-                end_s = thread.book(start_s, action_s)
-            self._receiver_free_s = end_s
-            kind = message.kind
-            if kind == _WRITESET:
-                self._plan(message, end_s)
-            elif kind == Kind.LAST_COMMITTED:
-                self._verdicts.hear(self._place, message)
-                self._place += 1
-            elif kind != Kind.FRAGMENT:
-                self.clock.at(end_s, self._hear, message)
+        run = self._run.next
+        if run is None:
+            run = self._verdicts.run(self._run, payloads)
+        self._run = run
+        self._delivered.append((self.clock._now, self._evs.began_s, run))
+        self._room -= run.writesets
+        if run.urgent or self._room < 0:
+            self._plan()
 
-    def _plan(self, writeset: Writeset, enqueued_s: float) -> None:
-        """When the writeset that is enqueued then will be fetched, certified and committed."""
-        verdict = self._verdicts.of(self._place, writeset)
-        self._place += 1
-        seqno, passed = verdict[0], verdict[1]
-        fetches, thread = self._fetches, self._applier_thread
+    def _plan(self) -> None:
+        """When all that was delivered gets where it goes."""
+        self._forget()
+        receiver, applier = self._receiver_thread, self._applier_thread
+        received, starts, seconds = receiver.starts, applier.starts, applier.seconds
+        planned, fetches, groups = self._planned, self._fetches, self._groups
+        action_s, short_actions = self._action_s, self._short_actions
+        certification_s, commitment_s = self._certification_s, self._commitment_s
+        application_s, row_s, key_s = self._application_s, self._row_s, self._key_s
+        few_keys, longest_s = self._few_keys, self._longest_s
+        flushes, fsync_s, upper = self._redo is not None, self._fsync_s, self.flow_control.upper
+        began_s, enqueued_s = self._receiver_began_s, self._receiver_free_s
+        free_s, wakes = self._applier_free_s, self._wakes
+        for now, delivers_s, run in self._delivered:
+            if enqueued_s < now or (enqueued_s == now and began_s <= delivers_s):
+                enqueued_s = now
+                receiver.visits.append(now)
+            for message in run.payloads:
+                began_s = enqueued_s
+                if short_actions:
+                    received.append(began_s)
+                    enqueued_s = began_s + action_s
+                else:
+                    enqueued_s = receiver.book(began_s, action_s)
+                if message.kind != _WRITESET:
+                    if message.kind not in _UNANSWERED:
+                        self.clock.at(enqueued_s, self._hear, message)
+                    continue
+                writeset: Writeset = message
+                verdict = writeset.verdict
+                if free_s < enqueued_s:  # the applier waits for it
+                    start_s = enqueued_s
+                    applier.visits.append(start_s)
+                    fetches.clear()
+                    length = 1
+                else:
+                    start_s = free_s
+                    if wakes:
+                        applier.visits.append(start_s)
+                    length = self._queue_length(enqueued_s)
+                keys = writeset.key_count
+                work_s = row_s * writeset.rows
+                if keys <= few_keys:
+                    work_s += key_s * keys
+                work_s += application_s
+                wakes = False
+                if verdict.depends >= 0 and keys <= few_keys and work_s <= longest_s:
+                    fetched_s = certified_s = start_s + certification_s
+                    written_s = certified_s + work_s
+                    free_s = written_s + commitment_s
+                    starts += (start_s, fetched_s, written_s)
+                    seconds += (certification_s, work_s, commitment_s)
+                else:
+                    fetched_s, certified_s, free_s = self._book(writeset, start_s, work_s)
+                if flushes and verdict.depends >= 0:
+                    wakes = True
+                    groups.append(free_s)
+                    free_s += fsync_s
+                fetches.append(fetched_s)
+                plan = (enqueued_s, fetched_s, certified_s, free_s, length, writeset)
+                planned.append(plan)
+                self._lengths += length
+                if length > self._longest:
+                    self._longest = length
+                    self._records.append((enqueued_s, length))
+                if verdict.reported:
+                    self.clock.at(free_s, self._report, (verdict.seqno, not wakes))
+                if length > upper:
+                    self._look_after(plan)
+        self._delivered.clear()
+        self._receiver_began_s, self._receiver_free_s = began_s, enqueued_s
+        self._applier_free_s, self._wakes = free_s, wakes
+        self._room = -1 if self.flow_control.stopping else upper - len(fetches)
+
+    def _queue_length(self, enqueued_s: float) -> int:
+        """The length of the receive queue with a writeset that is enqueued then."""
+        fetches = self._fetches
         while fetches and (
             fetches[0] < enqueued_s or (self._fetch_first and fetches[0] == enqueued_s)
         ):
             fetches.popleft()
-        length = len(fetches) + 1
-        start_s = self._applier_free_s
-        if start_s < enqueued_s:
-            start_s = enqueued_s
-            thread.visits.append(start_s)
-        elif self._wakes:
-            thread.visits.append(start_s)
-        keys = writeset.key_count
-        few = keys <= self._few_keys
-        more_s = self._row_s * writeset.rows
-        if few:
-            more_s += self._key_s * keys
-        seconds = self._application_s + more_s
-        if passed and few and seconds <= thread.slice_s:
-            fetched_s = certified_s = start_s + self._certification_s
-            written_s = certified_s + seconds
-            end_s = written_s + self._commitment_s
-            thread.starts += (start_s, fetched_s, written_s)
-            thread.seconds += (self._certification_s, seconds, self._commitment_s)
-        else:
-            fetched_s = certified_s = end_s = thread.book(start_s, self._certification_s)
-            if not few:
-                certified_s = end_s = thread.book(fetched_s, self._keys_s(keys))
-            if passed:
-                written_s = thread.book(certified_s, seconds)
-                end_s = thread.book(written_s, self._commitment_s)
-        self._wakes = False
-        if passed and self._fsync_s is not None:
-            self._wakes = True
-            self._groups.append(end_s)
-            flushed_s = end_s + self._fsync_s
-            self._flush_s.append(flushed_s - end_s)
-            self._flushed_s.append(flushed_s)
-            end_s = flushed_s
-        self._applier_free_s = end_s
-        fetches.append(fetched_s)
-        one = _new(_Planned, (enqueued_s, fetched_s, certified_s, end_s, writeset, verdict, length))
-        self._planned.append(one)
-        self._number += 1
-        self._bytes += writeset.size_bytes
-        self._lengths += length
-        if length > self._longest:
-            self._longest = length
-            self._records.append((enqueued_s, length))
-        if self.apply_monitor.report_due(seqno, writeset):
-            self.clock.at(end_s, self._report, (seqno, not self._wakes))
-        control = self.flow_control
-        if length > control.upper:
-            self._long.append(one)
-            if not self._armed and not control.stopped:
-                self._armed = True
-                self.clock.at(enqueued_s, self._grown, one)
+        return len(fetches) + 1
+
+    def _book(self, writeset: Writeset, start_s: float, work_s: float) -> tuple[float, ...]:
+        """When a writeset is fetched, certified and committed that takes long, or fails."""
+        thread = self._applier_thread
+        fetched_s = certified_s = end_s = thread.book(start_s, self._certification_s)
+        if writeset.key_count > self._few_keys:
+            certified_s = end_s = thread.book(fetched_s, self._keys_s(writeset.key_count))
+        if writeset.verdict.depends >= 0:
+            written_s = thread.book(certified_s, work_s)
+            end_s = thread.book(written_s, self._commitment_s)
+        return fetched_s, certified_s, end_s
+
+    def _forget(self) -> None:
+        """Of what has ended only the last is remembered."""
+        now = self.clock._now
+        planned = self._planned
+        if planned and planned[-1][_ENDED] < now:
+            self._last = planned[-1][_WRITTEN].verdict
+            planned.clear()
+        while planned and planned[0][_ENDED] < now:
+            self._last = planned.popleft()[_WRITTEN].verdict
 
     def _report(self, report: tuple[int, bool]) -> None:
         seqno, on_core = report
@@ -188,21 +220,29 @@ class QuietNode(GaleraNode):
 
     def _queued(self) -> int:
         """The length of the receive queue, without what is fetched or enqueued now."""
+        self._plan()
         now = self.clock._now
         planned = self._planned
         fetched = 0
         for one in planned:
-            if one.fetched_s > now:
+            if one[_FETCHED] > now:
                 break
             fetched += 1
         enqueued = len(planned)
         for one in reversed(planned):
-            if one.enqueued_s < now:
+            if one[_ENQUEUED] < now:
                 break
             enqueued -= 1
         return max(0, enqueued - fetched)
 
-    def _hear(self, message: Any) -> None:
+    def _look_after(self, one: _Planned) -> None:
+        """A queue as long as that with this writeset may stop the cluster."""
+        self._long.append(one)
+        if not self._armed and not self.flow_control.stopped:
+            self._armed = True
+            self.clock.at(one[_ENQUEUED], self._grown, one)
+
+    def _hear(self, message: Control) -> None:
         self.flow_control.deliver(message)
         self._look_out()
 
@@ -218,42 +258,45 @@ class QuietNode(GaleraNode):
         if control.stopping:
             self._armed = True
             one = self._short_again(now)
-            self.clock.at(one.fetched_s, self._shrunk, one)
+            self.clock.at(one[_FETCHED], self._shrunk, one)
         elif not control.stopped:
             long = self._long
-            while long and long[0].enqueued_s <= now:
+            while long and long[0][_ENQUEUED] <= now:
                 long.popleft()
             if long:
                 self._armed = True
-                self.clock.at(long[0].enqueued_s, self._grown, long[0])
+                self.clock.at(long[0][_ENQUEUED], self._grown, long[0])
 
     def _short_again(self, now: float) -> _Planned:
         """With whom the queue becomes short enough to let the cluster go on."""
+        self._plan()
         planned, lower = self._planned, self.flow_control.lower
         enqueued = fetched = 0
         for one in planned:
             fetched += 1
-            if one.fetched_s <= now:
+            if one[_FETCHED] <= now:
                 continue
-            if planned[-1].enqueued_s < one.fetched_s:  # no more comes to it, as far as is known
+            # Perhaps no more comes to it, as far as is known.
+            if planned[-1][_ENQUEUED] < one[_FETCHED]:
                 return planned[max(fetched, len(planned) - lower) - 1]
-            while planned[enqueued].enqueued_s < one.fetched_s:
+            while planned[enqueued][_ENQUEUED] < one[_FETCHED]:
                 enqueued += 1
             if enqueued - fetched <= lower:
                 return one
         raise AssertionError("a queue with nothing in it has stopped the cluster")
 
     def _grown(self, one: _Planned) -> None:
+        self._plan()
         self._armed = False
         self._evs.goes_on = self._receiver_free_s > self.clock._now
-        self.flow_control.grown(one.length)
+        self.flow_control.grown(one[_LENGTH])
         self._evs.goes_on = None
         self._look_out()
 
     def _shrunk(self, one: _Planned) -> None:
         self._armed = False
         queue = self._queued()
-        self._evs.goes_on = one.verdict.passed or queue > 0
+        self._evs.goes_on = one[_WRITTEN].verdict.depends >= 0 or queue > 0
         self.flow_control.shrunk(queue)
         self._evs.goes_on = None
         self._look_out()
@@ -262,62 +305,58 @@ class QuietNode(GaleraNode):
 
     def settle(self) -> None:
         """See ``GaleraNode.settle``."""
+        self._plan()
+        self._forget()
         now = self.clock.now
-        planned = self._planned
-        while planned and planned[0].ended_s < now:
-            self._last = planned.popleft()
-        self.received = self._number
-        self.received_bytes = self._bytes
         self.recv_queue_sum = self._lengths
-        for one in reversed(planned):
-            if one.enqueued_s < now:
+        enqueued = certified = self._last
+        for one in reversed(self._planned):
+            if one[_ENQUEUED] < now:
+                enqueued = one[_WRITTEN].verdict
                 break
-            self.received -= 1
-            self.received_bytes -= one.writeset.size_bytes
-            self.recv_queue_sum -= one.length
+            self.recv_queue_sum -= one[_LENGTH]
+        for one in reversed(self._planned):
+            if one[_CERTIFIED] < now:
+                certified = one[_WRITTEN].verdict
+                break
+        self.received, self.received_bytes = enqueued.seqno, enqueued.bytes_sum
+        self.certifier.last = certified
+        self.apply_monitor.last_left = self._last.seqno
         for record_s, length in self._records:
             if record_s < now:
                 self.recv_queue_max = length
-        if self._last is not None:
-            self.apply_monitor.last_left = self._last.verdict.seqno
-        verdict = self._verdict()
-        self.certifier.passed = verdict.passed_sum
-        self.certifier.distance_sum = verdict.distance_sum
         if self._redo is not None:
-            stage = self._redo.stage
-            begun = bisect_left(self._groups, now)
-            stage.groups += begun
-            stage.visits += begun
-            del self._groups[:begun]
-            ended = bisect_left(self._flushed_s, now)
-            for seconds in self._flush_s[:ended]:
-                stage.busy_s += seconds
-            del self._flushed_s[:ended], self._flush_s[:ended]
+            self._settle_flushes(self._redo.stage, now)
+        if self._short_actions:
+            thread = self._receiver_thread
+            thread.seconds += [self._action_s] * (len(thread.starts) - len(thread.seconds))
         self._evs.settle()
 
-    def _verdict(self) -> Verdict:
-        """What was certified last."""
-        now = self.clock.now
-        for one in reversed(self._planned):
-            if one.certified_s < now:
-                return one.verdict
-        return Verdict(0, True, 0, 0, 0) if self._last is None else self._last.verdict
-
-    @property
-    def index_size(self) -> int:
-        """See ``GaleraNode.index_size``."""
-        return self._verdict().keys
+    def _settle_flushes(self, stage: Stage[Any], now: float) -> None:
+        begun = bisect_left(self._groups, now)
+        stage.groups += begun
+        stage.visits += begun
+        self._flushing += self._groups[:begun]
+        del self._groups[:begun]
+        ended = 0
+        for group_s in self._flushing:
+            flushed_s = group_s + self._fsync_s
+            if flushed_s >= now:
+                break
+            stage.busy_s += flushed_s - group_s
+            ended += 1
+        del self._flushing[:ended]
 
     @property
     def rows_locked(self) -> int:
         """See ``GaleraNode.rows_locked``."""
         now = self.clock.now
         locks = LockTable(self.clock)
-        for one in self._planned:
-            if one.certified_s < now <= one.ended_s and one.verdict.passed:
-                owner = Ordered(one.writeset, one.verdict.seqno)
-                for scan in one.writeset.scans:
+        for _, _, certified_s, ended_s, _, writeset in self._planned:
+            if certified_s < now <= ended_s and writeset.verdict.depends >= 0:
+                owner = Ordered(writeset, writeset.verdict.seqno)
+                for scan in writeset.scans:
                     locks.take_range(owner, scan)
-                for row in one.writeset.locks:
+                for row in writeset.locks:
                     locks.take(owner, row)
         return len(locks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -67,12 +67,13 @@ class GaleraServer(Killable):
         numbers: Iterator[int],
         verdicts: Verdicts | None = None,
     ) -> None:
-        kind = ReturningNode if parts.cluster.changes else GaleraNode
-        self.node: GaleraNode = (
-            parts.make(kind, parts, options, costs, member)
-            if verdicts is None
-            else QuietNode(parts, options, costs, member, verdicts)
-        )
+        kind: Callable[..., GaleraNode] = ReturningNode if parts.cluster.changes else GaleraNode
+        self.node: GaleraNode
+        if verdicts is None:
+            self.node = parts.make(kind, parts, options, costs, member)
+        else:
+            kind = GaleraNode if member.quiet is None else QuietNode
+            self.node = kind(parts, options, costs, member, verdicts)
         node = self.node
         self.refused = 0  # attempts while no part of the cluster it is in may commit
         self.synced = True  # it has the state of the cluster
@@ -176,7 +177,7 @@ class GaleraServer(Killable):
         node = self.node
         elapsed = (node.clock.now if node.died_s is None else node.died_s) - node.started_s
         paused = min(node.sender.monitor.paused_until_now_s(), elapsed)
-        latency, certifier = node.repl_latency, node.certifier
+        latency, (passed, distance_sum, keys) = node.repl_latency, node.certifier.sums()
         return {
             "wsrep_last_committed": node.last_committed,
             "wsrep_replicated": node.sender.replicated,
@@ -192,12 +193,12 @@ class GaleraServer(Killable):
             "wsrep_flow_control_paused": paused / elapsed if elapsed else 0.0,
             "wsrep_flow_control_sent": node.flow_control.sent,
             "wsrep_flow_control_recv": node.flow_control.received,
-            "wsrep_cert_deps_distance": _mean(certifier.distance_sum, certifier.passed),
+            "wsrep_cert_deps_distance": _mean(distance_sum, passed),
             "wsrep_evs_repl_latency_min": latency.minimum if latency.count else 0.0,
             "wsrep_evs_repl_latency_avg": latency.mean,
             "wsrep_evs_repl_latency_max": latency.maximum if latency.count else 0.0,
             "wsrep_evs_repl_latency_stddev": latency.deviation,
-            "wsrep_cert_index_size": node.index_size,
+            "wsrep_cert_index_size": keys,
             "evs_messages_sent": node.mesh.sent,
             "evs_messages_received": node.mesh.received,
             "fragments_replicated": self._streams.fragments,

@@ -1,67 +1,160 @@
-"""What certification has found, for all nodes that do not play it themselves."""
+"""What certification has found, for all nodes of a run in which none comes or goes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, Final
+
+from simrep.modelling import CertificationIndex
 
 from .certifier import Certifier
+from .monitors import Reports
 from .stream_appliers import StreamAppliers
-from .writeset import Control, Writeset
+from .writeset import UNDECIDED, Kind, Ordered, Verdict, Writeset
 
-__all__ = ["Verdict", "Verdicts"]
+__all__ = ["Run", "SharedCertifier", "SharedReports", "Verdicts"]
+
+_WRITESET: Final = Kind.WRITESET
+_FRAGMENT: Final = Kind.FRAGMENT
+_LAST_COMMITTED: Final = Kind.LAST_COMMITTED
 
 
-class Verdict(NamedTuple):
-    """What a node knows when it has certified a writeset."""
+class Run:
+    """Messages that the group delivers together.
 
-    seqno: int
-    passed: bool
-    # Of all writesets up to this one: see ``Certifier``.
-    passed_sum: int
-    distance_sum: int
-    keys: int  # in the index then
+    Attributes
+    ----------
+    payloads : tuple
+        The messages.
+    writesets : int
+        How many of them are writesets.
+    urgent : bool
+        Whether nodes answer to one of them.
+    next : Run or None
+        The messages behind them, as far as any node has got them.
+    """
+
+    __slots__ = ("next", "payloads", "urgent", "writesets")
+
+    def __init__(self, payloads: tuple[Any, ...]) -> None:
+        self.payloads = payloads
+        self.writesets = 0
+        self.urgent = False
+        self.next: Run | None = None
 
 
 class Verdicts:
-    """Certification is the same on every node, so that one may do it for many.
+    """Certification is the same on every node, so that it is done once, for all of them.
 
-    Each of ``readers`` nodes asks for every message of the total order that it is about, in that
-    order; the first to ask has it certified.
+    Each node asks for what it gets, in the total order; the first to ask has it certified.
+    ``Certifier`` is what a node does alone.
     """
 
-    def __init__(self, size: int, arbitrators: Collection[int], readers: int) -> None:
-        self._certifier = Certifier(0, size, StreamAppliers(), None)
-        if arbitrators:
-            self._certifier.leave_out(arbitrators)
-        self._readers = readers
-        self._asked = 0  # messages of the order that somebody has asked for
-        self._made: dict[int, tuple[Verdict, list[int]]] = {}
+    def __init__(self, size: int, arbitrators: Collection[int]) -> None:
+        self._index = CertificationIndex()
+        self._streams = StreamAppliers()
+        self._reports = Reports()
+        self._reported = [0] * size
+        self._members = [node for node in range(size) if node not in arbitrators]
+        self._ordered = self._passed = self._distance = self._bytes = 0
 
-    def of(self, place: int, writeset: Writeset) -> Verdict:
-        """What is found of the writeset that is the message number ``place`` of the order."""
-        if place == self._asked:
-            self._asked += 1
-            certifier = self._certifier
-            passed = certifier.certify(certifier.number(writeset))
-            verdict = Verdict(
-                certifier.ordered,
-                passed,
-                certifier.passed,
-                certifier.distance_sum,
-                len(certifier.index),
-            )
-            if self._readers > 1:
-                self._made[place] = verdict, [self._readers - 1]
-            return verdict
-        verdict, left = self._made[place]
-        left[0] -= 1
-        if not left[0]:
-            del self._made[place]
+    def of(self, writeset: Writeset) -> Verdict:
+        """What is found of a writeset."""
+        if writeset.verdict is not UNDECIDED:
+            return writeset.verdict
+        self._ordered = seqno = self._ordered + 1
+        self._bytes += writeset.size_bytes
+        index = self._index
+        depends = index.certify(
+            seqno, writeset.origin, writeset.last_seen, writeset.keys, writeset.shared_keys,
+            writeset.ranges,
+        )  # fmt: skip
+        if depends >= 0:
+            barrier = self._streams.barrier
+            if barrier > depends:
+                depends = barrier
+            if writeset.part is not None:
+                ordered = Ordered(writeset, seqno)
+                ordered.depends = depends
+                self._streams.order(ordered)
+                depends = ordered.depends
+            self._passed += 1
+            self._distance += seqno - depends
+        writeset.verdict = verdict = Verdict(
+            seqno,
+            depends,
+            self._passed,
+            self._distance,
+            self._bytes,
+            len(index),
+            reported=self._reports.due(seqno, writeset),
+        )
         return verdict
 
-    def hear(self, place: int, message: Control) -> None:
-        """The message number ``place`` tells up to where its node has committed."""
-        if place == self._asked:
-            self._asked += 1
-            self._certifier.hear(message.node, message.seqno)
+    def hear(self, node: int, seqno: int) -> None:
+        """A node tells, at this place of the order, up to where it has committed."""
+        reported = self._reported
+        if seqno > reported[node]:  # nobody has asked before
+            reported[node] = seqno
+            self._index.purge(min(reported[member] for member in self._members))
+
+    def run(self, before: Run, payloads: tuple[Any, ...]) -> Run:
+        """What the group delivers behind the messages of ``before``."""
+        run = before.next
+        if run is not None:
+            return run
+        before.next = run = Run(payloads)
+        for message in payloads:
+            kind = message.kind
+            if kind == _WRITESET:
+                run.writesets += 1
+                if self.of(message).reported:
+                    run.urgent = True
+            elif kind == _LAST_COMMITTED:
+                self.hear(message.node, message.seqno)
+            elif kind != _FRAGMENT:
+                run.urgent = True
+        return run
+
+
+class SharedCertifier(Certifier):
+    """What a node knows of verdicts that are made for all."""
+
+    def __init__(self, node: int, streams: StreamAppliers, verdicts: Verdicts) -> None:
+        super().__init__(node, 0, streams, None)
+        self._verdicts = verdicts
+        self.last = UNDECIDED  # that the node has got to
+
+    def sums(self) -> tuple[int, int, int]:
+        """See ``Certifier.sums``."""
+        last = self.last
+        return last.passed_sum, last.distance_sum, last.keys
+
+    def number(self, message: Writeset) -> Ordered:
+        """See ``Certifier.number``."""
+        self.ordered = seqno = self._verdicts.of(message).seqno
+        return Ordered(message, seqno)
+
+    def hear(self, node: int, seqno: int) -> None:
+        """See ``Certifier.hear``."""
+        self._verdicts.hear(node, seqno)
+
+    def certify(self, ordered: Ordered) -> bool:
+        """See ``Certifier.certify``."""
+        self.last = verdict = self._verdicts.of(ordered.writeset)
+        ordered.depends = depends = verdict.depends
+        if depends < 0:
+            return False
+        if ordered.writeset.part is not None:
+            self._streams.order(ordered)
+        return True
+
+
+class SharedReports(Reports):
+    """When nodes report, as all of them do after the same writesets."""
+
+    __slots__ = ()
+
+    def due(self, _seqno: int, writeset: Writeset) -> bool:
+        """See ``Reports.due``."""
+        return writeset.verdict.reported

@@ -11,6 +11,7 @@ from simrep.modelling import Clock, Decided, Event, OpenTransaction, Transaction
 from simrep.models.galera.gcomm.view import View
 
 __all__ = [
+    "UNDECIDED",
     "Control",
     "Kind",
     "LocalTransaction",
@@ -18,6 +19,7 @@ __all__ = [
     "Part",
     "StateRequest",
     "StreamPart",
+    "Verdict",
     "ViewChange",
     "Writeset",
     "is_prepare",
@@ -138,12 +140,60 @@ class StreamPart:
         return self.what != Part.FRAGMENT
 
 
+class Verdict:
+    """What certification has found of a writeset: the same on every node.
+
+    Attributes
+    ----------
+    seqno : int
+        Its place in the order.
+    depends : int
+        It may be applied when everything up to this number is committed; -1: it has failed.
+    passed_sum, distance_sum : int
+        Of all writesets up to this one: see ``Certifier``.
+    bytes_sum : int
+        How many bytes they have.
+    keys : int
+        In the index then.
+    reported : bool
+        Whether a node that leaves it behind tells the group.
+    """
+
+    __slots__ = (
+        "bytes_sum", "depends", "distance_sum", "keys", "passed_sum", "reported", "seqno",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        seqno: int,
+        depends: int,
+        passed_sum: int,
+        distance_sum: int,
+        bytes_sum: int,
+        keys: int,
+        *,
+        reported: bool,
+    ) -> None:
+        self.seqno = seqno
+        self.depends = depends
+        self.passed_sum = passed_sum
+        self.distance_sum = distance_sum
+        self.bytes_sum = bytes_sum
+        self.keys = keys
+        self.reported = reported
+
+
+UNDECIDED: Final = Verdict(0, 0, 0, 0, 0, 0, reported=False)
+"""Of what has not been certified."""
+
+
 class Writeset:
     """A replicated transaction; while it is applied it owns the locks of its rows."""
 
     __slots__ = (
         "awaited", "journal", "key_count", "keys", "last_seen", "local", "locks", "origin",
         "part", "ranges", "rows", "scans", "sent_s", "shared_keys", "size_bytes",
+        "verdict",
     )  # fmt: skip
     kind = Kind.WRITESET
 
@@ -174,6 +224,7 @@ class Writeset:
         self.awaited = True  # by its local transaction, as a rollback is not
         self.journal: Witness | None = transaction.journal
         self.part: StreamPart | None = None  # None: it is the whole transaction
+        self.verdict = UNDECIDED  # see ``Verdicts``
 
     @property
     def transaction(self) -> Transaction:

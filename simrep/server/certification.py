@@ -153,4 +153,5 @@ class CertificationIndex:
 
     def __len__(self) -> int:
         """Number of keys in the index."""
-        return len(self._exclusive) + len(self._shared) + self._ranges.rows
+        ranges = self._ranges
+        return len(self._exclusive) + len(self._shared) + (ranges.rows if ranges.starts else 0)
