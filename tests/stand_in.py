@@ -10,8 +10,9 @@ from simpy.events import Event
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.scenario import load
-from simrep.workload.classes import Mix, TransactionClass
+from simrep.workload.classes import TransactionClass
 from simrep.workload.clients import Clients
+from simrep.workload.mix import Mix
 from simrep.workload.transaction import Transaction
 from simrep.workload.workload import Workload
 

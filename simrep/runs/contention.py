@@ -11,7 +11,8 @@ from simrep.measure.counts import ClassCount
 from simrep.scenario.classes import ClassTable
 from simrep.scenario.sysbench import KEY_WORDS, VERSION, sysbench_classes
 from simrep.scenario.tpcc import TPCC_PRESETS
-from simrep.workload.classes import Keys, Step, TransactionClass
+from simrep.workload.classes import Step, TransactionClass
+from simrep.workload.keys import Keys
 from simrep.workload.laps import LAPS, Lap
 
 __all__ = ["contention", "preset_trap"]

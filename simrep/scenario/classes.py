@@ -27,7 +27,8 @@ from simrep.scenario.table import (
     Weight,
     seconds,
 )
-from simrep.workload.classes import Distribution, Keys, Step, TransactionClass
+from simrep.workload.classes import Step, TransactionClass
+from simrep.workload.keys import Distribution, Keys
 
 __all__ = ["ClassTable", "KeysTable", "KindTable", "ScheduledTable", "StepTable"]
 

@@ -20,6 +20,8 @@ Preset = Literal[
     "sysbench-oltp-write-only",
     "sysbench-oltp-read-only",
     "sysbench-oltp-point-select",
+    "sysbench-select-random-points",
+    "sysbench-select-random-ranges",
     "sysbench-tpcc",
     "go-tpc",
 ]

@@ -50,6 +50,9 @@ DEFAULTS: Mapping[str, Any] = {
     "non_index_updates": 1,
     "delete_inserts": 1,
     "skip_trx": False,
+    "random_points": 10,
+    "number_of_ranges": 10,
+    "delta": 5,
 }
 
 _RANDOM: Mapping[str, tuple[str, ...]] = {
@@ -78,6 +81,8 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "sysbench-oltp-update-index": KEY_WORDS,
     "sysbench-oltp-update-non-index": KEY_WORDS,
     "sysbench-oltp-write-only": (*KEY_WORDS, *_WRITE_WORDS),
+    "sysbench-select-random-points": ("random_points",),
+    "sysbench-select-random-ranges": ("number_of_ranges", "delta"),
 }
 """The words of each preset; it would ignore all others."""
 
@@ -88,6 +93,8 @@ _WHY = {
     "sysbench-oltp-update-index": "it is one statement",
     "sysbench-oltp-update-non-index": "it is one statement",
     "sysbench-oltp-write-only": "it reads nothing",
+    "sysbench-select-random-points": "it only reads, which locks nothing",
+    "sysbench-select-random-ranges": "it only reads, which locks nothing",
 }
 
 # A row of sysbench is two integers, char(120) and char(60): 193 bytes. A row event adds its
@@ -154,6 +161,15 @@ class SysbenchTable(Table):
         description="true: without BEGIN and COMMIT, so every statement is a transaction, and "
         "counted as one; default: false",
     )
+    random_points: Rows | None = Field(
+        None, description="of select_random_points: rows that its statement names; default: 10"
+    )
+    number_of_ranges: Rows | None = Field(
+        None, description="of select_random_ranges: ranges of its statement; default: 10"
+    )
+    delta: Rows | None = Field(
+        None, description="of select_random_ranges: length of each range, less one row; default: 5"
+    )
 
     @property
     def words(self) -> dict[str, Any]:
@@ -214,6 +230,13 @@ def sysbench_classes(preset: str, words: Mapping[str, Any]) -> list[dict[str, An
         return [{"name": "insert", "table": table, **own}]
     if preset == "sysbench-oltp-point-select":
         return [{"name": "point-select", "table": table, "statements": 0, "reads": 1}]
+    if preset == "sysbench-select-random-points":
+        read = {"statements": 0, "range_reads": 1, "range_rows": said["random_points"]}
+        return [{"name": "select", "table": table, **read}]
+    if preset == "sysbench-select-random-ranges":
+        rows = said["number_of_ranges"] * (said["delta"] + 1)
+        read = {"statements": 0, "range_reads": 1, "range_rows": rows}
+        return [{"name": "select", "table": table, **read}]
     if preset == "sysbench-oltp-update-index":
         return [{"name": "update", **update}]
     if preset == "sysbench-oltp-update-non-index":

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from simrep.kernel.clock import Clock, Event, Process
 from simrep.kernel.streams import Streams
-from simrep.workload.classes import Make, Mix
 from simrep.workload.course import Course
+from simrep.workload.mix import Make, Mix
 from simrep.workload.served import Resume, Served, driven, run, waited
 from simrep.workload.transaction import Journal, Transaction
 from simrep.workload.workload import Arrivals, Loop, Scheduled, Workload

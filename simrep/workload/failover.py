@@ -13,9 +13,9 @@ from simpy.exceptions import Interrupt
 
 from simrep.kernel.clock import Clock, Event, Process
 from simrep.kernel.streams import Streams
-from simrep.workload.classes import Make
 from simrep.workload.clients import NOT_TOLD, Clients, Crew, Recorder, Server
 from simrep.workload.fate import Fate, Fates
+from simrep.workload.mix import Make
 from simrep.workload.policy import CONNECTION_ERRORS, Policy
 from simrep.workload.proxy import Leg
 from simrep.workload.transaction import TrackedTransaction, Transaction

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
-from simrep.workload.classes import Make
+from simrep.workload.mix import Make
 from simrep.workload.transaction import TrackedTransaction, Witness
 from simrep.workload.workload import Arrivals, Loop
 

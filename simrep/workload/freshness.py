@@ -30,9 +30,9 @@ from typing import Any, NamedTuple, Protocol
 
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock, Event
-from simrep.workload.classes import Make
 from simrep.workload.clients import Clients, Server
 from simrep.workload.fate import Fate, Fates
+from simrep.workload.mix import Make
 from simrep.workload.served import Resume
 from simrep.workload.transaction import (
     Statement,

@@ -17,9 +17,10 @@ from simrep.kernel.streams import Streams
 from simrep.measure.attempts import AttemptLog, Attempts, ErrorCount
 from simrep.measure.meter import Meter
 from simrep.testing import check, check_conservation, check_stages
-from simrep.workload.classes import Mix, TransactionClass
+from simrep.workload.classes import TransactionClass
 from simrep.workload.failover import FailoverClients, groups_of
 from simrep.workload.fate import FateCount, Fates
+from simrep.workload.mix import Mix
 from simrep.workload.policy import Policy
 from simrep.workload.transaction import Transaction
 from simrep.workload.workload import Arrivals, Loop, Think, Workload

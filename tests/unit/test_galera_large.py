@@ -10,7 +10,8 @@ import simrep
 from simrep.kernel.streams import Streams
 from simrep.models.galera.options import GaleraSession
 from simrep.testing import check_stages
-from simrep.workload.classes import Mix, TransactionClass
+from simrep.workload.classes import TransactionClass
+from simrep.workload.mix import Mix
 from tests.clusters import GaleraCluster, updates
 from tests.large_scenario import ROW_BYTES, ROWS, large_scenario, outcome
 from tests.streams import HOP_S, large, quiet_cluster

@@ -12,7 +12,8 @@ import simrep
 from simrep.errors import ContentionWarning, ScenarioError
 from simrep.scenario import load, with_values
 from simrep.scenario.sysbench import DEFAULTS, KEY_WORDS, SysbenchTable
-from simrep.workload.classes import Keys, TransactionClass
+from simrep.workload.classes import TransactionClass
+from simrep.workload.keys import Keys
 from tests.stand_in import transactions
 
 READ_WRITE = "sysbench-oltp-read-write"
@@ -45,8 +46,9 @@ def test_the_defaults_are_those_of_the_named_version() -> None:
             "range_rows": 100, "statements": 4, "row_bytes": 382, "autocommit": False, "keys": HOT,
         }
     ]  # fmt: skip
-    special = ("rand_spec_iter", "rand_pareto_h", "rand_zipfian_exp")
-    spoken = {word: value for word, value in DEFAULTS.items() if word not in special}
+    others = ("rand_spec_iter", "rand_pareto_h", "rand_zipfian_exp", "random_points",
+              "number_of_ranges", "delta")  # fmt: skip
+    spoken = {word: value for word, value in DEFAULTS.items() if word not in others}
     assert classes() == classes(**spoken) == classes(table_size=10_000)
 
 

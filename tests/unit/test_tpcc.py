@@ -11,7 +11,8 @@ from simrep.kernel.streams import Streams
 from simrep.scenario import load
 from simrep.scenario.classes import ClassTable
 from simrep.scenario.presets import preset
-from simrep.workload.classes import Mix, TransactionClass
+from simrep.workload.classes import TransactionClass
+from simrep.workload.mix import Mix
 from simrep.workload.transaction import Transaction
 
 TPCC = {"warehouses": 20}
@@ -120,3 +121,14 @@ def test_a_result_keeps_its_steps() -> None:
     result = simrep.run(scenario(preset="go-tpc", threads=2, tpcc=TPCC))
     again = simrep.run(result.scenario)
     assert again.runs[0].traffic.committed == result.runs[0].traffic.committed
+
+
+def test_reads_of_random_rows_are_one_statement() -> None:
+    words = {"number_of_ranges": 3, "delta": 9}
+    for name, own, rows in (
+        ("sysbench-select-random-points", {}, 10),
+        ("sysbench-select-random-ranges", words, 30),
+    ):
+        (made,) = transactions(classes(name, own)["select"], 1)
+        assert [one.rows_read for one in made.statements] == [rows]
+        assert made.autocommit

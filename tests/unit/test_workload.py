@@ -10,7 +10,9 @@ import pytest
 from simrep.errors import ScenarioError
 from simrep.kernel.streams import Streams
 from simrep.scenario import load
-from simrep.workload.classes import Keys, Mix, TransactionClass
+from simrep.workload.classes import TransactionClass
+from simrep.workload.keys import Keys
+from simrep.workload.mix import Mix
 from simrep.workload.transaction import Statement
 from simrep.workload.workload import Arrivals, Loop, Think, Workload
 from tests.stand_in import INSERT, played, transactions, workload_of

@@ -13,8 +13,10 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.models.mysql.options import ServerCosts
 from simrep.testing import free
-from simrep.workload.classes import Keys, Mix, TransactionClass
+from simrep.workload.classes import TransactionClass
 from simrep.workload.clients import Clients
+from simrep.workload.keys import Keys
+from simrep.workload.mix import Mix
 from simrep.workload.transaction import Transaction
 from simrep.workload.workload import Arrivals, Loop, Scheduled, Workload
 from tests.stand_in import INSERT, Recorder, Server, played, transactions, workload_of
