@@ -12,6 +12,7 @@ from simrep.cli.arguments import (
     CacheFolder,
     Jobs,
     Json,
+    Most,
     NoCache,
     Out,
     Plot,
@@ -19,14 +20,17 @@ from simrep.cli.arguments import (
     Seed,
     Set,
     changed,
+    most_of,
 )
 from simrep.cli.kept import check_places, finish, kept_work, where_kept
 from simrep.cli.output import print_json, show
 from simrep.errors import ScenarioError
-from simrep.measure.grammar import duration
+from simrep.measure.grammar import duration, share
 from simrep.measure.units import counted
 
 __all__ = ["drill"]
+
+_WIDE = 120  # with the columns of a precision
 
 Drilled = Annotated[
     Path | None,
@@ -68,6 +72,15 @@ Times = Annotated[
         "from 40 on.",
     ),
 ]
+Precise = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="SHARE",
+        help="Repeat each fault until the 95 % interval of its mean RTO is narrow enough: 10% or "
+        "0.1 of it on either side, or of a second if the RTO is shorter.",
+    ),
+]
 Limit = Annotated[
     str,
     typer.Option(
@@ -106,6 +119,8 @@ def drill(
     quick: Quick = False,
     seed: Seed = None,
     replications: Times = None,
+    precision: Precise = None,
+    most: Most = None,
     limit: Limit = "180s",
     restart_after: Restart = None,
     rto: Rto = None,
@@ -127,7 +142,9 @@ def drill(
 
       simrep drill --list
       simrep drill cluster.toml
+      simrep drill cluster.toml --quick
       simrep drill cluster.toml --fault 'kill writer' --replications 40
+      simrep drill cluster.toml --fault 'kill writer' --precision 5%
       simrep drill cluster.toml --product all --rto 10s --rpo 0
       simrep drill cluster.toml --product galera --product group_replication --plot drill.png
       simrep drill cluster.toml --over 'cluster.options."evs.suspect_timeout"=PT3S,PT5S'
@@ -140,6 +157,7 @@ def drill(
     if scenario is None:
         raise ScenarioError("simrep drill", "which scenario?", "give a file, or --list")
     check_places(out, plot, cache, no_cache=no_cache)
+    goal = None if precision is None else share("--precision", precision)
     limit_s = duration("--limit", limit)
     rto_s = None if rto is None else duration("--rto", rto)
     restart_s = None if restart_after is None else duration("--restart-after", restart_after)
@@ -157,6 +175,8 @@ def drill(
             products=product or (),
             over=parse(over or ()),
             replications=replications,
+            precision=goal,
+            most=most_of(most, precision),
             seed=seed,
             limit_s=limit_s,
             restart_s=restart_s,
@@ -169,6 +189,6 @@ def drill(
     if json:
         print_json(found.to_dict())
     else:
-        show(found.tables(), width=found.width)
+        show(found.tables(), width=found.width if precision is None else _WIDE)
     told = f"{counted(found.computed, 'run')} simulated, {found.known} known already"
     finish(found, told, out, plot, lambda: found.plot(plot))

@@ -18,7 +18,7 @@ import simrep
 from simrep.cli import app
 from simrep.errors import ScenarioError
 from simrep.whatif.drill.catalogue import CATALOGUE
-from simrep.whatif.drill.outcome import outage
+from simrep.whatif.drill.outcome import Outcome, outage
 from simrep.whatif.drill.result import Drill
 from tests import own_models
 from tests.legible import problems
@@ -166,6 +166,51 @@ def test_percentiles_are_told_from_forty_replications_on(found) -> None:
     assert many.to_dict()["figures"]["rto_s"]["p95"] == many.percentile("rto_s", 95.0)
 
 
+# ---------------------------------------------------------------- precision --
+
+
+class Told(Executor):
+    """Tells outcomes with these RTOs instead of simulating them."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome, self.calls = outcome, 0
+
+    def submit(self, call, /, *arguments, **options):
+        case, _, number = arguments
+        self.calls += 1
+        rto_s = {
+            "kill writer": 6.0 + 3.0 * (number % 2),
+            "kill non-writer": 0.02 * (1 + number % 5),
+            "cut writer": inf if number == 3 else 6.0,
+            "cut non-writer": 20.0 * (number % 4 == 0),
+        }[case.fault.name]
+        future: Future[Any] = Future()
+        future.set_result(replace(self.outcome, rto_s=rto_s).to_dict())
+        return future
+
+
+def test_a_precision_asks_for_as_many_replications_as_each_fault_takes(found, tmp_path) -> None:
+    executor = Told(found.cells[0].outcomes[0])
+    faults = ["kill writer", "kill non-writer", "cut writer", "cut non-writer"]
+    ask: dict[str, Any] = {"faults": faults, "precision": 0.1, "most": 30, "cache": tmp_path}
+    precise = simrep.drill(scenario(), executor=executor, **ask)
+    runs = {name: len(precise.cell(name).outcomes) for name in faults}
+    assert 15 < runs.pop("kill writer") < 30  # Student's t of a spread of 20 % over 10 %, squared
+    # A pause that is no outage is known well enough, and what never ends has no mean.
+    assert runs == {"kill non-writer": 10, "cut writer": 10, "cut non-writer": 30}
+    assert precise.cell("kill writer").precision <= 0.1
+    assert [cell.fault.name for cell in precise.imprecise] == ["cut writer", "cut non-writer"]
+    assert executor.calls == precise.computed == sum(len(one.outcomes) for one in precise.cells)
+    said = " ".join(str(precise).split())
+    assert "10 to 30 replications" in said
+    assert "cut writer: in 1 of 10 runs writes did not come back" in said
+    assert "cut non-writer: after 30 runs it is ± " in said
+    low, high = precise.cell("kill writer").to_dict()["rto_interval"]
+    assert low < 7.5 < high
+    again = simrep.drill(scenario(), executor=executor, **ask)
+    assert (again.computed, again.cells) == (0, precise.cells)
+
+
 # -------------------------------------------------------------------- known --
 
 
@@ -202,6 +247,8 @@ def test_what_is_known_is_not_simulated_again(found, tmp_path) -> None:
         ({}, {"faults": ["kill writer"] * 2}, "is there twice"),
         ({}, {"products": ["galeera"]}, "did you mean 'galera'"),
         ({}, {"limit_s": 0.001}, "must be from 10"),
+        ({}, {"precision": 0.1, "replications": 5}, "leave out replications"),
+        ({}, {"precision": 0.1, "quick": True}, "leave out quick"),
         ({}, {"rto_s": 60.0, "limit_s": 30.0}, "must be at most 30"),
         ({"workload": WORKLOAD | {"queries": 64}, "run": {}}, {}, "a load that lasts"),
         ({"workload": {"class": [{"statements": 0, "reads": 1}]}}, {}, "clients that write"),

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from simrep.measure.units import duration, number
+from simrep.measure.units import counted, duration, number
 from simrep.scenario.changes import short_names
 from simrep.show.text.layout import closing, table, title
 from simrep.show.views import tables
@@ -68,8 +68,11 @@ def time_text(drill: Drill, seconds: float) -> str:
 
 def _heading(drill: Drill) -> str:
     name = f"{drill.name}: " if drill.name else ""
-    times = "replication" if drill.replications == 1 else "replications"
-    return f"{name}drill, {drill.replications} {times} of each fault, seed {drill.seed}"
+    times = counted(drill.replications, "replication")
+    if drill.precision is not None:
+        fewest = min((len(c.outcomes) for c in drill.cells if c.outcomes), default=0)
+        times = times if fewest == drill.replications else f"{fewest} to {times}"
+    return f"{name}drill, {times} of each fault, seed {drill.seed}"
 
 
 def _setting(drill: Drill, name: str, cells: Sequence[DrillCell]) -> Iterator[RenderableType]:
@@ -78,10 +81,13 @@ def _setting(drill: Drill, name: str, cells: Sequence[DrillCell]) -> Iterator[Re
     refusals = list(_refusals(cells))
     yield title(name)
     if played:
-        rto = "RTO p50 / p95" if drill.replications >= PERCENTILES_FROM else "RTO"
-        heads = ("fault", "noticed", "writes back", rto, "lost", "slow", "whole", "errors")
+        many = all(len(cell.outcomes) >= PERCENTILES_FROM for cell in played)
+        rto = ["RTO p50 / p95" if many else "RTO"]
+        if drill.precision is not None:
+            rto += ["mean RTO", "runs"]
+        heads = ("fault", "noticed", "writes back", *rto, "lost", "slow", "whole", "errors")
         rows = ((cell.fault.name, *_cells(drill, cell)) for cell in played)
-        yield table(heads, "Lrrrrrrl", rows, keys=1)
+        yield table(heads, f"L{'r' * (len(heads) - 2)}l", rows, keys=1)
     if any(cell.values("reads_back_s") for cell in played):
         seen = ((cell.fault.name, *_reads(drill, cell)) for cell in played)
         yield table(("fault", "reads back", "stale reads", "oldest by"), "Lr", seen, keys=1)
@@ -93,6 +99,9 @@ def _cells(drill: Drill, cell: DrillCell) -> Iterator[str]:
     for figure in ("detected_s", "writes_back_s"):
         yield time_text(drill, cell.median(figure))
     yield _rto(drill, cell)
+    if drill.precision is not None:
+        yield _mean_rto(drill, cell)
+        yield f"{len(cell.outcomes)}"
     yield _lost(cell)
     for figure in ("slow_s", "whole_s"):
         yield time_text(drill, cell.median(figure))
@@ -116,6 +125,14 @@ def _rto(drill: Drill, cell: DrillCell) -> str:
     return low if low == high else f"{low}-{high}"
 
 
+def _mean_rto(drill: Drill, cell: DrillCell) -> str:
+    found = cell.interval("rto_s")
+    if found is None:
+        return "-"
+    half = time_text(drill, found.half_width)
+    return f"{time_text(drill, found.mean)}{f' ± {half}' if found.half_width else ''}"
+
+
 def _lost(cell: DrillCell) -> str:
     values = cell.values("lost")
     if not values:
@@ -134,8 +151,28 @@ def _refusals(cells: Sequence[DrillCell]) -> Iterator[str]:
         yield f"{', '.join(names)}: {reason}."
 
 
+def _precision(drill: Drill) -> Iterator[str]:
+    """Of which faults the mean RTO is known as precisely as was asked for."""
+    if drill.precision is None:
+        return
+    imprecise = drill.imprecise
+    yield (
+        f"Each {'other ' if imprecise else ''}fault is repeated until the 95 % interval of its "
+        f"mean RTO is ± {100.0 * drill.precision:.3g} % of it, or of a second if it is shorter."
+    )
+    for cell in imprecise:
+        name = ", ".join(filter(None, (setting_name(cell.labels), cell.fault.name)))
+        runs = len(cell.outcomes)
+        if never := cell.never("rto_s"):
+            yield f"{name}: in {never} of {counted(runs, 'run')} writes did not come back."
+        else:
+            yield f"{name}: after {counted(runs, 'run')} it is ± {100.0 * cell.precision:.2g} %."
+
+
 def _remarks(drill: Drill) -> Iterator[str]:
     few = "" if drill.replications >= PERCENTILES_FROM else ", lowest to highest"
+    if drill.precision is not None:
+        few = f", lowest to highest, or p50 / p95 from {PERCENTILES_FROM} runs on"
     yield (
         "Seconds after the begin of the fault, medians. RTO: the longest time without an answered "
         f"write{few}; lost: answered and on no node at the end; slow: time with less than half of "
@@ -146,6 +183,7 @@ def _remarks(drill: Drill) -> Iterator[str]:
             "Stale reads: those from the fault on that missed what a client had been told before; "
             "oldest by: for how long it had been told."
         )
+    yield from _precision(drill)
     yield from drill.notes
     if not drill.complete:
         yield "Interrupted: cells are missing."

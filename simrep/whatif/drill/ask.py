@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from hashlib import sha256
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from simrep.errors import ScenarioError
 from simrep.runs.executor import as_finished, collected, workers
 from simrep.runs.progress import told, work_expected
-from simrep.runs.sampler import Progress, at_least, seed_of
+from simrep.runs.sampler import (
+    MOST,
+    Progress,
+    at_least,
+    check_precision,
+    replications_wanted,
+    seed_of,
+)
 from simrep.scenario import Scenario, load
 from simrep.whatif.cache import Cache, cache_of, key_of
 from simrep.whatif.design import Given, Setting, factors, grid
@@ -37,6 +45,8 @@ def drill(
     products: str | Sequence[str] = (),
     over: Mapping[str, Given] | None = None,
     replications: int | None = None,
+    precision: float | None = None,
+    most: int = MOST,
     quick: bool = False,
     seed: int | None = None,
     limit_s: float = LIMIT_S,
@@ -70,6 +80,14 @@ def drill(
         Values that vary, as :func:`simrep.sweep` takes them.
     replications : int, optional
         Of each fault in each setting; default: 10. 95th percentiles are told from 40 on.
+    precision : float, optional
+        Instead of a number of replications: of each fault in each setting as many as it takes until
+        the half width of the 95 % interval of its mean RTO is this share of it, or of a second if
+        the RTO is shorter: that is no outage. At least 10, and at most ``most``. Where writes do
+        not come back in a replication there is no mean, and no more are simulated.
+    most : int
+        With a precision, the replications at which to give up. The result names the faults of
+        which the precision is not reached.
     quick : bool
         A first look: 3 replications instead of 10.
     seed : int, optional
@@ -109,7 +127,15 @@ def drill(
     executor = workers(jobs, executor)
     loaded = load(scenario)
     seed = seed_of(seed, loaded.run.seed)
-    if replications is None:
+    if precision is not None:
+        check_precision(precision)
+        if quick or replications is not None:
+            raise ScenarioError(
+                "precision", "decides how many replications there are",
+                f"leave out {'quick' if quick else 'replications'}, or the precision",
+            )  # fmt: skip
+        replications = min(_REPLICATIONS, at_least("most", most, 2))
+    elif replications is None:
         replications = _QUICK if quick else _REPLICATIONS
     at_least("replications", replications, 1)
     if restart_s is not None and not 0.0 < restart_s <= 3600.0:
@@ -128,48 +154,109 @@ def drill(
     settings = list(settings_of(checked_load(loaded), named, variants))
     store = cache_of(cache)
     cells = [
-        _Cell(setting, fault, replications, seed, (limit_s, restart_s), store)
+        _Cell(setting, fault, seed, (limit_s, restart_s), store)
         for setting in settings
         for fault in chosen
     ]
-    keys = {(place, number): key for place, cell in enumerate(cells)
-            for number, key in enumerate(cell.keys)}  # fmt: skip
-    known = dict(_known(store, keys))
-    missing = {at: (cells[at[0]].case, seed, at[1]) for at in keys if at not in known}
-
-    def simulated() -> Iterator[tuple[tuple[int, int], _Known]]:
-        if callable(progress):
-            progress(len(known), len(keys))
-        for at, content in as_finished(play, missing, executor):
-            if store is not None:
-                store.put(keys[at], content)
-            yield at, content
-
-    def tell(computed: int, total: int) -> None:
-        if callable(progress):
-            progress(len(known) + computed, total)
-
-    work_expected(len(keys), done=len(known))
-    computed, complete = collected(simulated(), least=0, progress=tell, total=len(keys))
-    contents = known | dict(computed)
-    by_cell: dict[int, list[_Known]] = {}
-    for place, number in sorted(contents):
-        by_cell.setdefault(place, []).append(contents[place, number])
-    told_of = [cell.told(by_cell.get(place, [])) for place, cell in enumerate(cells)]
+    played = _Played(cells, seed, store, executor, progress)
+    wanted = {place: replications for place, cell in enumerate(cells) if cell.case is not None}
+    complete = played.up_to(wanted)
+    while complete and precision is not None and wanted:
+        enough = {place: _enough(played.told(place), precision, most) for place in wanted}
+        wanted = {place: count for place, count in enough.items() if count > wanted[place]}
+        complete = played.up_to(wanted)
+    told_of = [played.told(place) for place in range(len(cells))]
     return Drill(
         name=loaded.name,
         factors=(*(("product",) if named else ()), *(factor.name for factor in varied)),
         cells=tuple(cell for cell in told_of if cell is not None),
-        replications=replications,
+        replications=max([replications, *(len(cell.outcomes) for cell in told_of if cell)]),
+        precision=precision,
         limit_s=limit_s,
         notes=tuple(_notes(loaded, settings, chosen, restart_s)),
         seed=seed,
-        computed=len(computed),
-        known=len(known),
+        computed=played.computed,
+        known=played.known,
         complete=complete,
         demand=demand,
         versions=next((s.setup.versions for s in settings if s.setup is not None), {}),
     )
+
+
+def _enough(cell: DrillCell | None, precision: float, most: int) -> int:
+    """How many replications there have to be, as far as those that there are can tell."""
+    values = [] if cell is None else cell.weighed_s
+    if not values or not all(map(isfinite, values)):
+        return len(values)  # more of them do not make it precise
+    return replications_wanted(values, precision, most=most)
+
+
+class _Played:
+    """The replications of all cells, as far as they are known.
+
+    Attributes
+    ----------
+    computed, known : int
+        How many were simulated, and how many were known from before.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[_Cell],
+        seed: int,
+        store: Cache | None,
+        executor: Executor | None,
+        progress: Progress | None,
+    ) -> None:
+        self._cells, self._seed = cells, seed
+        self._store, self._executor, self._progress = store, executor, progress
+        self._contents: list[list[_Known]] = [[] for _ in cells]
+        self.computed = self.known = 0
+
+    def up_to(self, wanted: Mapping[int, int]) -> bool:
+        """Have so many replications of cells by their places; False if it was interrupted.
+
+        A cell of which some are missing then keeps those that it had.
+        """
+        store, progress = self._store, self._progress
+        keys = {
+            (place, number): self._cells[place].key(number)
+            for place, count in wanted.items()
+            for number in range(len(self._contents[place]), count)
+        }
+        known = dict(_known(store, keys))
+        cases = {at: self._cells[at[0]].case for at in keys if at not in known}
+        missing = {at: (case, self._seed, at[1]) for at, case in cases.items()}
+        before = self.computed + self.known
+        total, done = before + len(keys), before + len(known)
+
+        def simulated() -> Iterator[tuple[tuple[int, int], _Known]]:
+            if callable(progress):
+                progress(done, total)
+            for at, content in as_finished(play, missing, self._executor):
+                if store is not None:
+                    store.put(keys[at], content)
+                yield at, content
+
+        def tell(computed: int, total: int) -> None:
+            if callable(progress):
+                progress(done + computed, total)
+
+        work_expected(total, done=done)
+        computed, complete = collected(simulated(), least=0, progress=tell, total=total)
+        self.computed += len(computed)
+        self.known += len(known)
+        contents = known | dict(computed)
+        for place, count in wanted.items():
+            own = self._contents[place]
+            new = [contents.get((place, number)) for number in range(len(own), count)]
+            if None not in new:
+                own += filter(None, new)
+        return complete
+
+    def told(self, place: int) -> DrillCell | None:
+        """A cell with its outcomes; None if some of them are missing."""
+        return self._cells[place].told(self._contents[place])
 
 
 class _Cell:
@@ -177,25 +264,22 @@ class _Cell:
 
     Attributes
     ----------
-    keys : list of str
-        A name of each replication; empty if none is simulated.
     case : Case or None
+        None if nothing is simulated.
     """
 
     def __init__(
         self,
         setting: DrillSetting,
         fault: DrillFault,
-        replications: int,
         seed: int,
         times_s: tuple[float, float | None],
         store: Cache | None,
     ) -> None:
         self._fault, self._labels = fault, setting.labels
-        self._replications = replications
         self.refused = setting.refused
-        self.keys: list[str] = []
         self.case: Case | None = None
+        self._key = ""
         if setting.scenario is None or setting.setup is None:
             return
         limit_s, restart_s = times_s
@@ -211,10 +295,12 @@ class _Cell:
             self.refused = f"not played: {error.problem}"
             return
         self.case = case
-        key = ""
         if store is not None:
-            key = key_of(setup, {"drill": fault.name, "seed": seed, "limit_s": limit_s})
-        self.keys = [sha256(f"{key} {n}".encode()).hexdigest() for n in range(replications)]
+            self._key = key_of(setup, {"drill": fault.name, "seed": seed, "limit_s": limit_s})
+
+    def key(self, number: int) -> str:
+        """A name of a replication of the cell."""
+        return sha256(f"{self._key} {number}".encode()).hexdigest()
 
     def told(self, contents: Sequence[_Known]) -> DrillCell | None:
         """The cell with its outcomes; None if some of them are missing."""
@@ -223,7 +309,7 @@ class _Cell:
         )
         if refused:
             return DrillCell(fault=self._fault, labels=self._labels, refused=refused)
-        if len(contents) < self._replications:
+        if not contents:
             return None
         outcomes = tuple(map(Outcome.from_dict, contents))
         return DrillCell(fault=self._fault, labels=self._labels, outcomes=outcomes)

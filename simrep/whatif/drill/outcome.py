@@ -21,10 +21,10 @@ from simrep.measure.attempts import Attempts
 from simrep.measure.staleness import StaleReads
 from simrep.workload.fate import FateCount
 
-__all__ = ["Outcome", "RunEnd", "outage", "outcome_of"]
+__all__ = ["LEAST_OUTAGE_S", "Outcome", "RunEnd", "outage", "outcome_of"]
 
 _SETTLED_S = 2.0  # clients have connected
-_LEAST_S, _GAPS = 1.0, 10.0
+LEAST_OUTAGE_S, _GAPS = 1.0, 10.0
 """A time without an answer is an outage if it is longer than a second, and than ten times the usual
 time between two answers: of answers at random, one gap in 22,000 is."""
 _WINDOW_S, _COUNTED = 1.0, 60.0
@@ -237,7 +237,7 @@ def outage(
     """
     if not usual_tps:
         return nan, nan
-    least_s = max(_LEAST_S, _GAPS / usual_tps)
+    least_s = max(LEAST_OUTAGE_S, _GAPS / usual_tps)
     first = max(0, int(np.searchsorted(answers_s, fault_s)) - 1)
     points = answers_s[first:]
     if end_s - float(points[-1]) > least_s:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, inf, isinf, isnan, nan
+from math import ceil, inf, isfinite, isinf, isnan, nan
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
+from simrep.measure.confidence import Interval, mean_interval
 from simrep.measure.units import plain
 from simrep.runs.report import Report
 from simrep.whatif.drill.catalogue import DrillFault
 from simrep.whatif.drill.demand import Demand
-from simrep.whatif.drill.outcome import Outcome
+from simrep.whatif.drill.outcome import LEAST_OUTAGE_S, Outcome
 from simrep.whatif.table_file import save_table
 
 __all__ = ["FIGURES", "PERCENTILES_FROM", "Drill", "DrillCell"]
@@ -75,6 +76,35 @@ class DrillCell:
         values = sorted(self.values(figure))
         return values[ceil(percent / 100.0 * len(values)) - 1] if values else nan
 
+    def interval(self, figure: str) -> Interval | None:
+        """The 95 % interval of the mean; None of a single replication, or where it never came."""
+        values = self.values(figure)
+        if len(values) < 2 or not all(map(isfinite, values)):
+            return None
+        return mean_interval(values)
+
+    @property
+    def weighed_s(self) -> list[float]:
+        """The RTO of each replication, as far as it tells how precise their mean is.
+
+        A mean below a second is no outage: it is taken to be a second, with the same spread.
+        """
+        values = self.values("rto_s")
+        lift = max(0.0, LEAST_OUTAGE_S - fmean(values)) if values else 0.0
+        return [value + lift for value in values]
+
+    @property
+    def precision(self) -> float:
+        """Half of the 95 % interval of the mean RTO, as a share of it or of a second.
+
+        The longer of the two counts. Infinite of a single replication, or where writes never came
+        back in one.
+        """
+        values = self.weighed_s
+        if len(values) < 2 or not all(map(isfinite, values)):
+            return inf
+        return mean_interval(values).relative
+
     def never(self, figure: str) -> int:
         """In how many replications it did not come before the end of the run."""
         return sum(map(isinf, self.values(figure)))
@@ -89,6 +119,7 @@ class DrillCell:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it; what did not come before the end is ``"never"``."""
+        spread = self.interval("rto_s")
         return {
             "fault": self.fault.name,
             "labels": dict(self.labels),
@@ -96,6 +127,7 @@ class DrillCell:
             "figures": {figure: self._spread(figure) for figure in FIGURES}
             if self.outcomes
             else {},
+            "rto_interval": None if spread is None else [spread.low, spread.high],
             "errors": self.errors,
             "outcomes": [one.to_dict() for one in self.outcomes],
         }
@@ -125,7 +157,9 @@ class Drill(Report):
     cells : tuple of DrillCell
         Setting by setting, in the order of the catalogue.
     replications : int
-        Of each cell.
+        Of each cell; with a precision, of the cell that has the most.
+    precision : float or None
+        That was asked for.
     limit_s : float
         So long after the begin of its fault a run ends at last.
     notes : tuple of str
@@ -154,6 +188,7 @@ class Drill(Report):
     complete: bool
     versions: Mapping[str, str]
     demand: Demand | None = None
+    precision: float | None = None
 
     @property
     def verdicts(self) -> list[tuple[Mapping[str, Any], str]]:
@@ -165,6 +200,12 @@ class Drill(Report):
             (labels, demand.verdict([one for one in self.cells if one.labels == labels]))
             for labels in self.settings
         ]
+
+    @property
+    def imprecise(self) -> list[DrillCell]:
+        """Cells whose mean RTO is not known as precisely as was asked for."""
+        wanted = inf if self.precision is None else self.precision
+        return [cell for cell in self.cells if cell.outcomes and cell.precision > wanted]
 
     @property
     def settings(self) -> list[Mapping[str, Any]]:
@@ -236,6 +277,7 @@ class Drill(Report):
                 "name": self.name,
                 "factors": list(self.factors),
                 "replications": self.replications,
+                "precision": self.precision,
                 "limit_s": self.limit_s,
                 "notes": list(self.notes),
                 "verdicts": [{"labels": dict(of), "verdict": said} for of, said in self.verdicts],
