@@ -76,6 +76,21 @@ class Series:
         lengths = lengths[:keep]
         return edges[: keep + 1], self.commits[:keep] / lengths, self.aborts[:keep] / lengths
 
+    def spread_tps(self) -> dict[str, float]:
+        """``sd``, ``min`` and ``p5`` of the commits per second of whole intervals.
+
+        They tell a saw-tooth from a steady rate. Empty if there are fewer than two intervals.
+        """
+        whole = int((self.end_s - self.start_s) / self.interval_s + 1e-9)
+        rates = self.commits[:whole] / self.interval_s
+        if len(rates) < 2:
+            return {}
+        return {
+            "sd": float(np.std(rates, ddof=1)),
+            "min": float(rates.min()),
+            "p5": float(np.quantile(rates, 0.05)),
+        }
+
     @classmethod
     def mean(cls, series: list[Series]) -> Series:
         """Interval by interval mean over replications; one that ended early counts as zero."""

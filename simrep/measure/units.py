@@ -130,7 +130,7 @@ def unit_of(path: str) -> str | None:
         return _BY_NAME["aborted"]
     if name in _BY_NAME:
         return _BY_NAME[name]
-    named = table if table in {"latency_s", "age_s"} else name
+    named = table if table in {"latency_s", "age_s", "interval_tps"} else name
     return next((unit for end, unit in _BY_SUFFIX.items() if named.endswith(end)), None)
 
 

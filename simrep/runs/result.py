@@ -356,7 +356,21 @@ class Result(Report):
         if self.contention:
             content["contention"] = self.contention
         content["breakdown"] = self.breakdown().to_dict()
+        if spread := self.interval_tps:
+            content["interval_tps"] = spread
         return cast(dict[str, Any], plain(content))
+
+    @property
+    def interval_tps(self) -> dict[str, float]:
+        """``sd``, ``min`` and ``p5`` of the commits per second, interval by interval.
+
+        Intervals are those of the time series (``run.interval_s``); means over the replications.
+        Empty if a replication has fewer than two.
+        """
+        spreads = [run.measurement.series.spread_tps() for run in self.runs]
+        if not all(spreads):
+            return {}
+        return {name: float(np.mean([one[name] for one in spreads])) for name in spreads[0]}
 
     def digest(self) -> str:
         """SHA-256 of what was simulated: equal for equal runs, on any machine and version.
@@ -370,7 +384,12 @@ class Result(Report):
         del content["versions"], content["breakdown"], content["error_texts"]
         content.pop("prediction", None)
         content.pop("contention", None)  # words
-        for told in ("faults", "phases", "fates"):  # other views of what is in the figures above
+        for told in (
+            "faults",
+            "phases",
+            "fates",
+            "interval_tps",
+        ):  # other views of what is in the figures above
             content.pop(told, None)
         for of_class in content.get("classes", {}).values():
             del of_class["breakdown"]

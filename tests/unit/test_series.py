@@ -228,3 +228,12 @@ def test_many_at_a_time_count_as_one_after_the_other(steps, end_s) -> None:
     expected = single.series(end_s)
     assert measured.series.commits.tolist() == expected.commits.tolist()
     assert measured.series.aborts.tolist() == expected.aborts.tolist()
+
+
+def test_the_spread_tells_a_saw_tooth_and_leaves_out_what_is_no_whole_interval() -> None:
+    steady = Series(0.0, 0.5, 2.2, np.array([5.0, 5, 5, 5, 1]), np.zeros(5))
+    assert steady.spread_tps() == {"sd": 0.0, "min": 10.0, "p5": 10.0}
+    teeth = Series(0.0, 0.5, 2.0, np.array([10.0, 0, 10, 0]), np.zeros(4))
+    assert teeth.spread_tps()["min"] == 0.0
+    assert teeth.spread_tps()["sd"] == pytest.approx(np.std([20, 0, 20, 0], ddof=1))
+    assert Series(0.0, 1.0, 1.9, np.array([3.0, 2]), np.zeros(2)).spread_tps() == {}
