@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from itertools import repeat
+from itertools import count, repeat
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import simpy
 from simpy.core import EmptySchedule, StopSimulation
@@ -17,6 +17,8 @@ from simrep.kernel.happening import Happening, run_callbacks
 
 __all__ = ["Clock", "PartClock"]
 
+_RANKS: Final = 1 << 50  # of one priority
+
 
 class Clock(simpy.Environment):
     """Simulated time in seconds.
@@ -26,22 +28,26 @@ class Clock(simpy.Environment):
     a process.
 
     The event list says for each event what is called with what, so that there is one way for
-    anything to happen.
+    anything to happen. At equal times the ranks decide: numbers in the order in which events were
+    put there, from which a higher priority takes off more than there are events.
     """
 
     most_events = MOST_EVENTS
     """After so many events the clock stops with an error."""
-    _queue: list[tuple[float, int, int, Callable[[Any], object], Any]]  # type: ignore[assignment]
-    _number = 0  # of what was put on the event list last
+    _queue: list[tuple[float, int, Callable[[Any], object], Any]]  # type: ignore[assignment]
 
     def __init__(self, initial_time: float = 0) -> None:
         super().__init__(initial_time)
+        self._ranks = count()
+        self._looks = 0  # ranks that no event has
         self._budget = Budget()
 
     @property
     def events(self) -> int:
         """How many events have happened."""
-        return self._number - len(self._queue)
+        put = next(self._ranks) - self._looks
+        self._looks += 1
+        return put - len(self._queue)
 
     def run(self, until: float | Event | None = None) -> Any:
         """Run until a time, an event, or the last event; SimPy's ``run``, but it always ends.
@@ -74,7 +80,7 @@ class Clock(simpy.Environment):
                 before = self._now
                 for _ in repeat(None, look):
                     try:
-                        self._now, _, _, call, argument = heappop(queue)
+                        self._now, _, call, argument = heappop(queue)
                     except IndexError:
                         raise EmptySchedule from None
                     call(argument)
@@ -90,23 +96,21 @@ class Clock(simpy.Environment):
         """Let the next event happen; SimPy's ``step``."""
         if not self._queue:
             raise EmptySchedule
-        self._now, _, _, call, argument = heappop(self._queue)
+        self._now, _, call, argument = heappop(self._queue)
         call(argument)
 
     def put(self, happening: Happening, when: float) -> None:
         """Let ``happening`` happen at the absolute time ``when`` (seconds, not before now)."""
-        self._number = number = self._number + 1
-        heappush(self._queue, (when, NORMAL, number, type(happening).happen, happening))
+        heappush(self._queue, (when, next(self._ranks), type(happening).happen, happening))
 
     def at(self, when: float, call: Callable[[Any], object], argument: Any = None) -> None:
         """Run ``call(argument)`` at the absolute time ``when`` (seconds, not before now)."""
-        self._number = number = self._number + 1
-        heappush(self._queue, (when, NORMAL, number, call, argument))
+        heappush(self._queue, (when, next(self._ranks), call, argument))
 
     def schedule(self, event: Event, priority: int = NORMAL, delay: float = 0) -> None:
         """Let an event of SimPy happen after a delay in seconds; SimPy's ``schedule``."""
-        self._number = number = self._number + 1
-        heappush(self._queue, (self._now + delay, priority, number, run_callbacks, event))
+        rank = next(self._ranks) + (priority - NORMAL) * _RANKS
+        heappush(self._queue, (self._now + delay, rank, run_callbacks, event))
 
     def fire(self, event: Event, value: Any = None) -> None:
         """Trigger ``event`` and run what waits for it now, not by way of the event list."""

@@ -138,41 +138,53 @@ class Ahead(ABC):
 
 
 class Visit(Happening):
-    """Work that has a core or waits for one; as an event of the clock, the end of a slice."""
+    """Work that has a core or waits for one; as an event of the clock, the end of its work."""
 
     __slots__ = ("argument", "call", "host", "seconds", "since", "used")
     since: float  # when it began to wait, or to use a slice
+    used: float  # how long its thread has had the core; whoever gives it a core sets it
 
     def __init__(self, host: Host, seconds: float, call: Call, argument: Any) -> None:
         self.host = host
         self.seconds = seconds  # of work that is left
         self.call = call
         self.argument = argument
-        self.used = 0.0  # how long its thread has had the core
 
     def happen(self) -> None:
         """See ``Happening.happen``."""
         host = self.host
-        if self.seconds > host.slice_s:
-            host.end_slice(self)
-            return
         host._ending = self
         self.call(self.argument)
-        if host._ending is self:  # there is no more to do
+        if host._ending is None:  # it goes on
+            seconds = self.seconds
+            used = self.used + seconds
+            if used < host.slice_s:  # as ``_start`` does
+                self.used = used
+                host.busy_s += seconds
+                clock = host.clock
+                clock.put(self, clock._now + seconds)
+            else:
+                host.keep_core(self)
+        else:
             host._ending = None
             if host._queue:
                 host._next()
             else:
                 host._idle += 1
-        elif self.used >= host.slice_s and host._queue:
-            host._wait(self)
-        elif (seconds := self.seconds) > host.slice_s:
-            host._start(self)
-        else:  # as ``_start`` does
-            self.used += seconds
-            host.busy_s += seconds
-            clock = host.clock
-            clock.put(self, clock._now + seconds)
+
+
+class _Slice(Happening):
+    """What a visit uses of a core that has more work than for a slice."""
+
+    __slots__ = ("visit",)
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        visit = self.visit
+        visit.host.end_slice(visit)
 
 
 Spin = Visit
@@ -186,7 +198,9 @@ class _Spin(Visit):
 
     def happen(self) -> None:
         """See ``Happening.happen``."""
-        if self.seconds > -inf:  # else it has stopped
+        if self.seconds == inf:
+            self.host.end_slice(self)
+        elif self.seconds > -inf:  # else it has stopped
             super().happen()
 
 
@@ -321,7 +335,9 @@ class Host:
         seconds += self.wakeup_s
         if seconds > self.slice_s:
             self._idle -= 1
-            self._start(Visit(self, seconds, call, argument))
+            visit = Visit(self, seconds, call, argument)
+            visit.used = 0.0
+            self._start(visit)
         elif seconds > 0.0:  # as ``_start`` does
             self._idle -= 1
             visit = Visit(self, seconds, call, argument)
@@ -381,6 +397,7 @@ class Host:
         """``run`` what a thread plans when it has a core."""
         self.visits += 1
         visit = Visit(self, _AHEAD, thread.planned, thread)
+        visit.used = 0.0
         if self._idle:
             self._idle -= 1
             self._plan(visit, self.wakeup_s)
@@ -434,7 +451,9 @@ class Host:
         else:
             self.busy_s -= spin.since + self.spin_s - self.clock._now  # what it no longer uses
             spin.seconds = -inf
-            self._start(Visit(self, 0.0, call, argument))
+            visit = Visit(self, 0.0, call, argument)
+            visit.used = 0.0
+            self._start(visit)
 
     def work(self, seconds: float) -> Event:
         """``go_on`` for a generator: an event that fires when the work is done."""
@@ -452,12 +471,17 @@ class Host:
             if seconds == _AHEAD:
                 self._plan(visit, 0.0)
                 return
-            seconds = self.spin_s if seconds == inf else self.slice_s
-            visit.since = self.clock._now
+            now = visit.since = self.clock._now
+            if seconds == inf:
+                self.busy_s += self.spin_s
+                self.clock.put(visit, now + self.spin_s)
+            else:
+                self.busy_s += self.slice_s
+                self.clock.put(_Slice(visit), now + self.slice_s)
         else:
             visit.used += seconds
-        self.busy_s += seconds
-        self.clock.put(visit, self.clock._now + seconds)
+            self.busy_s += seconds
+            self.clock.put(visit, self.clock._now + seconds)
 
     def _start_parts(self, visit: Visit) -> None:
         """Work in parts, as many of them as certainly keep their core."""
@@ -478,6 +502,13 @@ class Host:
         visit.seconds, visit.used, self.busy_s = seconds, used, busy_s
         self.clock.put(visit, end_s)
 
+    def keep_core(self, visit: Visit) -> None:
+        """For the visit: it has more to do, with which it has used a slice."""
+        if visit.used >= self.slice_s and self._queue:
+            self._wait(visit)
+        else:
+            self._start(visit)
+
     def end_slice(self, visit: Visit) -> None:
         """For the visit: it has used a slice, and has work left."""
         visit.seconds -= self.slice_s
@@ -486,7 +517,6 @@ class Host:
     def _wait(self, visit: Visit) -> None:
         """Go to the end of the run queue."""
         visit.since = self.clock._now
-        visit.used = 0.0
         self._queue.append(visit)
         self._next()
 
@@ -500,9 +530,10 @@ class Host:
             self.wait_max_s = wait
         seconds = visit.seconds
         if seconds > self.slice_s:
+            visit.used = 0.0
             self._start(visit)
         else:  # as ``_start`` does
-            visit.used += seconds
+            visit.used = seconds
             self.busy_s += seconds
             self.clock.put(visit, now + seconds)
 

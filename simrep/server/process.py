@@ -114,6 +114,7 @@ class PacedHost(Host):
 
     def admit(self, visit: _OwnedVisit) -> None:
         """Work that wants a core, now or when it is its turn."""
+        visit.used = 0.0
         owner = visit.owner
         if owner.stopped:
             owner.park(visit)
@@ -164,6 +165,7 @@ class PacedHost(Host):
             spin.seconds = -inf
             visit = _OwnedVisit(self, 0.0, call, argument)
             visit.owner = owner
+            visit.used = 0.0
             self._start(visit)
 
     def _start(self, visit: Any) -> None:
@@ -223,6 +225,7 @@ class PacedHost(Host):
             visit.owner.park(visit)
         if queue:
             visit = queue.popleft()
+            visit.used = 0.0
             wait = self.clock._now - visit.since
             self.wait_s += wait
             self.wait_max_s = max(self.wait_max_s, wait)
@@ -323,7 +326,6 @@ class Process(Host):
 
     def park(self, visit: Any) -> None:
         """Keep its work until it is continued."""
-        visit.used = 0.0
         self._parked.append(visit)
 
     def _stop(self, _: None) -> None:

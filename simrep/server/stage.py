@@ -85,18 +85,19 @@ class Stage(Generic[Item]):
 
     def join(self, item: Item) -> None:
         """Queue the item; it is served at once if the stage is free."""
+        now = self._clock._now
         if self._taken:
-            self._queue.append((self._clock._now, item))
+            self._queue.append((now, item))
             if self._gathering and self._full():
                 self._close(self._gathering)
         elif self._gather_s is None:  # the queue is empty
             self._taken = True
-            self._since = self._clock._now
+            self._since = now
             self.groups += 1
             self.visits += 1
             self._serve([item])
         else:
-            self._queue.append((self._clock._now, item))
+            self._queue.append((now, item))
             self._open()
 
     def join_all(self, items: Sequence[Item]) -> None:
@@ -105,8 +106,7 @@ class Stage(Generic[Item]):
             self.join(items[0])
             return
         now = self._clock._now
-        for item in items:
-            self._queue.append((now, item))
+        self._queue.extend([(now, item) for item in items])
         if not self._taken:
             if items:
                 self._begin(None)
@@ -155,22 +155,31 @@ class Stage(Generic[Item]):
         now = self._since = self._clock._now
         queue = self._queue
         self.groups += 1
+        size = len(queue)
+        if size == 1 or self._largest == 1:
+            arrived, item = queue.popleft()
+            wait = now - arrived
+            if wait > self.wait_max_s:
+                self.wait_max_s = wait
+            self.wait_s += wait
+            self.visits += 1
+            self._serve([item])
+            return
         longest = now - queue[0][0]
         if longest > self.wait_max_s:
             self.wait_max_s = longest
-        if self._largest == 1 or len(queue) == 1:
-            self.wait_s += longest
-            self.visits += 1
-            self._serve([queue.popleft()[1]])
-            return
-        size = len(queue) if self._largest is None else min(self._largest, len(queue))
-        group: list[Item] = []
-        while len(group) < size:
-            arrived, item = queue.popleft()
-            self.wait_s += now - arrived
-            group.append(item)
+        if self._largest is None or size <= self._largest:
+            entries = list(queue)
+            queue.clear()
+        else:
+            size = self._largest
+            entries = [queue.popleft() for _ in range(size)]
+        wait_s = self.wait_s
+        for arrived, _item in entries:
+            wait_s += now - arrived
+        self.wait_s = wait_s
         self.visits += size
-        self._serve(group)
+        self._serve([item for _, item in entries])
 
 
 class WatchedStage(Stage[Item]):

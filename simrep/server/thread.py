@@ -58,26 +58,30 @@ class Thread:
         if self._jobs or self._extra:
             self._go_on()
         else:
-            self._busy = self._waits
+            self._busy = False
 
     def _go_on(self) -> None:
         """Take the next job, or do what was charged."""
         jobs = self._jobs
-        while not self._waits and (jobs or self._extra):
+        while True:
             seconds = self._extra
             self._extra = 0.0
             if jobs:
                 cost_s, call, argument = jobs.popleft()
                 seconds += cost_s
-            else:
+            elif seconds:
                 call, argument = _nothing, None
+            else:
+                self._busy = False
+                return
             if seconds > 0.0:
                 self._call = call
                 self._argument = argument
                 self._host.go_on(seconds, self._then)
                 return
             call(argument)
-        self._busy = self._waits
+            if self._waits:
+                return
 
     def __len__(self) -> int:
         """Jobs waiting, without the one that runs."""
@@ -105,4 +109,10 @@ class WaitingThread(Thread):
         """Wait no longer."""
         if self._waits:
             self._waits = False
+            self._go_on()
+
+    def _finish(self, _: None) -> None:
+        """The present job is done."""
+        self._call(self._argument)
+        if not self._waits:
             self._go_on()
