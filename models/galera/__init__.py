@@ -264,8 +264,8 @@ class Galera(Model):
         return {node.name: first - node.last_committed for node in self.nodes}
 
     def stations(self) -> Iterable[Station]:
-        """Redo logs; machines are the engine's."""
-        return [node.redo_stage for node in self.nodes if node.redo_stage is not None]
+        """Redo logs and latches; machines are the engine's."""
+        return [one for server in self._servers.values() for one in server.stations()]
 
     def _arbitrator(self, index: int, *, anew: bool = True) -> None:
         """Start an arbitrator."""

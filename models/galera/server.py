@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from simrep.modelling import (
     ServerStatus,
     Sessions,
     Statement,
+    Station,
     Transaction,
 )
 from simrep.models.galera.gcomm.causal import LocalCausal
@@ -107,6 +108,11 @@ class GaleraServer(Killable):
             lock_wait_timeout_s=options.innodb_lock_wait_timeout,
             retries=options.retry_autocommit,
         )
+
+    def stations(self) -> Iterable[Station]:
+        """The redo log and the latch of its storage engine."""
+        redo = self.node.redo_stage
+        return [*(() if redo is None else (redo,)), *self._sessions.stations()]
 
     def connect(self) -> Generator[Event, Any, str | None]:
         """Open a connection: handshake, authentication, a thread on the server.

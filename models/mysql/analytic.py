@@ -23,7 +23,7 @@ from simrep.modelling.closed_form import (
 from .options import ServerCosts, ServerOptions
 from .server import ENVELOPE_BYTES
 
-__all__ = ["NodesForm", "ServerForm", "size_bytes"]
+__all__ = ["CONTENTION", "NodesForm", "ServerForm", "size_bytes"]
 
 _US = 1e-6
 _COMMIT = "commit"
@@ -65,6 +65,10 @@ class NodesForm:
         return hops
 
 
+CONTENTION = "threads contend for latches of the storage engine (latch_us)"
+"""Why there is no closed form of a server whose throughput falls with more threads."""
+
+
 class ServerForm(NodesForm):
     """The closed form of servers that know nothing of each other.
 
@@ -88,6 +92,8 @@ class ServerForm(NodesForm):
         options, (one, *_) = self._server_options, self.setup.workload.classes
         if options.binlog_group_commit_sync_delay or options.binlog_commit_wait_count:
             yield "a group commit that waits for company: how many come in time is chance"
+        if self._server_costs.latch_us:
+            yield CONTENTION
         if options.sync_binlog > 1:
             yield "a binary log that is synced now and then: groups differ (sync_binlog)"
         if row_count(one) * one.row_bytes > options.max_binlog_cache_size:

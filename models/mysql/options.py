@@ -173,6 +173,14 @@ class ClientCosts(BaseModel):
     rollback_us: Annotated[Microseconds, prior.ROLLBACK] = Field(
         20.0, description="CPU to roll back, without its rows"
     )
+    latch_us: Annotated[Microseconds, prior.LATCH] = Field(
+        0.0,
+        description="time under a latch of the storage engine for each row that a client writes; "
+        "one thread at a time",
+    )
+    latch_waiter_ns: Annotated[Nanoseconds, prior.LATCH_WAITER] = Field(
+        0.0, description="how much longer for each thread that waits for that latch"
+    )
     exit_ms: Annotated[Milliseconds, prior.EXIT] = Field(
         15.0,
         description="CPU to free the memory of a killed server, before its connections are closed: "
@@ -188,6 +196,8 @@ class ClientCosts(BaseModel):
             row_read_s=self.row_read_us * _US,
             client_s=self.client_us * _US,
             rollback_s=self.rollback_us * _US,
+            latch_s=self.latch_us * _US,
+            latch_waiter_s=self.latch_waiter_ns * 1e-9,
         )
 
 

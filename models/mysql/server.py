@@ -231,8 +231,8 @@ class MysqlServer:
         self.clock.fire(owner.done)
 
     def stations(self) -> Iterable[Station]:
-        """Logs and disk; the machine is the engine's."""
-        return [*self.pipeline.stages, self.disk.transfer]
+        """Logs, disk and latch; the machine is the engine's."""
+        return [*self.pipeline.stages, self.disk.transfer, *self.sessions.stations()]
 
     def counters(self) -> dict[str, float]:
         """Status variables (``SHOW GLOBAL STATUS``)."""

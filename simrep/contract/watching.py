@@ -142,6 +142,7 @@ class Parts:
         kind: type[Sessions[Any]] = Sessions
         if cluster.ways is not None:
             kind, cluster.ways.played = DistantSessions, True
+        how["name"] = self.name
         return kind(cluster.clock, *hosts, delay_s, locks, costs, begin=begin, **how)
 
     def on_message(self, handle: Callable[[Any], object]) -> None:

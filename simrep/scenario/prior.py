@@ -70,6 +70,12 @@ CERTIFY_KEY = Prior(0.25, 2.5, "0.3-1 us for two hash probes and an insert")
 KEY_MISS = Prior(0.1, 1.5, "a miss of the caches; fits: 0.26-0.44 us")
 GARBAGE = Prior(20.0, 500.0, "a walk through a hash table: a miss of the caches per item")
 APPLY = Prior(5.0, 400.0, "fits: 11-360 us")
+LATCH = Prior(
+    0.5, 20.0, "a server of 40 cores stops growing at 50,000-500,000 rows written per second"
+)
+LATCH_WAITER = Prior(
+    5.0, 200.0, "a cache line is fetched from another core in 20-100 ns, once or a few times a turn"
+)
 COMMIT = Prior(4.0, 100.0, "fits: 12-30 us, and more on a busy laptop")
 BINLOG_WRITE = Prior(3.0, 30.0, "CPU per thread: 15 us; fits: 9 us")
 BINLOG_BYTE = Prior(0.2, 5.0, "a copy takes about 1 ns")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from math import inf
 from typing import Any, ClassVar, Generic, TypeVar
 
 from simrep.kernel.clock import Clock, Event
+from simrep.kernel.queues import Fifo
 from simrep.server.host import Host
+from simrep.server.latch import Latch
 from simrep.server.locks import LockTable
 from simrep.workload.first_reads import FirstReads
 from simrep.workload.laps import Lap, LapClock
@@ -138,6 +140,7 @@ class Sessions(Generic[T]):
         refuse: Callable[[int], str] | None = None,
         lock_wait_timeout_s: float = inf,
         retries: int = 0,
+        name: str = "",
     ) -> None:
         self._clock = clock
         self._host = host
@@ -154,6 +157,9 @@ class Sessions(Generic[T]):
         self._idle: list[Served] = []  # sessions that wait for a transaction
         self._lock_waits = LockWaits(clock, lock_wait_timeout_s, locks)
         self._retries = retries
+        self._latch: Latch | None = None
+        if costs.latch_s or costs.latch_waiter_s:
+            self._latch = Latch(clock, costs.latch_s, costs.latch_waiter_s, f"{name}/latch")
         self._connect_s = costs.connect_s
         self._row_s = costs.row_s
         self._row_read_s = costs.row_read_s
@@ -182,6 +188,10 @@ class Sessions(Generic[T]):
         )
         self._undone = _Undone()
         self.errors: dict[str, int] = {}
+
+    def stations(self) -> Iterable[Fifo]:
+        """What its transactions queue up for, besides cores and row locks."""
+        return () if self._latch is None else (self._latch.line,)
 
     @property
     def victims(self) -> int:
@@ -283,6 +293,7 @@ class Sessions(Generic[T]):
         an answer is marked with the next request: both are the client's.
         """
         clock, host, resume, delay_s = self._clock, self._host, served.resume, self._delay_s
+        latch = self._latch
         while True:
             yield
             transaction = served.transaction
@@ -376,6 +387,9 @@ class Sessions(Generic[T]):
                             yield
                         else:
                             yield from waited(host.work(seconds), resume)
+                        if rows and latch is not None:
+                            latch.take(rows, resume)
+                            yield
                         if owner.lost():
                             break
                         marked_s = owner.marked_s

@@ -21,6 +21,9 @@ class SessionCosts:
         Per statement, on the client.
     rollback_s : float
         To roll back; every row costs ``row_s`` once more.
+    latch_s, latch_waiter_s : float
+        Time, not CPU, under a latch of the storage engine for each row written, and how much
+        longer for each thread that waits there: see ``Latch``.
     """
 
     connect_s: float
@@ -29,3 +32,5 @@ class SessionCosts:
     row_read_s: float
     client_s: float
     rollback_s: float
+    latch_s: float = 0.0
+    latch_waiter_s: float = 0.0
