@@ -17,7 +17,6 @@ from .monitors import ApplyMonitor, LooseCommitMonitor, Reports, commit_monitor
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
 from .stream_appliers import StreamAppliers
-from .verdicts import SharedCertifier, SharedReports, Verdicts
 from .writeset import Kind, Ordered, Writeset, is_whole
 
 __all__ = ["TOO_LARGE", "GaleraNode"]
@@ -45,7 +44,6 @@ class GaleraNode:
         options: GaleraOptions,
         costs: GaleraCosts,
         member: GroupMember,
-        verdicts: Verdicts | None = None,
     ) -> None:
         cluster, index = parts.cluster, parts.index
         clock, host = parts.clock, cluster.hosts[index]
@@ -90,11 +88,7 @@ class GaleraNode:
             self._applied,
             self._rolled_back,
         )
-        self.certifier = (
-            parts.make(self.certifier_kind, index, cluster.size, self.streams, self.trace)
-            if verdicts is None
-            else SharedCertifier(index, self.streams, verdicts)
-        )
+        self.certifier = self._make_certifier(parts)
         if cluster.arbitrators:
             self.certifier.leave_out(cluster.arbitrators)
         self._local_monitor = parts.make(OrderedGate)
@@ -111,7 +105,7 @@ class GaleraNode:
             ApplyMonitor,
             self._wake_dependent,
             partial(sender.report_committed, index),
-            Reports() if verdicts is None else SharedReports(),
+            self._make_reports(),
         )
         self.alive = True
         self.started_s = clock.now
@@ -121,6 +115,13 @@ class GaleraNode:
         self.local_commits = self.cert_failures = self.too_large = 0
         self.repl_latency = Moments()
         self.recv_queue_sum = self.recv_queue_max = 0
+
+    def _make_certifier(self, parts: Parts) -> Certifier:
+        size = parts.cluster.size
+        return parts.make(self.certifier_kind, self.index, size, self.streams, self.trace)
+
+    def _make_reports(self) -> Reports:
+        return Reports()
 
     @property
     def last_committed(self) -> int:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from itertools import accumulate, repeat
+from math import inf
+from operator import itemgetter
 from typing import Any, Final
+
+import numpy as np
 
 from simrep.modelling import LockTable, Parts, Stage
 
 from .group import GroupMember
-from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
-from .verdicts import Run, SharedCertifier, Verdicts
+from .sharing_node import SharingNode
+from .verdicts import Run, Verdicts
 from .writeset import UNDECIDED, Control, Kind, Ordered, Writeset
 
 __all__ = ["QuietNode"]
@@ -22,18 +27,20 @@ _US: Final = 1e-6
 _WRITESET: Final = Kind.WRITESET
 _UNANSWERED: Final = (Kind.FRAGMENT, Kind.LAST_COMMITTED)
 
+# When messages were delivered, when the thread had begun to do that, and the messages.
+_Delivery = tuple[float, float, Run]
 # When a writeset is enqueued, fetched, certified, and has ended, in simulated seconds; the length
 # of the receive queue, itself included; the writeset.
 _Planned = tuple[float, float, float, float, int, Writeset]
 _ENQUEUED: Final = 0
 _FETCHED: Final = 1
 _CERTIFIED: Final = 2
-_ENDED: Final = 3
+_ENDS: Final = itemgetter(3)
 _LENGTH: Final = 4
 _WRITTEN: Final = 5
 
 
-class QuietNode(GaleraNode):
+class QuietNode(SharingNode):
     """A node to which no client ever connects, with one applier thread.
 
     Nobody takes its row locks but the applier, and nobody uses its cores but its own few threads,
@@ -53,16 +60,13 @@ class QuietNode(GaleraNode):
     ) -> None:
         super().__init__(parts, options, costs, member, verdicts)
         assert member.quiet is not None
-        assert isinstance(self.certifier, SharedCertifier)
-        self.certifier: SharedCertifier
         self._evs = member.quiet
         self.sender.use(member.quiet)
         self._receiver_thread = member.quiet.cores.threads[_RECEIVER]
         self._applier_thread = member.quiet.cores.threads[_APPLIER]
-        self._verdicts = verdicts
         self._run = Run(())  # that was delivered last
         # What is not yet planned: when it was delivered, and when the thread had begun to do that.
-        self._delivered: list[tuple[float, float, Run]] = []
+        self._delivered: list[_Delivery] = []
         self._room = 0  # more writesets may be put off, but not certainly another
         self._action_s = self._action.seconds
         self._short_actions = self._action_s <= self._receiver_thread.slice_s
@@ -81,14 +85,15 @@ class QuietNode(GaleraNode):
         # with is a new visit to a core.
         self._receiver_began_s = self._receiver_free_s = self._applier_free_s = -1.0
         self._wakes = True
-        self._planned: deque[_Planned] = deque()  # that have not ended, as far as was looked
+        self._planned: list[_Planned] = []  # that have not ended, as far as was looked
         self._last = UNDECIDED  # of the last one that has
         self._long: deque[_Planned] = deque()  # those with whom the queue may stop the cluster
         self._fetches: deque[float] = deque()  # when others were fetched that are still queued
         self._armed = False  # to look after flow control
         # Of all that was planned: lengths of the queue, and when it was longer than ever; when the
         # redo log begins to flush them.
-        self._lengths = self._longest = 0
+        self._lengths = 0
+        self._longest = 1
         self._records: list[tuple[float, int]] = []
         self._groups: list[float] = []
         self._flushing: list[float] = []
@@ -108,50 +113,41 @@ class QuietNode(GaleraNode):
     def _plan(self) -> None:
         """When all that was delivered gets where it goes."""
         self._forget()
-        receiver, applier = self._receiver_thread, self._applier_thread
-        received, starts, seconds = receiver.starts, applier.starts, applier.seconds
         planned, fetches, groups = self._planned, self._fetches, self._groups
-        action_s, short_actions = self._action_s, self._short_actions
+        applier = self._applier_thread
+        visits, starts, seconds = applier.visits, applier.starts, applier.seconds
         certification_s, commitment_s = self._certification_s, self._commitment_s
         application_s, row_s, key_s = self._application_s, self._row_s, self._key_s
-        few_keys, longest_s = self._few_keys, self._longest_s
-        flushes, fsync_s, upper = self._redo is not None, self._fsync_s, self.flow_control.upper
-        began_s, enqueued_s = self._receiver_began_s, self._receiver_free_s
-        free_s, wakes = self._applier_free_s, self._wakes
-        for now, delivers_s, run in self._delivered:
-            if enqueued_s < now or (enqueued_s == now and began_s <= delivers_s):
-                enqueued_s = now
-                receiver.visits.append(now)
-            for message in run.payloads:
-                began_s = enqueued_s
-                if short_actions:
-                    received.append(began_s)
-                    enqueued_s = began_s + action_s
-                else:
-                    enqueued_s = receiver.book(began_s, action_s)
+        few_keys, longest_s, upper = self._few_keys, self._longest_s, self.flow_control.upper
+        flushes, fsync_s, fetch_first = self._redo is not None, self._fsync_s, self._fetch_first
+        free_s, wakes, lengths = self._applier_free_s, self._wakes, self._lengths
+        next_s = fetches.popleft() if fetches else inf
+        for delivery in self._delivered:
+            for message, enqueued_s in zip(
+                delivery[2].payloads, self._receives(delivery), strict=True
+            ):
                 if message.kind != _WRITESET:
                     if message.kind not in _UNANSWERED:
                         self.clock.at(enqueued_s, self._hear, message)
                     continue
                 writeset: Writeset = message
                 verdict = writeset.verdict
+                while next_s < enqueued_s or (next_s == enqueued_s and fetch_first):
+                    next_s = fetches.popleft() if fetches else inf
                 if free_s < enqueued_s:  # the applier waits for it
                     start_s = enqueued_s
-                    applier.visits.append(start_s)
-                    fetches.clear()
-                    length = 1
+                    visits.append(start_s)
                 else:
                     start_s = free_s
                     if wakes:
-                        applier.visits.append(start_s)
-                    length = self._queue_length(enqueued_s)
+                        visits.append(start_s)
                 keys = writeset.key_count
                 work_s = row_s * writeset.rows
                 if keys <= few_keys:
                     work_s += key_s * keys
                 work_s += application_s
-                wakes = False
-                if verdict.depends >= 0 and keys <= few_keys and work_s <= longest_s:
+                wakes = flushes
+                if work_s <= longest_s and keys <= few_keys and verdict.passed:
                     fetched_s = certified_s = start_s + certification_s
                     written_s = certified_s + work_s
                     free_s = written_s + commitment_s
@@ -159,34 +155,50 @@ class QuietNode(GaleraNode):
                     seconds += (certification_s, work_s, commitment_s)
                 else:
                     fetched_s, certified_s, free_s = self._book(writeset, start_s, work_s)
-                if flushes and verdict.depends >= 0:
-                    wakes = True
+                    wakes = flushes and verdict.passed
+                if wakes:
                     groups.append(free_s)
                     free_s += fsync_s
-                fetches.append(fetched_s)
-                plan = (enqueued_s, fetched_s, certified_s, free_s, length, writeset)
-                planned.append(plan)
-                self._lengths += length
-                if length > self._longest:
-                    self._longest = length
-                    self._records.append((enqueued_s, length))
+                if next_s == inf:
+                    next_s = fetched_s
+                    length = 1
+                else:
+                    fetches.append(fetched_s)
+                    length = len(fetches) + 1
+                    if length > self._longest:
+                        self._longest = length
+                        self._records.append((enqueued_s, length))
+                lengths += length
+                planned.append((enqueued_s, fetched_s, certified_s, free_s, length, writeset))
                 if verdict.reported:
                     self.clock.at(free_s, self._report, (verdict.seqno, not wakes))
                 if length > upper:
-                    self._look_after(plan)
+                    self._look_after(planned[-1])
         self._delivered.clear()
-        self._receiver_began_s, self._receiver_free_s = began_s, enqueued_s
-        self._applier_free_s, self._wakes = free_s, wakes
+        if next_s < inf:
+            fetches.appendleft(next_s)
+        self._applier_free_s, self._wakes, self._lengths = free_s, wakes, lengths
         self._room = -1 if self.flow_control.stopping else upper - len(fetches)
 
-    def _queue_length(self, enqueued_s: float) -> int:
-        """The length of the receive queue with a writeset that is enqueued then."""
-        fetches = self._fetches
-        while fetches and (
-            fetches[0] < enqueued_s or (self._fetch_first and fetches[0] == enqueued_s)
-        ):
-            fetches.popleft()
-        return len(fetches) + 1
+    def _receives(self, delivery: _Delivery) -> list[float]:
+        """When the receiver thread has enqueued each of the messages."""
+        now, delivers_s, run = delivery
+        thread, action_s, end_s = self._receiver_thread, self._action_s, self._receiver_free_s
+        if end_s < now or (end_s == now and self._receiver_began_s <= delivers_s):
+            end_s = now
+            thread.visits.append(now)
+        if self._short_actions:
+            times = list(accumulate(repeat(action_s, len(run.payloads)), initial=end_s))
+            thread.starts += times[:-1]
+            self._receiver_began_s, self._receiver_free_s = times[-2:]
+            return times[1:]
+        ends_s = []
+        for _ in run.payloads:
+            self._receiver_began_s = end_s
+            end_s = thread.book(end_s, action_s)
+            ends_s.append(end_s)
+        self._receiver_free_s = end_s
+        return ends_s
 
     def _book(self, writeset: Writeset, start_s: float, work_s: float) -> tuple[float, ...]:
         """When a writeset is fetched, certified and committed that takes long, or fails."""
@@ -194,20 +206,18 @@ class QuietNode(GaleraNode):
         fetched_s = certified_s = end_s = thread.book(start_s, self._certification_s)
         if writeset.key_count > self._few_keys:
             certified_s = end_s = thread.book(fetched_s, self._keys_s(writeset.key_count))
-        if writeset.verdict.depends >= 0:
+        if writeset.verdict.passed:
             written_s = thread.book(certified_s, work_s)
             end_s = thread.book(written_s, self._commitment_s)
         return fetched_s, certified_s, end_s
 
     def _forget(self) -> None:
         """Of what has ended only the last is remembered."""
-        now = self.clock._now
         planned = self._planned
-        if planned and planned[-1][_ENDED] < now:
-            self._last = planned[-1][_WRITTEN].verdict
-            planned.clear()
-        while planned and planned[0][_ENDED] < now:
-            self._last = planned.popleft()[_WRITTEN].verdict
+        ended = bisect_left(planned, self.clock._now, key=_ENDS)
+        if ended:
+            self._last = planned[ended - 1][_WRITTEN].verdict
+            del planned[:ended]
 
     def _report(self, report: tuple[int, bool]) -> None:
         seqno, on_core = report
@@ -296,7 +306,7 @@ class QuietNode(GaleraNode):
     def _shrunk(self, one: _Planned) -> None:
         self._armed = False
         queue = self._queued()
-        self._evs.goes_on = one[_WRITTEN].verdict.depends >= 0 or queue > 0
+        self._evs.goes_on = one[_WRITTEN].verdict.passed or queue > 0
         self.flow_control.shrunk(queue)
         self._evs.goes_on = None
         self._look_out()
@@ -322,6 +332,7 @@ class QuietNode(GaleraNode):
         self.received, self.received_bytes = enqueued.seqno, enqueued.bytes_sum
         self.certifier.last = certified
         self.apply_monitor.last_left = self._last.seqno
+        self.recv_queue_max = min(1, self.received)
         for record_s, length in self._records:
             if record_s < now:
                 self.recv_queue_max = length
@@ -338,13 +349,12 @@ class QuietNode(GaleraNode):
         stage.visits += begun
         self._flushing += self._groups[:begun]
         del self._groups[:begun]
-        ended = 0
-        for group_s in self._flushing:
-            flushed_s = group_s + self._fsync_s
-            if flushed_s >= now:
-                break
-            stage.busy_s += flushed_s - group_s
-            ended += 1
+        groups_s = np.array(self._flushing)
+        flushed_s = groups_s + self._fsync_s
+        ended = int(flushed_s.searchsorted(now))
+        # One after the other, as they would have been added.
+        seconds = np.append(stage.busy_s, flushed_s[:ended] - groups_s[:ended])
+        stage.busy_s = float(np.add.accumulate(seconds)[-1])
         del self._flushing[:ended]
 
     @property
@@ -353,7 +363,7 @@ class QuietNode(GaleraNode):
         now = self.clock.now
         locks = LockTable(self.clock)
         for _, _, certified_s, ended_s, _, writeset in self._planned:
-            if certified_s < now <= ended_s and writeset.verdict.depends >= 0:
+            if certified_s < now <= ended_s and writeset.verdict.passed:
                 owner = Ordered(writeset, writeset.verdict.seqno)
                 for scan in writeset.scans:
                     locks.take_range(owner, scan)

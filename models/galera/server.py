@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from .node import TOO_LARGE, GaleraNode
 from .options import GaleraCosts, GaleraOptions
 from .quiet_node import QuietNode
 from .returning_node import ReturningNode
+from .sharing_node import SharingNode
 from .state_exchange import StateExchange
 from .streaming import StreamingReplication
 from .sync_wait import SyncWait
@@ -68,13 +69,13 @@ class GaleraServer(Killable):
         numbers: Iterator[int],
         verdicts: Verdicts | None = None,
     ) -> None:
-        kind: Callable[..., GaleraNode] = ReturningNode if parts.cluster.changes else GaleraNode
+        kind = ReturningNode if parts.cluster.changes else GaleraNode
         self.node: GaleraNode
         if verdicts is None:
             self.node = parts.make(kind, parts, options, costs, member)
         else:
-            kind = GaleraNode if member.quiet is None else QuietNode
-            self.node = kind(parts, options, costs, member, verdicts)
+            sharing = SharingNode if member.quiet is None else QuietNode
+            self.node = sharing(parts, options, costs, member, verdicts)
         node = self.node
         self.refused = 0  # attempts while no part of the cluster it is in may commit
         self.synced = True  # it has the state of the cluster

@@ -141,7 +141,7 @@ class SharedCertifier(Certifier):
 
     def certify(self, ordered: Ordered) -> bool:
         """See ``Certifier.certify``."""
-        self.last = verdict = self._verdicts.of(ordered.writeset)
+        self.last = verdict = ordered.writeset.verdict
         ordered.depends = depends = verdict.depends
         if depends < 0:
             return False

@@ -148,7 +148,9 @@ class Verdict:
     seqno : int
         Its place in the order.
     depends : int
-        It may be applied when everything up to this number is committed; -1: it has failed.
+        It may be applied when everything up to this number is committed; -1 if it has failed.
+    passed : bool
+        Whether it has not.
     passed_sum, distance_sum : int
         Of all writesets up to this one: see ``Certifier``.
     bytes_sum : int
@@ -160,7 +162,7 @@ class Verdict:
     """
 
     __slots__ = (
-        "bytes_sum", "depends", "distance_sum", "keys", "passed_sum", "reported", "seqno",
+        "bytes_sum", "depends", "distance_sum", "keys", "passed", "passed_sum", "reported", "seqno",
     )  # fmt: skip
 
     def __init__(
@@ -176,6 +178,7 @@ class Verdict:
     ) -> None:
         self.seqno = seqno
         self.depends = depends
+        self.passed = depends >= 0
         self.passed_sum = passed_sum
         self.distance_sum = distance_sum
         self.bytes_sum = bytes_sum
@@ -206,11 +209,13 @@ class Writeset:
         self.keys = transaction.keys
         self.shared_keys = transaction.shared_keys
         self.ranges = transaction.ranges
-        self.key_count = (
-            transaction.key_count if self.ranges else (len(self.keys) + len(self.shared_keys))
-        )
         # Existing rows that it updates: neighbouring ones, too many to list, and others.
-        self.scans = tuple([s.scan for s in statements if s.scan]) if self.ranges else ()
+        self.scans: tuple[range, ...] = ()
+        if self.ranges:
+            self.key_count = transaction.key_count
+            self.scans = tuple([s.scan for s in statements if s.scan])
+        else:
+            self.key_count = len(self.keys) + len(self.shared_keys)
         self.locks = (
             statements[0].locks
             if len(statements) == 1

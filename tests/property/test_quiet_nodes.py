@@ -35,7 +35,7 @@ COSTS: dict[str, Any] = {
 @st.composite
 def scenarios(draw: st.DrawFn) -> dict[str, Any]:
     nodes = draw(st.integers(2, 7))
-    served = draw(st.integers(1, nodes - 1))
+    served = draw(st.integers(1, nodes))
     return {
         "cluster": {
             "model": "galera",

@@ -142,8 +142,10 @@ class Evs:
             heappush(self._undelivered, (message.first, source, message))
         before = self._aru
         self._aru = aru = min(self._seen)
-        self._report(self._me, aru)
-        self._report(source, message.aru)
+        reported = self._reported
+        if aru > reported[self._me] or message.aru > reported[source]:
+            self._report(self._me, aru)
+            self._report(source, message.aru)
         if not self._queue:
             if not message.more and self._last_sent < self._max_seen:
                 self._complete()

@@ -155,19 +155,45 @@ class QuietEvs(Evs):
             message, self._serving = self._serving, None
             self._handle(message[2], message[3])
         taken = 0
-        while (taken := self._take_silent(taken, now)) < len(coming):
+        horizon_s = now + self._ahead_s
+        thread, slice_s = self._last_thread, self._slice_s
+        while taken < len(coming):
             message = coming[taken]
-            arrival_s, seconds, content, relayed, _ = message
-            if arrival_s > now + self._ahead_s:  # another may arrive before
-                free_s = self._free_s
+            arrival_s, seconds, content, relayed, sent_s = message
+            free_s = self._free_s
+            if arrival_s > horizon_s:  # another may arrive before
                 self._wake_at((arrival_s if arrival_s > free_s else free_s) + seconds)
                 break
-            start_s, seconds, visit, rests = self._booking(message)
-            end_s = self._last_thread.end_s(start_s, seconds)
-            if end_s > now:
-                self._wake_at(end_s)
-                break
-            self._book(start_s, seconds, visit=visit, rests=rests)
+            if not (
+                content.last > self._last_sent
+                or (self._last_reported == 1 and content.aru > self._safe)
+                or (content.last >= 0 and self._last_seen == 1)
+                or self._queue
+            ):
+                silent = self._take_silent(taken, now)
+                if silent > taken:
+                    taken = silent
+                    continue
+            if self._extra_s or seconds > slice_s:
+                start_s, seconds, visit, rests = self._booking(message)
+                end_s = thread.end_s(start_s, seconds)
+                if end_s > now:
+                    self._wake_at(end_s)
+                    break
+                self._book(start_s, seconds, visit=visit, rests=rests)
+            else:
+                waited = arrival_s < free_s or (arrival_s == free_s and sent_s < self.began_s)
+                start_s = free_s if waited else arrival_s
+                end_s = start_s + seconds
+                if end_s > now:
+                    self._wake_at(end_s)
+                    break
+                if not waited:
+                    thread.visits.append(start_s)
+                thread.starts.append(start_s)
+                thread.seconds.append(seconds)
+                self.began_s = start_s
+                self._free_s = end_s
             taken += 1
             self._handle(content, relayed)
         self._received += taken
