@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from simrep.modelling import Ahead, Cluster, Host, Link, Routine, Station
 from simrep.models.mysql.ahead_channel import AheadChannel
 from simrep.models.mysql.channel import Channel
+from simrep.models.mysql.quiet_appliers import QuietAppliers, QuietChannel
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
 from .options import AsynchronousCosts, AsynchronousOptions
@@ -322,8 +323,6 @@ class AheadIO(Ahead):
 class AheadReplica(Replica):
     """A replica whose IO thread takes many transactions in one event."""
 
-    channel_kind: ClassVar[type[Channel]] = AheadChannel
-
     def __init__(
         self,
         cluster: Cluster,
@@ -338,6 +337,11 @@ class AheadReplica(Replica):
         self.io_thread = AheadIO(
             channel, self._io_thread.name, self._receipt.seconds, self._byte_s, reply_s
         )
+
+    def _channel_kind(
+        self, cluster: Cluster, server: MysqlServer, options: AsynchronousOptions
+    ) -> type[Channel]:
+        return QuietChannel if QuietAppliers.suit(cluster, server, options) else AheadChannel
 
     def stations(self) -> Iterable[Station]:
         """See ``Replica.stations``."""

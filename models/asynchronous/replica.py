@@ -31,12 +31,20 @@ class Replica:
         mariadb = options.commit_pipeline == "mariadb"
         optimistic = mariadb and options.slave_parallel_mode == "optimistic"
         self.server = server
-        self.channel = self.channel_kind(server, options, costs, workers_wait=optimistic)
+        kind = self._channel_kind(cluster, server, options)
+        self.channel = kind(server, options, costs, workers_wait=optimistic)
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
         doing = "being written to the relay log"
         self._io_thread = server.parts.stage(self._write, "io thread", doing=doing, largest=1)
         self._listen(cluster)
+
+    def _channel_kind(
+        self, cluster: Cluster, server: MysqlServer, options: AsynchronousOptions
+    ) -> type[Channel]:
+        """What its channel is."""
+        del cluster, server, options
+        return self.channel_kind
 
     def _listen(self, cluster: Cluster) -> None:
         cluster.network.on_receive(self.server.index, self.receive)

@@ -228,6 +228,10 @@ class Appliers:
     def _committed(self, change: RelayEntry) -> None:
         seqno = change.seqno
         self.busy_s += self._clock._now - self._started_s.pop(seqno)
+        self._free_for_more(seqno)
+
+    def _free_for_more(self, seqno: int) -> None:
+        """A worker has committed a change, and may take the next."""
         self._idle += 1
         if seqno == self.low_water + 1 and not self._done and not self._dependent:
             self.low_water = seqno

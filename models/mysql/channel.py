@@ -166,6 +166,11 @@ class Channel:
 
     # -- the appliers --------------------------------------------------------------------------
 
+    @property
+    def apply_s(self) -> tuple[float, float]:
+        """What it takes to apply a change, and each of its rows, in seconds."""
+        return self._application.seconds, self._apply_row_s
+
     def apply(self, change: RelayedTransaction, applied: Call) -> None:
         """Change the rows; those that other workers change at the same time are different ones."""
         if self.server.trace is not None:
@@ -230,6 +235,10 @@ class Channel:
     def _durable(self, entry: Committing) -> None:
         change = entry.change
         entry.applied(change)
+        self.forget(change)
+
+    def forget(self, change: RelayedTransaction) -> None:
+        """A change is committed, and durable."""
         self.relay_log_bytes -= change.size_bytes
         low_water = self._appliers.low_water
         pending = self._pending

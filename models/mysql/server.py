@@ -141,13 +141,13 @@ class MysqlServer:
         self.switch_s = costs.switch_us * _US
         self.disk = parts.disk(costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, name=name)
         redo_kind, binlog_kind = self._log_kinds()
-        self._redo = parts.redo_log(
+        self.redo = parts.redo_log(
             self.disk,
             redo_kind,
             flush_at_commit=options.innodb_flush_log_at_trx_commit,
             write_s=costs.log_write_us * _US,
         )
-        self._binlog = binlog_kind(
+        self.binlog = binlog_kind(
             host,
             self.disk,
             sync_period=options.sync_binlog,
@@ -156,9 +156,10 @@ class MysqlServer:
             bytes_per_s=1e9 / costs.binlog_byte_ns if costs.binlog_byte_ns else float("inf"),
         )
         self.hooks = hooks or BinlogHooks()
-        engine = Engine(host, self._redo, commit_s=costs.commit_us * _US, switch_s=self.switch_s)
+        self.commit_s = costs.commit_us * _US
+        engine = Engine(host, self.redo, commit_s=self.commit_s, switch_s=self.switch_s)
         self.pipeline: CommitPipeline = (
-            _with_binlog(parts, options, engine, self._binlog, self.hooks)
+            _with_binlog(parts, options, engine, self.binlog, self.hooks)
             if log_bin
             else RedoCommit(engine)
         )
@@ -243,9 +244,9 @@ class MysqlServer:
             "Handler_rollback": self.sessions.rollbacks,
             "Binlog_commits": self.hooks.commits,
             "Binlog_group_commits": self.hooks.groups,
-            "Binlog_bytes_written": self._binlog.bytes,
-            "Binlog_fsyncs": self._binlog.syncs,
-            "Innodb_os_log_fsyncs": self._redo.syncs,
+            "Binlog_bytes_written": self.binlog.bytes,
+            "Binlog_fsyncs": self.binlog.syncs,
+            "Innodb_os_log_fsyncs": self.redo.syncs,
             "Innodb_row_lock_waits": locks.waits,
             "Innodb_row_lock_time": locks.wait_s * 1e3,
             "Innodb_row_lock_time_avg": wait_mean_s * 1e3,

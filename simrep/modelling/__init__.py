@@ -74,7 +74,7 @@ from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
 from simrep.server.booked import BookedCores, BookedThread
 from simrep.server.certification import CertificationIndex
-from simrep.server.host import Ahead, Host, Routine, Spin
+from simrep.server.host import Ahead, Burst, Host, Routine, Spin
 from simrep.server.locks import Decided, LockTable
 from simrep.server.process_exit import Killable, ProcessExit
 from simrep.server.ranges import Ranges, points_in
@@ -95,6 +95,7 @@ __all__ = [
     "BookedCores",
     "BookedThread",
     "BulkStream",
+    "Burst",
     "CertificationIndex",
     "Change",
     "Clock",

@@ -15,7 +15,7 @@ from simrep.kernel.happening import Happening
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
 
-__all__ = ["Ahead", "Call", "Host", "Routine", "Spin", "Visit"]
+__all__ = ["Ahead", "Burst", "Call", "Host", "Routine", "Spin", "Visit"]
 
 
 _AVERAGED_S = 1e-3
@@ -185,6 +185,67 @@ class _Slice(Happening):
         """See ``Happening.happen``."""
         visit = self.visit
         visit.host.end_slice(visit)
+
+
+class Burst(Visit):
+    """Work of a thread that does one thing at a time and then sleeps: the same one every time.
+
+    At its end it calls ``call(argument)``. Nothing goes on with its core (``Host.go_on``), so that
+    it costs less than ``Host.run``, of which it has the effect.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, host: Host, call: Call, argument: Any = None) -> None:
+        super().__init__(host, 0.0, call, argument)
+
+    def begin(self, seconds: float) -> None:
+        """``Host.run`` for so long."""
+        host = self.host
+        host.visits += 1
+        if not host._idle:
+            self.seconds = seconds
+            self.used = 0.0
+            self.since = host.clock._now
+            host._queue.append(self)
+            return
+        seconds += host.wakeup_s
+        self.seconds = seconds
+        host._idle -= 1
+        if seconds > host.slice_s:
+            self.used = 0.0
+            host._start(self)
+        else:  # as ``_start`` does
+            self.used = seconds
+            host.busy_s += seconds
+            clock = host.clock
+            clock.put(self, clock._now + seconds)
+
+    def go_on(self, seconds: float) -> None:
+        """Go on with its core at the end of ``call``, if it is a thread that does so."""
+        host = self.host
+        self.seconds = seconds
+        if self.used >= host.slice_s and host._queue:
+            host._wait(self)
+        elif seconds > host.slice_s:
+            host._start(self)
+        else:  # as ``_start`` does
+            self.used += seconds
+            host.busy_s += seconds
+            clock = host.clock
+            clock.put(self, clock._now + seconds)
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        host = self.host
+        if self.seconds > host.slice_s:
+            host.end_slice(self)
+            return
+        self.call(self.argument)
+        if host._queue:
+            host._next()
+        else:
+            host._idle += 1
 
 
 Spin = Visit

@@ -153,6 +153,33 @@ class RedoLog:
         else:
             self.stage.join((size_bytes, call, argument))
 
+    def flush_alone(self, size_bytes: int, call: Call, argument: Any = None) -> None:
+        """``flush`` for the only one who ever does so, and at whom nobody looks."""
+        if self._level == 0:
+            call(argument)
+            return
+        self.stage.groups += 1
+        self.stage.visits += 1
+        clock = self._clock
+        now = clock._now
+        work = (now, size_bytes, call, argument)
+        if self._write_s > 0.0:
+            clock.at(now + self._write_s, self._written_alone, work)
+        else:
+            self._written_alone(work)
+
+    def _written_alone(self, work: tuple[float, int, Call, Any]) -> None:
+        if self._level == 1:
+            self.syncs += 1
+            self._disk.sync(min(work[1], self._buffer_bytes), self._finish_alone, work)
+        else:
+            self._finish_alone(work)
+
+    def _finish_alone(self, work: tuple[float, int, Call, Any]) -> None:
+        begun_s, _, call, argument = work
+        self.stage.busy_s += self._clock._now - begun_s
+        call(argument)
+
     def _write(self, group: list[tuple[int, Call, Any]]) -> None:
         self._clock.at(self._clock._now + self._write_s, self._written, group)
 
@@ -222,10 +249,19 @@ class Binlog:
 
     def write(self, transactions: int, size_bytes: int, call: Call, argument: Any = None) -> None:
         """Append a group to the file (not yet durable), then ``call(argument)``."""
+        self._host.run(self.appending_s(transactions, size_bytes), call, argument)
+
+    @property
+    def least_s(self) -> float:
+        """Nothing takes less time to append, in seconds, if caches are warm."""
+        return self._writing.seconds
+
+    def appending_s(self, transactions: int, size_bytes: int) -> float:
+        """Count a group that is appended to the file now; what that costs, in seconds."""
         self.bytes += size_bytes
         self._unsynced_bytes += size_bytes
         more_s = (transactions - 1) * self._writing.seconds + size_bytes * self._per_byte
-        self._host.run(self._writing.cost(more_s), call, argument)
+        return self._writing.cost(more_s)
 
     @property
     def sync_due(self) -> bool:
@@ -234,15 +270,23 @@ class Binlog:
 
     def sync(self, call: Call, argument: Any = None) -> None:
         """Make the file durable if it is this group's turn, then ``call(argument)``."""
+        if not self.sync_file(self._write_journal, (call, argument)):
+            call(argument)
+
+    def sync_file(self, call: Call, argument: Any = None) -> bool:
+        """If it is this group's turn, ``call(argument)`` when the disk has the file, and true.
+
+        Then a thread of the file system has still to write its journal.
+        """
         due = self.sync_due
         self._unsynced_groups += 1
-        if due and self.sync_period:
-            self.syncs += 1
-            size = self._unsynced_bytes
-            self._unsynced_groups = self._unsynced_bytes = 0
-            self._disk.sync(size, self._write_journal, (call, argument))
-        else:
-            call(argument)
+        if not due or not self.sync_period:
+            return False
+        self.syncs += 1
+        size = self._unsynced_bytes
+        self._unsynced_groups = self._unsynced_bytes = 0
+        self._disk.sync(size, call, argument)
+        return True
 
     def _write_journal(self, then: tuple[Call, Any]) -> None:
         """The file has grown: a thread of the file system must run before the sync returns."""
