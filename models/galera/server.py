@@ -101,6 +101,7 @@ class GaleraServer(Killable):
             costs.of_sessions(),
             begin=LocalTransaction if self._open is None else self._begin,
             commit=self._commit,
+            begin_commit=self._begin_commit,
             prepare=self._prepare,
             before_begin=None if self._sync_wait is None else self._sync_wait.begin,
             streaming=self._streams.of,
@@ -175,6 +176,15 @@ class GaleraServer(Killable):
         if committed and locked:
             self.node.locks.release_all(local)
         return committed
+
+    def _begin_commit(self, transaction: Transaction, local: LocalTransaction) -> bool:
+        node = self.node
+        writeset = Writeset(transaction, local, annotate=self._options.annotate_rows)
+        if writeset.size_bytes > self._options.max_ws_size:
+            local.error = node.refuse_size()
+            return False
+        node.replicate(writeset)
+        return True
 
     def counters(self) -> Mapping[str, float]:
         """Status variables (``SHOW STATUS LIKE 'wsrep%'``).

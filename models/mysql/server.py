@@ -171,6 +171,7 @@ class MysqlServer:
             costs.of_sessions(),
             begin=begin,
             commit=self._commit,
+            begin_commit=None if before_commit or parts.cluster.changes else self._begin_commit,
             prepare=prepare,
             before_begin=before_begin,
             streaming=partial(_cache_of, options.max_binlog_cache_size)
@@ -208,6 +209,14 @@ class MysqlServer:
         yield owner.done
         return True
 
+    def _begin_commit(self, transaction: Transaction, owner: OpenTransaction) -> bool:
+        self.pipeline.commit(
+            BinlogTransaction(
+                transaction, owner, self.max_committed, self._when_committed, self._when_durable
+            )
+        )
+        return True
+
     def _committed(self, entry: BinlogTransaction) -> None:
         """Visible to others: the row locks go to those who wait for them."""
         owner = entry.owner
@@ -229,7 +238,7 @@ class MysqlServer:
         owner = entry.owner
         owner.mark(self._last_lap)
         self.hooks.answered(entry)
-        self.clock.fire(owner.done)
+        self.clock.fire(owner.done, True)
 
     def stations(self) -> Iterable[Station]:
         """Logs, disk and latch; the machine is the engine's."""

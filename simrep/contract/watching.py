@@ -31,6 +31,7 @@ from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import Sessions
 from simrep.workload.session_costs import SessionCosts
+from simrep.workload.statement_sessions import StatementSessions
 from simrep.workload.transaction import Transaction
 
 __all__ = [
@@ -139,7 +140,7 @@ class Parts:
         cluster, index = self.cluster, self.index
         hosts = cluster.hosts[index], cluster.client_hosts[index]
         delay_s = cluster.client_delays_s[index]
-        kind: type[Sessions[Any]] = Sessions
+        kind: type[Sessions[Any]] = StatementSessions
         if cluster.ways is not None:
             kind, cluster.ways.played = DistantSessions, True
         how["name"] = self.name

@@ -77,16 +77,19 @@ class Served(Generator[Event, Any, bool]):
         Whom the session tells at the end whether it committed; None while it begins.
     committed : bool or None
         Whether it committed, if it ended at once.
+    retries : int or None
+        How often the server may still repeat it, if there was an attempt before; else None.
     steps : generator or None
         What it is to those who take it for a generator.
     """
 
-    __slots__ = ("_clock", "committed", "resume", "steps", "told", "transaction")
+    __slots__ = ("_clock", "committed", "resume", "retries", "steps", "told", "transaction")
     transaction: Transaction
     resume: Resume
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.retries: int | None = None
         self.steps: Generator[Event, Any, bool] | None = None
         self.told: Callable[[bool], object] | None = None
         self.committed: bool | None = None

@@ -23,8 +23,9 @@ from simrep.workload.open_transaction import (
 from simrep.workload.served import Resume, Served, driven, failure, waited
 from simrep.workload.session_costs import SessionCosts
 from simrep.workload.transaction import Statement, Transaction
+from simrep.workload.undone import Undone
 
-__all__ = ["Sessions"]
+__all__ = ["STEP_ROWS", "Sessions"]
 
 _GIVEN_UP = "2013 its client has closed the connection"
 
@@ -35,8 +36,8 @@ _CLIENT, _EXECUTE = Lap.CLIENT, Lap.EXECUTE
 T = TypeVar("T", bound=OpenTransaction)
 Wait = Callable[[Transaction], Generator[Event, Any, str | None]]
 
-# A long statement takes its locks, and may be aborted, in steps of so many rows.
-_STEP_ROWS = 1000
+STEP_ROWS = 1000
+"""A long statement takes its locks, and may be aborted, in steps of so many rows."""
 
 
 def _telling(snapshots: Callable[[Transaction], object], wait: Wait | None) -> tuple[Wait, Wait]:
@@ -52,18 +53,6 @@ def _telling(snapshots: Callable[[Transaction], object], wait: Wait | None) -> t
         return error
 
     return after_wait, at_once
-
-
-class _Undone:
-    """What was rolled back: counted once for a server, wherever its clients are."""
-
-    __slots__ = ("attempts", "rows", "seconds", "victims")
-
-    def __init__(self) -> None:
-        self.attempts = 0
-        self.victims = 0
-        self.rows = 0
-        self.seconds = 0.0
 
 
 class Sessions(Generic[T]):
@@ -84,6 +73,10 @@ class Sessions(Generic[T]):
     commit : callable
         ``commit(transaction, owner)`` is a generator that returns whether it committed; if it
         did, it has released the locks. It marks its stages on the way.
+    begin_commit : callable, optional
+        ``begin_commit(transaction, owner)`` begins the same for a short autocommit statement, if
+        that needs no generator: ``owner.done`` fires with whether it committed, and its locks are
+        released then. It returns whether it has begun; else the commit has failed.
     prepare : callable, optional
         ``prepare(transaction)``: CPU in seconds of the commit before it waits for anybody, which
         an autocommit statement goes straight on to.
@@ -133,6 +126,7 @@ class Sessions(Generic[T]):
         *,
         begin: Callable[[Clock], T],
         commit: Callable[[Transaction, T], Generator[Event, Any, bool]],
+        begin_commit: Callable[[Transaction, T], bool] | None = None,
         prepare: Callable[[Transaction], float] | None = None,
         before_begin: Wait | None = None,
         streaming: Callable[[Transaction, T], Streaming | None] | None = None,
@@ -149,6 +143,7 @@ class Sessions(Generic[T]):
         self._locks = locks
         self._begin = begin
         self._commit = commit
+        self._begin_commit = begin_commit
         self._prepare = prepare
         self._before_begin = before_begin
         self._streaming = streaming
@@ -186,7 +181,7 @@ class Sessions(Generic[T]):
             and before_begin is None
             and refuse is None
         )
-        self._undone = _Undone()
+        self._undone = Undone()
         self.errors: dict[str, int] = {}
 
     def stations(self) -> Iterable[Fifo]:
@@ -273,15 +268,15 @@ class Sessions(Generic[T]):
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction to its end, as its client sees it; returns whether it committed."""
         idle = self._idle
-        served = idle.pop() if idle else self._new_served()
+        served = idle.pop() if idle else self._new_served(self._serve)
         served.transaction = transaction
         served.steps = None
         return served
 
-    def _new_served(self) -> Served:
+    def _new_served(self, serve: Callable[[Served], Generator[None, Any, None]]) -> Served:
         """What serves transactions, one after the other."""
         served = Served(self._clock)
-        steps = self._serve(served)
+        steps = serve(served)
         served.resume = steps.send
         next(steps)
         return served
@@ -300,6 +295,9 @@ class Sessions(Generic[T]):
             autocommit = transaction.autocommit
             retries = self._retries if autocommit else 0
             again = committed = False
+            if served.retries is not None:  # there was an attempt before
+                retries, again = served.retries, True
+                served.retries = None
             while True:
                 owner = self._open(transaction)
                 began_s = owner.marked_s
@@ -362,7 +360,7 @@ class Sessions(Generic[T]):
                     if (
                         always_long
                         or statement.scan is not None
-                        or statement.rows_written > _STEP_ROWS
+                        or statement.rows_written > STEP_ROWS
                     ):
                         steps = self._execute_long(
                             transaction, statement, owner, streaming, client_s
@@ -441,19 +439,9 @@ class Sessions(Generic[T]):
                         elif self._laps is not None and not transaction.abandoned:
                             self._laps(transaction.kind, owner.seconds)
                         break
-                if owner.aborted:
-                    self._undone.victims += 1
                 if streaming is not None:
                     streaming.rolled_back()
-                self._undone.attempts += 1
-                rows = transaction.rows if owner.written is None else owner.written
-                rollback_s = self._rollback.cost(self._row_s * rows)
-                yield from waited(host.work(rollback_s), resume)
-                self._locks.release_all(owner)
-                self._undone.rows += undone
-                self._undone.seconds += clock._now - began_s
-                transaction.error = owner.error or DEADLOCK
-                self.errors[transaction.error] = self.errors.get(transaction.error, 0) + 1
+                yield from self._roll_back(owner, began_s, undone, resume)
                 if not retries or not owner.retry:
                     if delay_s:
                         yield from waited(self._answered(), resume)
@@ -467,6 +455,23 @@ class Sessions(Generic[T]):
                 told(committed)
             self._idle.append(served)
 
+    def _roll_back(
+        self, owner: T, began_s: float, undone: int, resume: Resume
+    ) -> Generator[None, Any, None]:
+        """An attempt that has begun then has failed, after it had written so many rows."""
+        transaction = owner.transaction
+        if owner.aborted:
+            self._undone.victims += 1
+        self._undone.attempts += 1
+        rows = transaction.rows if owner.written is None else owner.written
+        rollback_s = self._rollback.cost(self._row_s * rows)
+        yield from waited(self._host.work(rollback_s), resume)
+        self._locks.release_all(owner)
+        self._undone.rows += undone
+        self._undone.seconds += self._clock._now - began_s
+        error = transaction.error = owner.error or DEADLOCK
+        self.errors[error] = self.errors.get(error, 0) + 1
+
     def _open(self, transaction: Transaction) -> T:
         """Begin an attempt: who owns its locks, with the time that has passed before."""
         owner = self._begin(self._clock)
@@ -476,15 +481,18 @@ class Sessions(Generic[T]):
             owner.seconds = whole.stages.copy()
         elif self._stopwatch is not None:
             owner.seconds = self._stopwatch(whole or transaction)
-        began_s = owner.marked_s
-        if began_s != transaction.started_s:  # it waited in line, or there were attempts before
-            waited_s = transaction.waited_s
-            owner.seconds[_CLIENT] += transaction.queued_s
-            owner.seconds[Lap.CONSISTENCY] += waited_s
-            owner.seconds[Lap.RETRIES] += (
-                began_s - transaction.started_s - transaction.queued_s - waited_s
-            )
+        if owner.marked_s != transaction.started_s:
+            self._add_waits(transaction, owner)
         return owner
+
+    def _add_waits(self, transaction: Transaction, owner: T) -> None:
+        """It waited in line, or there were attempts before."""
+        waited_s = transaction.waited_s
+        owner.seconds[_CLIENT] += transaction.queued_s
+        owner.seconds[Lap.CONSISTENCY] += waited_s
+        owner.seconds[Lap.RETRIES] += (
+            owner.marked_s - transaction.started_s - transaction.queued_s - waited_s
+        )
 
     def _tell_laps(self, transaction: Transaction, owner: T) -> None:
         """It is committed: tell of its stages, if it is one that figures of a run count."""
@@ -536,7 +544,7 @@ class Sessions(Generic[T]):
         seconds = client_s + self._statement.cost(self._row_read_s * statement.rows_read)
         owner.written = owner.written or 0
         while True:
-            rows = min(left, _STEP_ROWS if streaming is None else min(_STEP_ROWS, streaming.room()))
+            rows = min(left, STEP_ROWS if streaming is None else min(STEP_ROWS, streaming.room()))
             locked: Sequence[Hashable] = ()
             if scan is not None:
                 locked = part = scan[:rows]
