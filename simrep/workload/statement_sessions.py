@@ -63,6 +63,7 @@ class StatementSessions(Sessions[T]):
         clock, host, resume, laps = self._clock, self._host, served.resume, self._laps
         begin, prepare, begin_commit = self._begin, self._prepare, self._begin_commit
         statement_s, row_s, row_read_s = self._statement.seconds, self._row_s, self._row_read_s
+        latch = self._latch
         while True:
             yield
             transaction = served.transaction
@@ -91,6 +92,9 @@ class StatementSessions(Sessions[T]):
                     seconds += prepare(transaction)
                 host.go_on(seconds, resume)
                 yield
+                if latch is not None and rows:
+                    latch.take(rows, resume)
+                    yield
                 if not owner.aborted:
                     marked_s = owner.marked_s
                     if client_s:

@@ -31,14 +31,22 @@ class _Server:
     """Clients of one server whose commits take a while, and may fail."""
 
     def __init__(
-        self, kind: type[Sessions[Any]], cores: int, client_us: int, retries: int, timeout_us: int
+        self,
+        kind: type[Sessions[Any]],
+        cores: int,
+        client_us: int,
+        latch_us: int,
+        retries: int,
+        timeout_us: int,
     ) -> None:
         self.clock = clock = LapClock()
         self.told: list[Any] = []
         clock.laps = lambda kind, seconds: self.told.append((clock.now, kind, list(seconds)))
         self.host = Host(clock, cores)
         self.locks = LockTable(clock)
-        costs = SessionCosts(0.0, 20 * _US, 5 * _US, 3 * _US, client_us * _US, 7 * _US)
+        costs = SessionCosts(
+            0.0, 20 * _US, 5 * _US, 3 * _US, client_us * _US, 7 * _US, latch_us * _US
+        )
         self.sessions: Sessions[Any] = kind(
             clock, self.host, self.host, 0.0, self.locks, costs,
             begin=OpenTransaction, commit=self.commit, begin_commit=self.begin_commit,
@@ -106,6 +114,7 @@ _TRANSACTIONS = st.lists(
     transactions=_TRANSACTIONS,
     forced=st.lists(st.tuples(st.integers(0, 250), st.integers(0, 3)), max_size=3),
     client_us=st.sampled_from([0, 4]),
+    latch_us=st.sampled_from([0, 2]),
     retries=st.integers(0, 2),
     timeout_us=st.sampled_from([25, 10_000]),
 )
@@ -114,12 +123,13 @@ def test_the_short_way_of_a_statement_equals_the_long_one(
     transactions: list[tuple[int, int, list[int], int, int]],
     forced: list[tuple[int, int]],
     client_us: int,
+    latch_us: int,
     retries: int,
     timeout_us: int,
 ) -> None:
     results = []
     for kind in (Sessions, StatementSessions):
-        server = _Server(kind, cores, client_us, retries, timeout_us)
+        server = _Server(kind, cores, client_us, latch_us, retries, timeout_us)
         clock: Clock = server.clock
         for client, (at_us, queued_us, rows, read, size) in enumerate(transactions):
             written = len(rows) or (read != 3)
