@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import deque
+from bisect import bisect_left, bisect_right
 from itertools import accumulate, repeat
-from math import inf
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -29,15 +27,10 @@ _UNANSWERED: Final = (Kind.FRAGMENT, Kind.LAST_COMMITTED)
 
 # When messages were delivered, when the thread had begun to do that, and the messages.
 _Delivery = tuple[float, float, Run]
-# When a writeset is enqueued, fetched, certified, and has ended, in simulated seconds; the length
-# of the receive queue, itself included; the writeset.
-_Planned = tuple[float, float, float, float, int, Writeset]
-_ENQUEUED: Final = 0
-_FETCHED: Final = 1
-_CERTIFIED: Final = 2
-_ENDS: Final = itemgetter(3)
-_LENGTH: Final = 4
-_WRITTEN: Final = 5
+# When a writeset is enqueued, fetched, certified, and has ended, in simulated seconds.
+_Planned = tuple[float, float, float, float, Writeset]
+_ENQUEUED, _FETCHED, _ENDED = itemgetter(0), itemgetter(1), itemgetter(3)
+_MOST: Final = 1024  # writesets that are remembered, if they have ended
 
 
 class QuietNode(SharingNode):
@@ -64,7 +57,7 @@ class QuietNode(SharingNode):
         self.sender.use(member.quiet)
         self._receiver_thread = member.quiet.cores.threads[_RECEIVER]
         self._applier_thread = member.quiet.cores.threads[_APPLIER]
-        self._run = Run(())  # that was delivered last
+        self._run = verdicts.last  # that was delivered last
         # What is not yet planned: when it was delivered, and when the thread had begun to do that.
         self._delivered: list[_Delivery] = []
         self._room = 0  # more writesets may be put off, but not certainly another
@@ -81,21 +74,20 @@ class QuietNode(SharingNode):
         slice_s = self._applier_thread.slice_s
         short = max(self._certification_s, self._commitment_s) <= slice_s
         self._longest_s = slice_s if short else -1.0
+        self._slices = verdicts.costs(
+            (self._application_s, self._row_s, self._key_s, self._few_keys, self._longest_s)
+        )
         # When the receiver thread and the applier are free; whether what the applier then goes on
         # with is a new visit to a core.
         self._receiver_began_s = self._receiver_free_s = self._applier_free_s = -1.0
         self._wakes = True
-        self._planned: list[_Planned] = []  # that have not ended, as far as was looked
-        self._last = UNDECIDED  # of the last one that has
-        self._long: deque[_Planned] = deque()  # those with whom the queue may stop the cluster
-        self._fetches: deque[float] = deque()  # when others were fetched that are still queued
+        self._planned: list[_Planned] = []
+        self._counted = 0  # of those, whose queue is counted
+        self._most = _MOST
+        # Of what was enqueued last, and of what has ended last, as far as was looked.
+        self._enqueued = self._last = UNDECIDED
         self._armed = False  # to look after flow control
-        # Of all that was planned: lengths of the queue, and when it was longer than ever; when the
-        # redo log begins to flush them.
-        self._lengths = 0
-        self._longest = 1
-        self._records: list[tuple[float, int]] = []
-        self._groups: list[float] = []
+        self._groups: list[float] = []  # when the redo log begins to flush
         self._flushing: list[float] = []
         self._evs.deliver_to(self._deliver_all, self.settle)
 
@@ -112,28 +104,25 @@ class QuietNode(SharingNode):
 
     def _plan(self) -> None:
         """When all that was delivered gets where it goes."""
-        self._forget()
-        planned, fetches, groups = self._planned, self._fetches, self._groups
-        applier = self._applier_thread
+        planned, groups, applier = self._planned, self._groups, self._applier_thread
+        if len(planned) > self._most:
+            self._count()
+            self._most = max(_MOST, 2 * len(planned))
         visits, starts, seconds = applier.visits, applier.starts, applier.seconds
         certification_s, commitment_s = self._certification_s, self._commitment_s
-        application_s, row_s, key_s = self._application_s, self._row_s, self._key_s
-        few_keys, longest_s, upper = self._few_keys, self._longest_s, self.flow_control.upper
-        flushes, fsync_s, fetch_first = self._redo is not None, self._fsync_s, self._fetch_first
-        free_s, wakes, lengths = self._applier_free_s, self._wakes, self._lengths
-        next_s = fetches.popleft() if fetches else inf
+        flushes, fsync_s = self._redo is not None, self._fsync_s
+        free_s, wakes = self._applier_free_s, self._wakes
+        upper = self.flow_control.upper
+        near = self._room < 0 and self._may_stop
         for delivery in self._delivered:
-            for message, enqueued_s in zip(
-                delivery[2].payloads, self._receives(delivery), strict=True
-            ):
-                if message.kind != _WRITESET:
-                    if message.kind not in _UNANSWERED:
-                        self.clock.at(enqueued_s, self._hear, message)
+            run = delivery[2]
+            urgent, works_s, enqueues_s = run.urgent, self._works(run), self._receives(delivery)
+            for message, work_s, enqueued_s in zip(run.payloads, works_s, enqueues_s, strict=True):
+                if work_s < 0.0:
+                    self._applier_free_s, self._wakes = free_s, wakes
+                    self._plan_apart(message, enqueued_s)
+                    free_s, wakes = self._applier_free_s, self._wakes
                     continue
-                writeset: Writeset = message
-                verdict = writeset.verdict
-                while next_s < enqueued_s or (next_s == enqueued_s and fetch_first):
-                    next_s = fetches.popleft() if fetches else inf
                 if free_s < enqueued_s:  # the applier waits for it
                     start_s = enqueued_s
                     visits.append(start_s)
@@ -141,44 +130,95 @@ class QuietNode(SharingNode):
                     start_s = free_s
                     if wakes:
                         visits.append(start_s)
-                keys = writeset.key_count
-                work_s = row_s * writeset.rows
-                if keys <= few_keys:
-                    work_s += key_s * keys
-                work_s += application_s
-                wakes = flushes
-                if work_s <= longest_s and keys <= few_keys and verdict.passed:
-                    fetched_s = certified_s = start_s + certification_s
-                    written_s = certified_s + work_s
-                    free_s = written_s + commitment_s
-                    starts += (start_s, fetched_s, written_s)
-                    seconds += (certification_s, work_s, commitment_s)
-                else:
-                    fetched_s, certified_s, free_s = self._book(writeset, start_s, work_s)
-                    wakes = flushes and verdict.passed
-                if wakes:
+                fetched_s = start_s + certification_s
+                written_s = fetched_s + work_s
+                free_s = written_s + commitment_s
+                starts += (start_s, fetched_s, written_s)
+                seconds += (certification_s, work_s, commitment_s)
+                if flushes:
                     groups.append(free_s)
                     free_s += fsync_s
-                if next_s == inf:
-                    next_s = fetched_s
-                    length = 1
-                else:
-                    fetches.append(fetched_s)
-                    length = len(fetches) + 1
-                    if length > self._longest:
-                        self._longest = length
-                        self._records.append((enqueued_s, length))
-                lengths += length
-                planned.append((enqueued_s, fetched_s, certified_s, free_s, length, writeset))
-                if verdict.reported:
-                    self.clock.at(free_s, self._report, (verdict.seqno, not wakes))
-                if length > upper:
-                    self._look_after(planned[-1])
+                wakes = flushes
+                planned.append((enqueued_s, fetched_s, fetched_s, free_s, message))
+                if urgent:
+                    self._answer(message, free_s, wakes=wakes)
+                if near and len(planned) > upper and planned[~upper][1] >= enqueued_s:
+                    near = not self._stop_later(len(planned) - 1)
         self._delivered.clear()
-        if next_s < inf:
-            fetches.appendleft(next_s)
-        self._applier_free_s, self._wakes, self._lengths = free_s, wakes, lengths
-        self._room = -1 if self.flow_control.stopping else upper - len(fetches)
+        self._applier_free_s, self._wakes = free_s, wakes
+        self._make_room()
+
+    def _plan_apart(self, message: Any, enqueued_s: float) -> None:
+        """What is no writeset, and writesets that take long or fail."""
+        if message.kind != _WRITESET:
+            if message.kind not in _UNANSWERED:
+                self.clock.at(enqueued_s, self._hear, message)
+            return
+        writeset: Writeset = message
+        thread, start_s = self._applier_thread, self._applier_free_s
+        if start_s < enqueued_s:
+            start_s = enqueued_s
+            thread.visits.append(start_s)
+        elif self._wakes:
+            thread.visits.append(start_s)
+        keys, passed = writeset.key_count, writeset.verdict.passed
+        more_s = self._row_s * writeset.rows
+        fetched_s = certified_s = end_s = thread.book(start_s, self._certification_s)
+        if keys > self._few_keys:
+            certified_s = end_s = thread.book(fetched_s, self._keys_s(keys))
+        else:
+            more_s += self._key_s * keys
+        if passed:
+            written_s = thread.book(certified_s, self._application_s + more_s)
+            end_s = thread.book(written_s, self._commitment_s)
+        self._wakes = passed and self._redo is not None
+        if self._wakes:
+            self._groups.append(end_s)
+            end_s += self._fsync_s
+        self._applier_free_s = end_s
+        self._planned.append((enqueued_s, fetched_s, certified_s, end_s, writeset))
+        self._answer(writeset, end_s, wakes=self._wakes)
+        if self._may_stop:
+            self._stop_later(len(self._planned) - 1)
+
+    def _answer(self, writeset: Writeset, ended_s: float, *, wakes: bool) -> None:
+        """Report when the writeset has ended, if that is due."""
+        if writeset.verdict.reported:
+            self.clock.at(ended_s, self._report, (writeset.verdict.seqno, not wakes))
+
+    def _works(self, run: Run) -> list[float]:
+        """How long the rows of each message take that goes the usual way; else -1."""
+        works = run.works.get(self._slices)
+        if works is not None:
+            return works
+        application_s, row_s, key_s = self._application_s, self._row_s, self._key_s
+        works = []
+        for message in run.payloads:
+            work_s = -1.0
+            if (
+                message.kind == _WRITESET
+                and message.key_count <= self._few_keys
+                and message.verdict.passed
+            ):
+                work_s = application_s + (row_s * message.rows + key_s * message.key_count)
+                if work_s > self._longest_s:
+                    work_s = -1.0
+            works.append(work_s)
+        run.works[self._slices] = works
+        return works
+
+    def _length(self, place: int) -> int:
+        """The length of the receive queue with the planned writeset at ``place`` as the last."""
+        planned = self._planned
+        fetched = bisect_right if self._fetch_first else bisect_left
+        return place + 1 - fetched(planned, planned[place][0], key=_FETCHED)
+
+    def _make_room(self) -> None:
+        """So many more writesets may be put off."""
+        self._room = _MOST
+        if self._may_stop:
+            queue = self._length(len(self._planned) - 1) if self._planned else 0
+            self._room = self.flow_control.upper - queue
 
     def _receives(self, delivery: _Delivery) -> list[float]:
         """When the receiver thread has enqueued each of the messages."""
@@ -200,25 +240,6 @@ class QuietNode(SharingNode):
         self._receiver_free_s = end_s
         return ends_s
 
-    def _book(self, writeset: Writeset, start_s: float, work_s: float) -> tuple[float, ...]:
-        """When a writeset is fetched, certified and committed that takes long, or fails."""
-        thread = self._applier_thread
-        fetched_s = certified_s = end_s = thread.book(start_s, self._certification_s)
-        if writeset.key_count > self._few_keys:
-            certified_s = end_s = thread.book(fetched_s, self._keys_s(writeset.key_count))
-        if writeset.verdict.passed:
-            written_s = thread.book(certified_s, work_s)
-            end_s = thread.book(written_s, self._commitment_s)
-        return fetched_s, certified_s, end_s
-
-    def _forget(self) -> None:
-        """Of what has ended only the last is remembered."""
-        planned = self._planned
-        ended = bisect_left(planned, self.clock._now, key=_ENDS)
-        if ended:
-            self._last = planned[ended - 1][_WRITTEN].verdict
-            del planned[:ended]
-
     def _report(self, report: tuple[int, bool]) -> None:
         seqno, on_core = report
         if on_core:  # the applier has one, and keeps it if there is more to do
@@ -231,26 +252,23 @@ class QuietNode(SharingNode):
     def _queued(self) -> int:
         """The length of the receive queue, without what is fetched or enqueued now."""
         self._plan()
-        now = self.clock._now
-        planned = self._planned
-        fetched = 0
-        for one in planned:
-            if one[_FETCHED] > now:
-                break
-            fetched += 1
-        enqueued = len(planned)
-        for one in reversed(planned):
-            if one[_ENQUEUED] < now:
-                break
-            enqueued -= 1
-        return max(0, enqueued - fetched)
+        now, planned = self.clock._now, self._planned
+        enqueued = bisect_left(planned, now, key=_ENQUEUED)
+        return max(0, enqueued - bisect_right(planned, now, key=_FETCHED))
 
-    def _look_after(self, one: _Planned) -> None:
-        """A queue as long as that with this writeset may stop the cluster."""
-        self._long.append(one)
-        if not self._armed and not self.flow_control.stopped:
-            self._armed = True
-            self.clock.at(one[_ENQUEUED], self._grown, one)
+    @property
+    def _may_stop(self) -> bool:
+        """Whether the next long queue stops the cluster, and nobody yet looks after that."""
+        return not (self._armed or self.flow_control.stopped)
+
+    def _stop_later(self, place: int) -> bool:
+        """Be there when the planned writeset at ``place`` is enqueued, if the queue is too long."""
+        length = self._length(place)
+        if length <= self.flow_control.upper:
+            return False
+        self._armed = True
+        self.clock.at(self._planned[place][0], self._grown, length)
+        return True
 
     def _hear(self, message: Control) -> None:
         self.flow_control.deliver(message)
@@ -261,52 +279,47 @@ class QuietNode(SharingNode):
 
         As far as that is known: more writesets may be delivered before.
         """
-        control = self.flow_control
+        self._plan()
         if self._armed:
             return
-        now = self.clock._now
-        if control.stopping:
+        now, planned = self.clock._now, self._planned
+        if self.flow_control.stopping:
             self._armed = True
             one = self._short_again(now)
-            self.clock.at(one[_FETCHED], self._shrunk, one)
-        elif not control.stopped:
-            long = self._long
-            while long and long[0][_ENQUEUED] <= now:
-                long.popleft()
-            if long:
-                self._armed = True
-                self.clock.at(long[0][_ENQUEUED], self._grown, long[0])
+            self.clock.at(one[1], self._shrunk, one)
+        elif not self.flow_control.stopped:
+            for place in range(bisect_right(planned, now, key=_ENQUEUED), len(planned)):
+                if self._stop_later(place):
+                    break
+        self._make_room()
 
     def _short_again(self, now: float) -> _Planned:
         """With whom the queue becomes short enough to let the cluster go on."""
-        self._plan()
         planned, lower = self._planned, self.flow_control.lower
-        enqueued = fetched = 0
-        for one in planned:
-            fetched += 1
-            if one[_FETCHED] <= now:
-                continue
-            # Perhaps no more comes to it, as far as is known.
-            if planned[-1][_ENQUEUED] < one[_FETCHED]:
-                return planned[max(fetched, len(planned) - lower) - 1]
-            while planned[enqueued][_ENQUEUED] < one[_FETCHED]:
+        last_s = planned[-1][0]
+        enqueued = first = bisect_right(planned, now, key=_FETCHED)
+        for place in range(first, len(planned)):
+            fetched_s = planned[place][1]
+            if last_s < fetched_s:  # no more comes to it, as far as is known
+                return planned[max(place, len(planned) - lower - 1)]
+            while planned[enqueued][0] < fetched_s:
                 enqueued += 1
-            if enqueued - fetched <= lower:
-                return one
+            if enqueued - place - 1 <= lower:
+                return planned[place]
         raise AssertionError("a queue with nothing in it has stopped the cluster")
 
-    def _grown(self, one: _Planned) -> None:
+    def _grown(self, length: int) -> None:
         self._plan()
         self._armed = False
         self._evs.goes_on = self._receiver_free_s > self.clock._now
-        self.flow_control.grown(one[_LENGTH])
+        self.flow_control.grown(length)
         self._evs.goes_on = None
         self._look_out()
 
     def _shrunk(self, one: _Planned) -> None:
         self._armed = False
         queue = self._queued()
-        self._evs.goes_on = one[_WRITTEN].verdict.passed or queue > 0
+        self._evs.goes_on = one[4].verdict.passed or queue > 0
         self.flow_control.shrunk(queue)
         self._evs.goes_on = None
         self._look_out()
@@ -316,32 +329,41 @@ class QuietNode(SharingNode):
     def settle(self) -> None:
         """See ``GaleraNode.settle``."""
         self._plan()
-        self._forget()
+        self._count()
         now = self.clock.now
-        self.recv_queue_sum = self._lengths
-        enqueued = certified = self._last
-        for one in reversed(self._planned):
-            if one[_ENQUEUED] < now:
-                enqueued = one[_WRITTEN].verdict
-                break
-            self.recv_queue_sum -= one[_LENGTH]
-        for one in reversed(self._planned):
-            if one[_CERTIFIED] < now:
-                certified = one[_WRITTEN].verdict
-                break
-        self.received, self.received_bytes = enqueued.seqno, enqueued.bytes_sum
-        self.certifier.last = certified
+        self.received, self.received_bytes = self._enqueued.seqno, self._enqueued.bytes_sum
         self.apply_monitor.last_left = self._last.seqno
-        self.recv_queue_max = min(1, self.received)
-        for record_s, length in self._records:
-            if record_s < now:
-                self.recv_queue_max = length
+        self.certifier.last = self._last
+        for one in reversed(self._planned):
+            if one[2] < now:
+                self.certifier.last = one[4].verdict
+                break
         if self._redo is not None:
             self._settle_flushes(self._redo.stage, now)
         if self._short_actions:
             thread = self._receiver_thread
             thread.seconds += [self._action_s] * (len(thread.starts) - len(thread.seconds))
         self._evs.settle()
+
+    def _count(self) -> None:
+        """Count the queues of what was enqueued until now, and forget what has ended."""
+        planned, first = self._planned, self._counted
+        # What is still to be planned may have been enqueued before others were fetched.
+        now = self._delivered[0][0] if self._delivered else self.clock._now
+        until = bisect_left(planned, now, key=_ENQUEUED)
+        if until > first:
+            self._enqueued = planned[until - 1][4].verdict
+            enqueued_s, fetched_s = np.array([one[:2] for one in planned]).T
+            side: Literal["left", "right"] = "right" if self._fetch_first else "left"
+            fetched = fetched_s.searchsorted(enqueued_s[first:until], side)
+            lengths = np.arange(first + 1, until + 1) - fetched
+            self.recv_queue_sum += int(lengths.sum())
+            self.recv_queue_max = max(self.recv_queue_max, int(lengths.max()))
+        ended = bisect_left(planned, now, key=_ENDED)
+        if ended:
+            self._last = planned[ended - 1][4].verdict
+            del planned[:ended]
+        self._counted = until - ended
 
     def _settle_flushes(self, stage: Stage[Any], now: float) -> None:
         begun = bisect_left(self._groups, now)
@@ -362,7 +384,7 @@ class QuietNode(SharingNode):
         """See ``GaleraNode.rows_locked``."""
         now = self.clock.now
         locks = LockTable(self.clock)
-        for _, _, certified_s, ended_s, _, writeset in self._planned:
+        for _, _, certified_s, ended_s, writeset in self._planned:
             if certified_s < now <= ended_s and writeset.verdict.passed:
                 owner = Ordered(writeset, writeset.verdict.seqno)
                 for scan in writeset.scans:

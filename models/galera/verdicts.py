@@ -30,16 +30,19 @@ class Run:
         How many of them are writesets.
     urgent : bool
         Whether nodes answer to one of them.
+    works : dict
+        How long it takes to write each of them; see ``QuietNode``.
     next : Run or None
         The messages behind them, as far as any node has got them.
     """
 
-    __slots__ = ("next", "payloads", "urgent", "writesets")
+    __slots__ = ("next", "payloads", "urgent", "works", "writesets")
 
     def __init__(self, payloads: tuple[Any, ...]) -> None:
         self.payloads = payloads
         self.writesets = 0
         self.urgent = False
+        self.works: dict[int, list[float]] = {}
         self.next: Run | None = None
 
 
@@ -56,7 +59,15 @@ class Verdicts:
         self._reports = Reports()
         self._reported = [0] * size
         self._members = [node for node in range(size) if node not in arbitrators]
+        self.last = Run(())  # that any node has got
+        self._costs: list[tuple[float, ...]] = []
         self._ordered = self._passed = self._distance = self._bytes = 0
+
+    def costs(self, costs: tuple[float, ...]) -> int:
+        """A number for nodes on which everything costs the same."""
+        if costs not in self._costs:
+            self._costs.append(costs)
+        return self._costs.index(costs)
 
     def of(self, writeset: Writeset) -> Verdict:
         """What is found of a writeset."""
@@ -103,7 +114,7 @@ class Verdicts:
         run = before.next
         if run is not None:
             return run
-        before.next = run = Run(payloads)
+        before.next = self.last = run = Run(payloads)
         for message in payloads:
             kind = message.kind
             if kind == _WRITESET:

@@ -6,7 +6,7 @@ A run of which a trace is kept plays all nodes, so that the two forms are compar
 import warnings
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import simrep
@@ -73,8 +73,19 @@ def told(scenario: dict[str, Any], *, trace: bool) -> dict[str, Any]:
     return {**result.to_dict(), "versions": None, "buckets": repr(result.histogram.buckets())}
 
 
+LONG_QUEUES: dict[str, Any] = {  # which stop the cluster, from the first writesets on
+    "cluster": {"model": "galera", "nodes": 3},
+    "network": {"rtt_ms": 0.5},
+    "workload": {"preset": "sysbench-oltp-insert", "threads": 64},
+    "run": {"duration_s": 0.1, "warmup_s": 0.0, "seed": 1},
+}
+LONG_RUNS = {**LONG_QUEUES, "network": {"rtt_ms": 5}, "run": {"duration_s": 0.5, "seed": 1}}
+
+
 @given(scenarios())
-@settings(max_examples=16, deadline=None, derandomize=True)
+@example(LONG_QUEUES)
+@example(LONG_RUNS)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_nodes_without_clients_computed_ahead_are_those_that_are_played(
     scenario: dict[str, Any],
 ) -> None:
