@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from math import inf
-from operator import add
+from operator import add, sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,26 +212,31 @@ class Meter:
         """A transaction that its client started at ``started_s`` is committed now."""
         now = self._clock._now
         if now >= self.start_s:
-            self._ended.append((now, started_s, kind, node, client))
-            if len(self._ended) == _ROWS:
+            rows = self._ended
+            rows.append((now, started_s, kind, node, client))
+            if len(rows) == _ROWS:
                 self._count_ended()
+                self._sum_laps()
 
     def _count_ended(self) -> None:
         """Count those that have committed since the last time."""
         rows = self._ended
         if not rows:
             return
-        self._first_s = min(self._first_s, *[row[1] for row in rows])
-        self._last_s = rows[-1][0]
-        self._series.ended([row[0] for row in rows])
-        wrote = [row for row in rows if row[2] not in self._readers]
-        if wrote:
+        ended_s, started_s, of_kinds, _, _ = zip(*rows, strict=True)
+        self._first_s = min(self._first_s, *started_s)
+        self._last_s = ended_s[-1]
+        self._series.ended(ended_s)
+        kinds = dict.fromkeys(of_kinds)
+        if not any(kind in self._readers for kind in kinds):
+            self._series.wrote(ended_s, started_s)
+        elif wrote := [row for row in rows if row[2] not in self._readers]:
             self._series.wrote([row[0] for row in wrote], [row[1] for row in wrote])
-        for kind in dict.fromkeys([row[2] for row in rows]):
-            of_kind = [row for row in rows if row[2] == kind]
-            self._latencies.setdefault(kind, Latencies()).extend(
-                [row[0] - row[1] for row in of_kind], [row[3] for row in of_kind]
-            )
+        for kind in kinds:
+            of_kind = rows if len(kinds) == 1 else [row for row in rows if row[2] == kind]
+            ends_s, starts_s, _, nodes, _ = zip(*of_kind, strict=True)
+            latencies = self._latencies.setdefault(kind, Latencies())
+            latencies.extend(list(map(sub, ends_s, starts_s)), nodes)
         if self._log is not None:
             self._log.extend(rows)
         rows.clear()
@@ -271,11 +276,13 @@ class Meter:
         if self._clock._now < self.start_s:
             return
         try:
-            rows = self._laps[kind]
+            self._laps[kind].append(seconds)
         except KeyError:
-            rows = self._laps[kind] = []
-        rows.append(seconds)
-        if len(rows) == _ROWS:
+            self._laps[kind] = [seconds]
+
+    def _sum_laps(self) -> None:
+        """Keep the sums of what was told since the last time; one after the other, as always."""
+        for rows in self._laps.values():
             rows[:] = [_columns(rows)]
 
     def measurement(

@@ -153,9 +153,9 @@ class Link:
     """
 
     __slots__ = (
-        "_arrival", "_back", "_base", "_clock", "_coin", "_free", "_in_flight", "_limit", "_loss",
-        "_per_byte", "_remembered", "_sampler", "_sent_at", "_tcp", "_unacked", "_window", "bytes",
-        "messages",
+        "_arrival", "_back", "_base", "_burst", "_clock", "_coin", "_free", "_in_flight",
+        "_limit", "_loss", "_per_byte", "_remembered", "_sampler", "_sent_at", "_tcp", "_unacked",
+        "_varies", "_window", "bytes", "messages",
     )  # fmt: skip
 
     def __init__(
@@ -176,9 +176,11 @@ class Link:
         self._sampler = sampler
         self._per_byte = 1.0 / bytes_per_s
         self._loss = loss
+        self._varies = sampler is not None or loss > 0.0
         self._coin = coin
         self._tcp = tcp or Tcp()
         self._limit = self._tcp.initial_window_segments * self._tcp.segment_bytes
+        self._burst = _BURST_SEGMENTS * self._tcp.segment_bytes
         self._remembered = 4 * self._tcp.segment_bytes  # what is longer fills the window
         self._window = self._limit
         self._unacked: deque[tuple[float, int]] = deque()  # (acknowledged at, bytes)
@@ -193,8 +195,16 @@ class Link:
         """Put a message on the link at time ``at``; returns when its last byte arrives."""
         self.messages += 1
         self.bytes += size_bytes
-        delay = self._base if self._sampler is None else self._sampler()
         start = self._free if self._free > at else at
+        if self._unacked or self._varies or size_bytes > self._remembered:
+            return self._arrival_after(size_bytes, start)
+        self._free = free = start + size_bytes * self._per_byte
+        self._arrival = arrival = free + self._base
+        return arrival
+
+    def _arrival_after(self, size_bytes: int, start: float) -> float:
+        """When the last byte arrives, if it leaves then at the earliest."""
+        delay = self._base if self._sampler is None else self._sampler()
         if self._unacked or size_bytes > self._limit:
             free = self._pass_window(size_bytes, start, delay)
         else:
@@ -216,19 +226,23 @@ class Link:
         """When the last byte has left, given slow start and what is still unacknowledged."""
         round_trip = delay + self._back
         unacked = self._unacked
-        idle = start - self._sent_at
+        in_flight = self._in_flight
         if not unacked or unacked[-1][0] <= start:
             unacked.clear()
-            self._in_flight = 0
-            if idle > round_trip + self._tcp.minimum_timeout_s:
+            in_flight = 0
+            if start - self._sent_at > round_trip + self._tcp.minimum_timeout_s:
                 self._window = self._limit
-        burst = _BURST_SEGMENTS * self._tcp.segment_bytes
-        if not unacked and 0 < size_bytes <= min(self._window, burst):  # all in one piece
+        else:
+            while unacked[0][0] <= start:
+                in_flight -= unacked.popleft()[1]
+        burst = self._burst
+        if 0 < size_bytes <= burst and size_bytes <= self._window - in_flight:  # in one piece
             end = start + size_bytes * self._per_byte
             unacked.append((end + round_trip, size_bytes))
-            self._in_flight = size_bytes
+            self._in_flight = in_flight + size_bytes
             self._sent_at = start
             return end
+        self._in_flight = in_flight
         left = size_bytes
         limited = False
         while left:

@@ -111,6 +111,7 @@ class TroubledLink(Link):
         self._answers: TroubledLink | None = None
         self._repetitions: Repetitions | None = None
         self._held = _Held()
+        self._varies = True  # what is on the way may change at any time
         self._own_loss, self._own_coin = self._loss, self._coin
         self._own_sampler = self._sampler
         self._lossy = [trouble for trouble in troubles if trouble.loss]

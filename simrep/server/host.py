@@ -5,7 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from functools import reduce
+from itertools import accumulate
 from math import inf
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -548,6 +551,14 @@ class Host:
         """Work in parts, as many of them as certainly keep their core."""
         parts, place, call, argument = visit.argument
         visit.argument = argument
+        left = parts[place:]
+        used = reduce(add, left, visit.used)
+        if used < self.slice_s:  # all of them
+            visit.used = used
+            self.busy_s = reduce(add, left, self.busy_s)
+            parts[place:] = ends_s = [*accumulate(left, initial=self.clock._now)][1:]
+            self.clock.put(visit, ends_s[-1])
+            return
         end_s, used, busy_s, slice_s = self.clock._now, visit.used, self.busy_s, self.slice_s
         seconds = 0.0
         for at in range(place, len(parts)):

@@ -110,6 +110,25 @@ class LockTable:
             held.append(row)
         return True
 
+    def take_all(self, owner: Owner, rows: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+        """``take`` rows, up to the first that somebody else has; returns what is left."""
+        if self._ranges.starts:
+            for place, row in enumerate(rows):
+                if not self.take(owner, row):
+                    return rows[place:]
+            return ()
+        holders = self._holders
+        held = self._held.get(owner) or []
+        left: tuple[Hashable, ...] = ()
+        for place, row in enumerate(rows):
+            if holders.setdefault(row, owner) is not owner:
+                left = rows[place:]
+                break
+            held.append(row)
+        if held:
+            self._held[owner] = held
+        return left
+
     def take_range(self, owner: Owner, rows: range) -> range:
         """Lock neighbouring rows, in their order, up to the first that somebody else has.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
+from functools import reduce
+from itertools import repeat, takewhile
+from operator import add, sub
 
 from simrep.server.host import Routine
 from simrep.workload.laps import Lap
@@ -80,6 +82,14 @@ class FirstReads:
             seconds[Lap.CLIENT] += ends_s[0] - marked_s
             marked_s = ends_s[0]
             reads = ends_s[1:]
+        if seconds.__class__ is list:  # nobody wants to know of each of them
+            starts_s = [marked_s, *reads[:-1]]
+            if client_s:
+                seconds[Lap.CLIENT] = reduce(add, repeat(client_s, len(reads)), seconds[Lap.CLIENT])
+                starts_s = [start_s + client_s for start_s in starts_s]
+            seconds[Lap.EXECUTE] = reduce(add, map(sub, reads, starts_s), seconds[Lap.EXECUTE])
+            owner.marked_s = reads[-1]
+            return len(reads)
         for ended_s in reads:
             if client_s:
                 seconds[Lap.CLIENT] += client_s

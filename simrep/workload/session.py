@@ -288,7 +288,8 @@ class Sessions(Generic[T]):
         an answer is marked with the next request: both are the client's.
         """
         clock, host, resume, delay_s = self._clock, self._host, served.resume, self._delay_s
-        latch = self._latch
+        latch, locks = self._latch, self._locks
+        row_s, row_read_s, cost = self._row_s, self._row_read_s, self._statement.cost
         while True:
             yield
             transaction = served.transaction
@@ -370,14 +371,14 @@ class Sessions(Generic[T]):
                     else:
                         if (
                             statement.locks
-                            and (left := self._take(owner, statement.locks))
+                            and (left := locks.take_all(owner, statement.locks))
                             and not (yield from driven(self._lock(owner, left), resume))
                         ):
                             break
                         rows = statement.rows_written
                         written += rows
-                        rows_s = self._row_s * rows + self._row_read_s * statement.rows_read
-                        seconds = client_s + self._statement.cost(rows_s)
+                        rows_s = row_s * rows + row_read_s * statement.rows_read
+                        seconds = client_s + cost(rows_s)
                         if autocommit and self._prepare is not None:
                             seconds += self._prepare(transaction)
                         if seconds > 0.0:
@@ -394,8 +395,8 @@ class Sessions(Generic[T]):
                         if client_s:
                             owner.seconds[_CLIENT] += client_s
                             marked_s += client_s
-                        owner.marked_s = clock._now
-                        owner.seconds[_EXECUTE] += clock._now - marked_s
+                        owner.marked_s = now = clock._now
+                        owner.seconds[_EXECUTE] += now - marked_s
                     if delay_s and not autocommit:  # else the answer is the commit's
                         yield from waited(self._answered(), resume)
                     executed = True
@@ -522,14 +523,6 @@ class Sessions(Generic[T]):
         if self._delay_s:
             yield from waited(self._sent(), resume)
         owner.mark(_CLIENT)
-
-    def _take(self, owner: T, rows: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-        """Lock rows up to the first that somebody else has; returns what is left."""
-        take = self._locks.take
-        for place, row in enumerate(rows):
-            if not take(owner, row):
-                return rows[place:]
-        return ()
 
     def _execute_long(
         self,

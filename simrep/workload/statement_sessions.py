@@ -139,7 +139,7 @@ class StatementSessions(Sessions[T]):
             yield from self._request(owner, resume)
         if owner.aborted:
             return False
-        left = self._take(owner, statement.locks)
+        left = self._locks.take_all(owner, statement.locks)
         return not left or (yield from driven(self._lock(owner, left), resume))
 
     def _repeat(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
@@ -173,3 +176,21 @@ def test_the_longest_jitter_is_longer_than_all_that_is_drawn_and_not_by_far(kind
     jitter = Jitter(kind, 2 * MS, 1 * MS)  # type: ignore[arg-type]
     drawn = jitter.draw()(np.random.default_rng(1), 100_000)
     assert drawn.max() <= jitter.longest_s < 12 * drawn.max()
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    messages=st.lists(
+        st.tuples(st.integers(0, 300), st.sampled_from([0, 100, 5792, 5793, 60_000])), max_size=20
+    ),
+    bytes_per_s=st.sampled_from([inf, 1e6]),
+)
+def test_a_delay_that_is_constant_equals_one_that_is_drawn(
+    messages: list[tuple[int, int]], bytes_per_s: float
+) -> None:
+    constant = Link(Clock(), OWD, bytes_per_s=bytes_per_s)
+    drawn = Link(Clock(), OWD, sampler=lambda: OWD, bytes_per_s=bytes_per_s)
+    at = 0.0
+    for gap_ms, size_bytes in messages:
+        at += gap_ms * MS
+        assert constant.arrival(size_bytes, at) == drawn.arrival(size_bytes, at)
