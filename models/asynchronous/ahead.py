@@ -7,6 +7,7 @@ arrive. The results are those of ``DumpThread`` and ``Replica``; a run of jobs i
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 from .options import AsynchronousCosts, AsynchronousOptions
 from .replica import Replica
 
-__all__ = ["AheadDump", "AheadIO", "AheadReplica", "Replies", "Sent", "works_ahead"]
+__all__ = ["AheadDump", "AheadIO", "AheadReplica", "EqualJobs", "Replies", "Sent", "works_ahead"]
 
 
 def works_ahead(cluster: Cluster, source: int, costs_us: Iterable[float]) -> bool:
@@ -44,11 +45,12 @@ def works_ahead(cluster: Cluster, source: int, costs_us: Iterable[float]) -> boo
 class Sent:
     """A transaction on its way to a replica, which it leaves for at ``sent_s``."""
 
-    __slots__ = ("sent_s", "wanted", "written")
+    __slots__ = ("arrival_s", "sent_s", "wanted", "written")
 
-    def __init__(self, written: BinlogTransaction, sent_s: float) -> None:
+    def __init__(self, written: BinlogTransaction, sent_s: float, arrival_s: float) -> None:
         self.written = written
         self.sent_s = sent_s
+        self.arrival_s = arrival_s
         self.wanted = False  # whether its receipt is to be acknowledged
 
 
@@ -65,10 +67,73 @@ class Replies(Protocol):
         """A replica acknowledges positions, each at its time."""
 
 
-class AheadDump(Ahead):
+class EqualJobs(Ahead):
+    """A thread each of whose jobs takes as long as any other.
+
+    Parameters
+    ----------
+    host : Host
+    job_s : float
+        How long, in seconds, above 0.
+    """
+
+    __slots__ = ("_busy", "_host", "_job_s")
+
+    def __init__(self, host: Host, job_s: float) -> None:
+        self._host = host
+        self._job_s = job_s
+        self._busy = False
+
+    @abstractmethod
+    def _ready(self) -> int:
+        """How many jobs there are now."""
+
+    @abstractmethod
+    def _do(self, ends_s: list[float]) -> None:
+        """Do the next jobs, which end at these times."""
+
+    def _begin(self) -> None:
+        """There are jobs, and it has had none."""
+        self._busy = True
+        self._host.run_ahead(self)
+
+    def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
+        """See ``Ahead.plan``."""
+        host = self._host
+        slice_s, seconds = host.slice_s, self._job_s + more_s
+        ready = self._ready()
+        if seconds > slice_s:
+            return -1.0, seconds, busy_s
+        end_s = host.clock._now
+        ends_s: list[float] = []
+        for _ in range(ready):
+            used_s += seconds
+            busy_s += seconds
+            end_s += seconds
+            ends_s.append(end_s)
+            if used_s >= slice_s:
+                break
+            seconds = self._job_s
+        self._do(ends_s)
+        return end_s, used_s, busy_s
+
+    def planned(self, _: None) -> None:
+        """See ``Ahead.planned``."""
+        if self._ready():
+            self._host.go_on_ahead(self)
+        else:
+            self._busy = False
+
+    def done(self, _: None) -> None:
+        """See ``Ahead.done``."""
+        self._do([self._host.clock._now])
+        self.planned(None)
+
+
+class AheadDump(EqualJobs):
     """See ``DumpThread``."""
 
-    __slots__ = ("_busy", "_host", "_link", "_replica", "_replies", "_seconds", "_unsent")
+    __slots__ = ("_link", "_replica", "_replies", "_unsent")
 
     def __init__(
         self,
@@ -78,56 +143,29 @@ class AheadDump(Ahead):
         replica: AheadIO,
         replies: Replies | None = None,
     ) -> None:
-        self._host = host
-        self._seconds = sending.seconds
+        super().__init__(host, sending.seconds)
         self._link = link
         self._replica = replica
         self._replies = replies
         self._unsent: deque[BinlogTransaction] = deque()
-        self._busy = False
 
     def send(self, group: list[BinlogTransaction]) -> None:
         """See ``Dump.send``."""
         self._unsent += group
         if not self._busy:
-            self._busy = True
-            self._host.run_ahead(self)
+            self._begin()
 
-    def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
-        """See ``Ahead.plan``."""
-        now = end_s = self._host.clock._now
-        slice_s, unsent = self._host.slice_s, self._unsent
-        messages: list[Sent] = []
-        while unsent and (used_s < slice_s or end_s == now):
-            seconds = self._seconds + more_s
-            more_s = 0.0
-            if seconds > slice_s:
-                if end_s == now:
-                    return -1.0, seconds, busy_s
-                break
-            used_s += seconds
-            busy_s += seconds
-            end_s += seconds
-            messages.append(Sent(unsent.popleft(), end_s))
-        self._send(messages)
-        return end_s, used_s, busy_s
+    def _ready(self) -> int:
+        return len(self._unsent)
 
-    def _send(self, messages: list[Sent]) -> None:
+    def _do(self, ends_s: list[float]) -> None:
+        unsent = self._unsent
+        group = [unsent.popleft() for _ in ends_s]
+        arrivals_s = self._link.arrivals([written.size_bytes for written in group], ends_s)
+        messages = list(map(Sent, group, ends_s, arrivals_s))
         if self._replies is not None:
             self._replies.sends(messages)
-        self._replica.expect(self._link, messages)
-
-    def planned(self, _: None) -> None:
-        """See ``Ahead.planned``."""
-        if self._unsent:
-            self._host.go_on_ahead(self)
-        else:
-            self._busy = False
-
-    def done(self, _: None) -> None:
-        """See ``Ahead.done``."""
-        self._send([Sent(self._unsent.popleft(), self._host.clock._now)])
-        self.planned(None)
+        self._replica.expect(messages)
 
 
 class AheadIO(Ahead):
@@ -146,31 +184,29 @@ class AheadIO(Ahead):
         self._receive_s = receive_s
         self._byte_s = byte_s
         self._reply_s = reply_s
-        self._inbox: deque[tuple[float, Sent]] = deque()
+        self._inbox: deque[Sent] = deque()
         self._busy = False
         self._present: Any = None  # the message that it has in hand,
         self._in_log = False  # which is in the relay log, but not acknowledged
         self._syncs = False  # which is to be synchronised with the relay log
         self._since_s = 0.0  # since when it has that in hand
         self._replies: Replies | None = None
-        # When it begins with transactions, and their waits; when it ends, and how long it took.
-        self._begins: deque[tuple[float, float]] = deque()
-        self._ends: deque[tuple[float, float]] = deque()
-        self._visits = 0
-        self._busy_s = self._wait_s = self._wait_max_s = 0.0
+        # From when on it has begun with so many, which have waited for so long in all, and at
+        # most; and from when on those that it has ended took so long. Of the present plan.
+        self._begun: list[tuple[float, int, float, float]] = [(0.0, 0, 0.0, 0.0)]
+        self._ended: list[tuple[float, float]] = [(0.0, 0.0)]
 
     def answer(self, replies: Replies) -> None:
         """Acknowledge what is wanted to be."""
         self._replies = replies
 
-    def expect(self, link: Link, messages: list[Sent]) -> None:
-        """Transactions will arrive over a link."""
+    def expect(self, messages: list[Sent]) -> None:
+        """Transactions will arrive."""
         inbox = self._inbox
         waits = self._busy or len(inbox) > 0  # else nothing wakes it yet
-        for sent in messages:
-            inbox.append((link.arrival(sent.written.size_bytes, sent.sent_s), sent))
+        inbox += messages
         if not waits:
-            self._clock.at(inbox[0][0], self._wake)
+            self._clock.at(inbox[0].arrival_s, self._wake)
 
     def _wake(self, _: None) -> None:
         self._busy = True
@@ -178,60 +214,81 @@ class AheadIO(Ahead):
         self._host.run_ahead(self)
 
     def _take(self, when_s: float) -> None:
-        arrived_s, self._present = self._inbox.popleft()
+        sent = self._present = self._inbox.popleft()
         self._since_s = when_s
-        self._begins.append((when_s, when_s - arrived_s))
+        _, visits, wait_s, longest_s = self._begun[-1]
+        waited_s = when_s - sent.arrival_s
+        self._begun.append((when_s, visits + 1, wait_s + waited_s, max(longest_s, waited_s)))
 
     def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
         """See ``Ahead.plan``."""
-        self._reach()
         if self._replies is not None:
             self._replies.know()
         now = end_s = self._clock._now
-        slice_s, inbox, channel = self._host.slice_s, self._inbox, self._channel
-        left = channel.events_left
+        slice_s, inbox = self._host.slice_s, self._inbox
+        receive_s, byte_s = self._receive_s, self._byte_s
+        events_left = self._channel.events_left
+        size_bytes = events = 0
         written: list[tuple[float, Any]] = []
         replies: list[tuple[int, float]] = []
-        sent = self._present
+        begun, ended, since_s = self._begun, self._ended, self._since_s
+        del begun[:-1], ended[:-1]  # by now all of it has been
+        _, visits, wait_s, longest_s = begun[0]
+        taken_s = ended[0][1]
+        sent: Any = self._present
+        in_log, self._in_log = self._in_log, False
         while used_s < slice_s or end_s == now:
             if sent is None:
                 # Of what is not sent yet nobody knows whether a reply is wanted.
-                if not inbox or inbox[0][0] > end_s or inbox[0][1].sent_s > now:
+                if not inbox or inbox[0].arrival_s > end_s or inbox[0].sent_s > now:
                     break
-                arrived_s, sent = inbox.popleft()
-                self._since_s = end_s
-                self._begins.append((end_s, end_s - arrived_s))
+                sent = inbox.popleft()
+                since_s = end_s
+                waited_s = end_s - sent.arrival_s
+                visits += 1
+                wait_s += waited_s
+                if waited_s > longest_s:
+                    longest_s = waited_s
+                begun.append((end_s, visits, wait_s, longest_s))
             change = sent.written
-            if self._in_log:
-                seconds = self._reply_s + more_s
-            else:
-                seconds = self._receive_s + self._byte_s * change.size_bytes + more_s
-            more_s = 0.0
-            if seconds > slice_s:
-                if end_s == now:
-                    self._present = sent
-                    return -1.0, seconds, busy_s
-                break
-            used_s += seconds
-            busy_s += seconds
-            end_s += seconds
-            if self._in_log:
-                self._in_log = False
-                replies.append((change.seqno, end_s))
-            elif change.events >= left:
-                self._syncs = True
-                break
-            else:
-                left -= change.events
+            if not in_log:
+                seconds = receive_s + byte_s * change.size_bytes + more_s
+                more_s = 0.0
+                if seconds > slice_s:
+                    if end_s == now:
+                        return -1.0, seconds, busy_s
+                    break
+                used_s += seconds
+                busy_s += seconds
+                end_s += seconds
+                if events + change.events >= events_left:
+                    self._syncs = True
+                    break
+                events += change.events
+                size_bytes += change.size_bytes
                 written.append((end_s, change))
-                if sent.wanted:
-                    self._in_log = True
-                    continue
-            self._ends.append((end_s, end_s - self._since_s))
+                in_log = sent.wanted
+            if in_log:
+                if used_s >= slice_s and end_s > now:
+                    break
+                seconds = self._reply_s + more_s
+                more_s = 0.0
+                if seconds > slice_s:
+                    if end_s == now:
+                        self._in_log = True
+                        return -1.0, seconds, busy_s
+                    break
+                in_log = False
+                used_s += seconds
+                busy_s += seconds
+                end_s += seconds
+                replies.append((change.seqno, end_s))
+            taken_s += end_s - since_s
+            ended.append((end_s, taken_s))
             sent = None
-        self._present = sent
+        self._present, self._in_log, self._since_s = sent, in_log, since_s
         if written:
-            channel.write_at(written)
+            self._channel.write_at(written, size_bytes, events)
         if replies:
             assert self._replies is not None
             self._replies.reply(self._node, replies)
@@ -269,55 +326,45 @@ class AheadIO(Ahead):
     def _leave(self) -> None:
         now = self._clock._now
         self._present = None
-        self._ends.append((now, now - self._since_s))
+        self._ended.append((now, self._ended[-1][1] + (now - self._since_s)))
 
     def _go_on(self) -> None:
         now, inbox = self._clock._now, self._inbox
         if self._present is None:
-            if not inbox or inbox[0][0] > now:
+            if not inbox or inbox[0].arrival_s > now:
                 self._busy = False
                 if inbox:
-                    self._clock.at(inbox[0][0], self._wake)
+                    self._clock.at(inbox[0].arrival_s, self._wake)
                 return
             self._take(now)
         self._host.go_on_ahead(self)
 
     # -- as a station --------------------------------------------------------------------------
 
-    def _reach(self) -> None:
-        """Count what has been by now."""
+    def _has_begun(self) -> tuple[float, int, float, float]:
         now = self._clock._now
-        while self._begins and self._begins[0][0] <= now:
-            wait_s = self._begins.popleft()[1]
-            self._visits += 1
-            self._wait_s += wait_s
-            self._wait_max_s = max(self._wait_max_s, wait_s)
-        while self._ends and self._ends[0][0] <= now:
-            self._busy_s += self._ends.popleft()[1]
+        return next(record for record in reversed(self._begun) if record[0] <= now)
 
     @property
     def visits(self) -> int:
         """See ``Station``."""
-        self._reach()
-        return self._visits
+        return self._has_begun()[1]
 
     @property
     def busy_s(self) -> float:
         """See ``Station``."""
-        self._reach()
-        return self._busy_s
+        now = self._clock._now
+        return next(record[1] for record in reversed(self._ended) if record[0] <= now)
 
     @property
     def wait_s(self) -> float:
         """See ``Station``."""
-        self._reach()
-        return self._wait_s
+        return self._has_begun()[2]
 
     @property
     def wait_max_s(self) -> float:
         """See ``Station``."""
-        self._reach()
-        return self._wait_max_s
+        return self._has_begun()[3]
 
 
 class AheadReplica(Replica):

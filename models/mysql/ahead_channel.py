@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from math import inf
 from typing import Any
@@ -30,7 +29,8 @@ class AheadChannel(Channel):
         after_apply: Callable[[Any, Call], object] | None = None,
     ) -> None:
         super().__init__(server, options, costs, workers_wait=workers_wait, after_apply=after_apply)
-        self._unreached: deque[tuple[float, int]] = deque()
+        self._unreached: list[tuple[float, Any]] = []  # written later than now
+        self._unreached_bytes = 0
 
     @property
     def events_left(self) -> float:
@@ -38,16 +38,14 @@ class AheadChannel(Channel):
         period = self._sync_relay_log
         return period - self._unsynced_events if period else inf
 
-    def write_at(self, changes: list[tuple[float, Any]]) -> None:
-        """``write`` changes at their times, with no fsync."""
+    def write_at(self, changes: list[tuple[float, Any]], size_bytes: int, events: int) -> None:
+        """``write`` changes at their times, with no fsync; of so many bytes and events in all."""
         self.reach()
-        pending, unreached = self._pending, self._unreached
-        for when_s, change in changes:
-            size_bytes = change.size_bytes
-            self._unsynced_events += change.events
-            self._unsynced_bytes += size_bytes
-            unreached.append((when_s, size_bytes))
-            pending.append(change)
+        self._unsynced_events += events
+        self._unsynced_bytes += size_bytes
+        self._unreached += changes
+        self._unreached_bytes += size_bytes
+        self._pending.extend([change for _, change in changes])
         self._appliers.submit_at(changes)
 
     def look(self) -> None:
@@ -57,9 +55,18 @@ class AheadChannel(Channel):
     def reach(self) -> None:
         """Count what is in the relay log by now."""
         unreached, now = self._unreached, self.server.clock._now
+        if not unreached:
+            return
+        if unreached[-1][0] <= now:
+            self.received += len(unreached)
+            self.relay_log_bytes += self._unreached_bytes
+            self._unreached_bytes = 0
+            unreached.clear()
         while unreached and unreached[0][0] <= now:
+            size_bytes = unreached.pop(0)[1].size_bytes
             self.received += 1
-            self.relay_log_bytes += unreached.popleft()[1]
+            self.relay_log_bytes += size_bytes
+            self._unreached_bytes -= size_bytes
 
     @property
     def behind_s(self) -> float:

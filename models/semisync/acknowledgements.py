@@ -68,6 +68,7 @@ class Acknowledgements:
         self._timeout_s = timeout_s  # of a wait, after which the whole source is asynchronous
         self._changed = changed or _ignore
         self._acknowledged = [0] * replicas
+        self._agreed = 0  # what enough of them have
         self._written = 0
         self._replied = 0  # largest position decided since it was last switched on
         self._waiters: list[_Waiter] = []  # by position
@@ -163,18 +164,23 @@ class Acknowledgements:
 
     def report(self, replica: int, position: int) -> None:
         """A replica (counted from 0) has acknowledged everything up to a position."""
+        self._decide(self._agreed_with(replica, position))
+
+    def _agreed_with(self, replica: int, position: int) -> int:
+        """What enough replicas have when this one has everything up to a position."""
         acknowledged = self._acknowledged
         if position > acknowledged[replica]:
             acknowledged[replica] = position
         count = self._count
-        if count > len(acknowledged):
-            return
-        decided = self.decided
-        if position > decided:  # else as many have that as before
-            decided = position if count == 1 else sorted(acknowledged, reverse=True)[count - 1]
-            if decided > self.decided:
-                self.decided = decided
-                self._changed("acknowledged", decided)
+        if position > self._agreed and count <= len(acknowledged):  # else as many as before
+            self._agreed = position if count == 1 else sorted(acknowledged, reverse=True)[count - 1]
+        return self._agreed
+
+    def _decide(self, decided: int) -> None:
+        """Enough replicas have acknowledged everything up to a position."""
+        if decided > self.decided:
+            self.decided = decided
+            self._changed("acknowledged", decided)
         if not self.on:
             if decided < self._written:
                 return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
-from simrep.modelling import Ahead, Clock, Cluster, Host, Link
-from simrep.models.asynchronous.ahead import AheadReplica, Sent
+from simrep.modelling import Clock, Cluster, Host, Link
+from simrep.models.asynchronous.ahead import AheadReplica, EqualJobs, Sent
 from simrep.models.mysql.server import MysqlServer
 
 from .acknowledgements import Acknowledgements, Call, Changed
@@ -17,6 +18,10 @@ from .replica import REPLY_BYTES
 __all__ = ["AheadAcknowledgements", "AheadReceiver", "AheadSemisyncReplica"]
 
 _US = 1e-6
+
+
+Reply = tuple[float, int, int, int]
+"""When it arrives in seconds, its number among all, and what it says: replica and position."""
 
 
 class AheadAcknowledgements(Acknowledgements):
@@ -45,38 +50,53 @@ class AheadAcknowledgements(Acknowledgements):
             wait_no_replica=wait_no_replica,
             changed=changed,
         )
-        # Time, number, and what: a transaction is sent, or a replica has acknowledged.
-        self._entered: list[tuple[float, int, Sent | None, int, int]] = []
+        # Time, number, and what: a transaction is sent, or enough replicas have acknowledged.
+        self._entered: list[tuple[float, int, Sent | None, int]] = []
         self._number = 0
+        # Of the latest reports, those that change nothing while it is on: time, and what is decided
+        self._repeats: list[tuple[float, int]] = []
         self._due_s = inf
 
     def sends(self, messages: list[Sent]) -> None:
         """Transactions are sent at their times; then it is known whether replies are wanted."""
+        entered, number = self._entered, self._number
         for sent in messages:
-            self._number += 1
-            heappush(self._entered, (sent.sent_s, self._number, sent, 0, 0))
+            number += 1
+            heappush(entered, (sent.sent_s, number, sent, 0))
+        self._number = number
 
-    def report_at(self, reports: list[tuple[float, int, int]]) -> None:
-        """``report`` at times to come: time, replica and position."""
-        for when_s, replica, position in reports:
+    def report_at(self, times_s: list[float], replies: deque[Reply]) -> None:
+        """``report`` the first replies at times to come."""
+        entered, repeats, on = self._entered, self._repeats, self.on
+        if repeats:  # they are earlier than now
+            repeats.clear()
+        acknowledged, agreed = self._acknowledged, self._agreed
+        for when_s in times_s:
+            _, _, replica, position = replies.popleft()
+            if position > agreed:
+                before, agreed = agreed, self._agreed_with(replica, position)
+                repeated = agreed == before
+            else:
+                if position > acknowledged[replica]:
+                    acknowledged[replica] = position
+                repeated = True
+            if repeated and on:
+                repeats.append((when_s, agreed))
+                continue
             self._number += 1
-            heappush(self._entered, (when_s, self._number, None, replica, position))
-        # Those that were entered before are earlier, and have been looked at.
-        if self._waiters and self._due_s == inf:
-            least = self._waiters[0].position
-            for when_s, _, position in reports:
-                if position >= least:
-                    self._due_s = when_s
-                    self._clock.at(when_s, self._due)
-                    break
+            heappush(entered, (when_s, self._number, None, agreed))
+            # What was entered before is earlier, and has been looked at.
+            if self._due_s == inf and self._waiters and agreed >= self._waiters[0].position:
+                self._due_s = when_s
+                self._clock.at(when_s, self._due)
 
     def know(self) -> None:
         """Let take place what has been until now."""
         entered, now = self._entered, self._clock._now
         while entered and entered[0][0] <= now:
-            _, _, sent, replica, position = heappop(entered)
+            _, _, sent, decided = heappop(entered)
             if sent is None:
-                self.report(replica, position)
+                self._decide(decided)
             elif self.on:  # and enabled: as ``wanted`` says
                 position = sent.written.seqno
                 if position > self._replied and position >= self._least:
@@ -84,6 +104,14 @@ class AheadAcknowledgements(Acknowledgements):
                     self.requests += 1
             else:
                 sent.wanted = self.wanted(sent.written.seqno)
+
+    def _switch_off(self) -> None:
+        for when_s, decided in self._repeats:  # from now on they may end that
+            if when_s > self._clock._now:
+                self._number += 1
+                heappush(self._entered, (when_s, self._number, None, decided))
+        self._repeats.clear()
+        super()._switch_off()
 
     def _due(self, _: None) -> None:
         self._due_s = inf
@@ -95,7 +123,7 @@ class AheadAcknowledgements(Acknowledgements):
         if not self._waiters:
             return
         least = self._waiters[0].position
-        times = [entry[0] for entry in self._entered if entry[2] is None and entry[4] >= least]
+        times = [entry[0] for entry in self._entered if entry[3] >= least]
         when_s = min(times, default=inf)
         if when_s < self._due_s:
             self._due_s = when_s
@@ -119,8 +147,11 @@ class AheadAcknowledgements(Acknowledgements):
         super()._time_is_over(none)
 
 
-class AheadReceiver(Ahead):
+class AheadReceiver(EqualJobs):
     """The thread that reads replies: it does what it has there in one event."""
+
+    __slots__ = ("_acknowledgements", "_arrived", "_inbox", "_links", "_number", "_numbers",
+                 "_wakes_s")  # fmt: skip
 
     def __init__(
         self,
@@ -130,15 +161,14 @@ class AheadReceiver(Ahead):
         links: dict[int, Link],
         numbers: dict[int, int],
     ) -> None:
-        self._host = host
+        super().__init__(host, read_s)
         self._acknowledgements = acknowledgements
-        self._read_s = read_s
         self._links = links
         self._numbers = numbers
-        self._inbox: list[tuple[float, int, int, int]] = []
+        self._inbox: list[Reply] = []
+        self._arrived: deque[Reply] = deque()
         self._number = 0
         self._wakes_s = inf
-        self._busy = False
 
     def sends(self, messages: list[Sent]) -> None:
         """See ``Replies.sends``."""
@@ -150,11 +180,13 @@ class AheadReceiver(Ahead):
 
     def reply(self, replica: int, replies: list[tuple[int, float]]) -> None:
         """See ``Replies.reply``."""
-        link, number, inbox = self._links[replica], self._numbers[replica], self._inbox
-        for position, when_s in replies:
-            self._number += 1
-            arrival_s = link.arrival(REPLY_BYTES, when_s)
-            heappush(inbox, (arrival_s, self._number, number, position))
+        replica_number, inbox, number = self._numbers[replica], self._inbox, self._number
+        times_s = [when_s for _, when_s in replies]
+        arrivals_s = self._links[replica].arrivals([REPLY_BYTES] * len(times_s), times_s)
+        for (position, _), arrival_s in zip(replies, arrivals_s, strict=True):
+            number += 1
+            heappush(inbox, (arrival_s, number, replica_number, position))
+        self._number = number
         self._wake_for_first()
 
     def _wake_for_first(self) -> None:
@@ -168,45 +200,23 @@ class AheadReceiver(Ahead):
         if self._wakes_s <= now:
             self._wakes_s = inf
         if not self._busy and self._inbox and self._inbox[0][0] <= now:
-            self._busy = True
-            self._host.run_ahead(self)
+            self._begin()
 
-    def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
-        """See ``Ahead.plan``: later replies may come from others before those that it knows."""
-        now = end_s = self._host.clock._now
-        slice_s, inbox = self._host.slice_s, self._inbox
-        reports: list[tuple[float, int, int]] = []
-        while inbox and inbox[0][0] <= now and (used_s < slice_s or end_s == now):
-            seconds = self._read_s + more_s
-            more_s = 0.0
-            if seconds > slice_s:
-                if end_s == now:
-                    return -1.0, seconds, busy_s
-                break
-            used_s += seconds
-            busy_s += seconds
-            end_s += seconds
-            _, _, replica, position = heappop(inbox)
-            reports.append((end_s, replica, position))
-        self._acknowledgements.report_at(reports)
-        return end_s, used_s, busy_s
+    def _ready(self) -> int:
+        """Later replies may come from others before those that it knows, but not before now."""
+        inbox, arrived, now = self._inbox, self._arrived, self._host.clock._now
+        while inbox and inbox[0][0] <= now:
+            arrived.append(heappop(inbox))
+        return len(arrived)
+
+    def _do(self, ends_s: list[float]) -> None:
+        self._acknowledgements.report_at(ends_s, self._arrived)
 
     def planned(self, _: None) -> None:
         """See ``Ahead.planned``."""
         self._acknowledgements.know()  # while it has its core
-        now, inbox = self._host.clock._now, self._inbox
-        if inbox and inbox[0][0] <= now:
-            self._host.go_on_ahead(self)
-            return
-        self._busy = False
+        super().planned(None)
         self._wake_for_first()
-
-    def done(self, _: None) -> None:
-        """See ``Ahead.done``."""
-        _time, _number, replica, position = heappop(self._inbox)
-        self._acknowledgements.know()
-        self._acknowledgements.report(replica, position)
-        self.planned(None)
 
 
 class AheadSemisyncReplica(AheadReplica):

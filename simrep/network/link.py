@@ -222,6 +222,26 @@ class Link:
         self._arrival = arrival
         return arrival
 
+    def arrivals(self, sizes_bytes: list[int], times_s: list[float]) -> list[float]:
+        """``arrival`` of messages, each put on the link at its time, one after the other."""
+        plain = self._sampler is None and not self._loss and not self._unacked
+        if not plain or max(sizes_bytes) > self._remembered:
+            return list(map(self.arrival, sizes_bytes, times_s))
+        delay, per_byte, free, last = self._base, self._per_byte, self._free, self._arrival
+        self.messages += len(sizes_bytes)
+        self.bytes += sum(sizes_bytes)
+        arrivals: list[float] = []
+        for size_bytes, at in zip(sizes_bytes, times_s, strict=True):
+            if free < at:
+                free = at
+            free += size_bytes * per_byte
+            if free + delay > last:
+                last = free + delay
+            arrivals.append(last)
+        self._free = free
+        self._arrival = last
+        return arrivals
+
     def _pass_window(self, size_bytes: int, start: float, delay: float) -> float:
         """When the last byte has left, given slow start and what is still unacknowledged."""
         round_trip = delay + self._back
