@@ -16,6 +16,7 @@ from simrep.measure.units import counted
 from simrep.runs.contention import preset_trap
 from simrep.runs.notices import BEYOND
 from simrep.runs.prediction import extrapolation
+from simrep.runs.progress import uncounted
 from simrep.runs.replication import (
     simulate,
     with_run_settings,
@@ -111,7 +112,8 @@ def enough_s(setup: Setup, seed: int, figures: Sequence[str]) -> float | None:
     tps, part = 0.0, _FIRST
     while part >= _LAST:
         pilot = {"duration_s": run.duration_s / part, "warmup": None, "warmup_s": 0.0}
-        measured = simulate(with_run_settings(setup, pilot), seed, _PILOT).measurement
+        with uncounted():
+            measured = simulate(with_run_settings(setup, pilot), seed, _PILOT).measurement
         tps = measured.throughput_tps
         if measured.committed >= _TELLING:
             break

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
 from inspect import Parameter, signature
@@ -28,6 +28,7 @@ __all__ = [
     "piece_ended",
     "piece_of",
     "told",
+    "uncounted",
     "watched",
     "work_expected",
 ]
@@ -51,7 +52,9 @@ class Work:
 
     def __init__(self) -> None:
         self._began_s = monotonic()
-        self._pieces, self._ended = 1, 0
+        self._pieces, self._runs, self._ended = 1, 1, 0
+        self._aside_s = 0.0  # of pilots, which do not count
+        self.counts = True
         self._share: Callable[[], float] | None = None
         self.others: Callable[[], tuple[int, int]] | None = None
         self.begun_s = self._began_s
@@ -67,19 +70,37 @@ class Work:
         if total:
             self.total = total
 
-    def expect(self, total: int, pieces: int, done: int, costs: Sequence[float] = ()) -> None:
-        """There will be so much, each part of so many runs; so much was done at another time."""
+    def expect(
+        self, total: int, pieces: int, done: int, costs: Sequence[float] = (), runs: int = 1
+    ) -> None:
+        """There will be so much, of so many pieces of so many runs; so much was done before."""
         if self.total is None:
-            self._began_s, self.total, self._pieces = monotonic(), total, pieces
+            self._began_s, self.total = monotonic(), total
+            self._pieces, self._runs, self._aside_s = pieces, runs, 0.0
             self.done, self._costs = done, costs
             self._ended, self._share = 0, None
             self._before = self._cost(done)
 
     def piece(self, share: Callable[[], float] | None) -> None:
         """A run has begun that tells which share of it is over; None: it has ended."""
+        if not self.counts:
+            return
         if share is None and self._share is not None:
             self._ended += 1
         self._share = share
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Runs inside do not count, and their time is no part of what others take."""
+        if not self.counts:
+            yield
+            return
+        began_s, self.counts = monotonic(), False
+        try:
+            yield
+        finally:
+            self.counts = True
+            self._aside_s += monotonic() - max(began_s, self._began_s)
 
     @property
     def part(self) -> float:
@@ -87,16 +108,20 @@ class Work:
         share = 0.0 if self._share is None else self._share()
         ended, busy = (0, 0) if self.others is None else self.others()
         # What is under way elsewhere is taken to be as far as what is here.
-        under_way = (self._ended + share) / self._pieces
-        return self.done + min(0.99, under_way) + (ended + busy * share) / self._pieces
+        here = (self._ended + share) / self._runs
+        there = ended + busy * (here % 1.0)
+        return self.done + min(0.99, here / self._pieces) + there / self._pieces
 
     def left_s(self) -> float | None:
         """The time that is left; None if nothing tells it yet."""
-        done = self._cost(self.part)
+        part = self.part
+        done = self._cost(part)
         if self.total is None or not done > self._before:
             return None
-        spent_s = monotonic() - self._began_s
-        return max(0.0, spent_s * (self._cost(self.total) - done) / (done - self._before))
+        spent_s = monotonic() - self._began_s - self._aside_s
+        left_s = spent_s * (self._cost(self.total) - done) / (done - self._before)
+        begun = int(part) + 1  # of which each has had its pilots
+        return max(0.0, left_s + self._aside_s * (self.total - begun) / begun)
 
     def _cost(self, part: float) -> float:
         """What so many of the parts cost together."""
@@ -171,7 +196,9 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
     return within
 
 
-def work_expected(total: int, pieces: int = 1, done: int = 0, costs: Sequence[float] = ()) -> None:
+def work_expected(
+    total: int, pieces: int = 1, done: int = 0, costs: Sequence[float] = (), runs: int = 1
+) -> None:
     """Tell who watches how much there is to do, before the first of it is done.
 
     Parameters
@@ -179,15 +206,25 @@ def work_expected(total: int, pieces: int = 1, done: int = 0, costs: Sequence[fl
     total : int
         0 if nobody knows.
     pieces : int
-        Runs of which each part of it consists.
+        Of which each part of it consists, and which several processes may share.
     done : int
         What is known from before, and takes no time.
     costs : sequence of float
         How much work each part is, in any unit; default: all are alike.
+    runs : int
+        Of which each piece consists.
     """
     work = _WORK.get()
     if work is not None and total > 0:
-        work.expect(total, pieces, done, costs)
+        work.expect(total, pieces, done, costs, runs)
+
+
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Runs inside are no part of what is expected: pilots."""
+    work = _WORK.get()
+    with nullcontext() if work is None else work.aside():
+        yield
 
 
 def piece_of(share: Callable[[], float]) -> None:

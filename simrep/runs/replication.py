@@ -26,7 +26,7 @@ from simrep.runs.degradation import DegradationWatch
 from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import incidents
 from simrep.runs.load import PeriodMeter
-from simrep.runs.progress import piece_ended, piece_of
+from simrep.runs.progress import piece_ended, piece_of, uncounted
 from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.replica_cluster import ReplicaClusterRecord
 from simrep.runs.story import Follow, Story
@@ -287,8 +287,7 @@ def with_warmup(setup: Setup, seed: int, *, briefly: bool = False) -> Setup:
     long_s = settings.duration_s
     for duration_s in [part * long_s for part in _PARTS] if briefly and long_s is not None else ():
         shorter = {"duration_s": duration_s, "log": True}
-        log = simulate(with_run_settings(setup, measured | shorter), seed, _PILOT).measurement.log
-        assert log is not None
+        log = _pilot_log(with_run_settings(setup, measured | shorter), seed)
         if int(log.committed.sum()) < _TELLING:
             continue
         with warnings.catch_warnings(record=True) as caught:
@@ -296,9 +295,16 @@ def with_warmup(setup: Setup, seed: int, *, briefly: bool = False) -> Setup:
             found_s = _warmup_s(log)
         if not caught and found_s <= duration_s / 2.0:
             return with_run_settings(setup, measured | {"warmup_s": found_s})
-    log = simulate(with_run_settings(setup, measured | {"log": True}), seed, _PILOT).measurement.log
-    assert log is not None
+    log = _pilot_log(with_run_settings(setup, measured | {"log": True}), seed)
     return with_run_settings(setup, measured | {"warmup_s": _warmup_s(log)})
+
+
+def _pilot_log(setup: Setup, seed: int) -> TransactionLog:
+    """What a replication that no figure counts tells of each transaction."""
+    with uncounted():
+        log = simulate(setup, seed, _PILOT).measurement.log
+    assert log is not None
+    return log
 
 
 def with_run_settings(setup: Setup, settings: Mapping[str, object]) -> Setup:

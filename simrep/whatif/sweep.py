@@ -18,7 +18,7 @@ from simrep.runs.pilot import QUICK
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import with_warmup_found
 from simrep.runs.report import Report
-from simrep.runs.sampler import MOST, Progress, at_least, check_precision, seed_of
+from simrep.runs.sampler import LEAST, MOST, Progress, at_least, check_precision, seed_of
 from simrep.scenario import Scenario, load, with_values
 from simrep.whatif.cache import Cache, cache_of, key_of
 from simrep.whatif.design import Given, Setting, factors, grid, latin_hypercube
@@ -281,7 +281,8 @@ def sweep(
         if callable(progress):
             progress(len(known) + computed, total)
 
-    work_expected(len(setups), done=len(known))
+    runs = LEAST if precision is not None else how.quick or replications
+    work_expected(len(setups), done=len(known), runs=runs)
     computed, complete = collected(simulated(), least=0, progress=tell, total=len(setups))
     points = known | dict(computed)
     return Sweep(

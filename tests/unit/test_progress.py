@@ -8,7 +8,7 @@ import pytest
 
 import simrep
 from simrep.runs import progress
-from simrep.runs.progress import Work, in_words, watched
+from simrep.runs.progress import Work, in_words, uncounted, watched
 from tests.whatif_scenarios import wan
 
 SHORT = {"duration_s": 1, "warmup_s": 0.2}
@@ -68,6 +68,23 @@ def test_runs_under_way_count_by_their_clock(clock):
     assert work.part == pytest.approx(0.5)
     work.piece(lambda: 1.0)
     assert work.part == pytest.approx(0.99)  # until the pair is handed on
+
+
+def test_pilots_of_a_point_do_not_pass_for_its_runs(clock):
+    with watched(quiet=True) as work:
+        work.expect(3, 1, 0, runs=2)  # three points of two runs, each after a pilot
+        with uncounted():
+            work.piece(lambda: 0.5)
+            clock[0] = 4.0
+            assert work.left_s() is None
+            work.piece(None)
+        clock[0] = 5.0
+        work.piece(lambda: 0.5)
+        assert work.left_s() == pytest.approx(11.0 + 8.0)  # a quarter of a point in 1 s; pilots
+        work.piece(None)
+        assert work.part == pytest.approx(0.5)
+        work.others = lambda: (0, 1)  # another point, half of which is taken to be done
+        assert work.part == pytest.approx(1.0)
 
 
 def test_parts_that_are_more_work_take_longer(clock):
