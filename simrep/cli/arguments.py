@@ -87,7 +87,11 @@ Precision = Annotated[
     ),
 ]
 Of = Annotated[
-    str, typer.Option(metavar="FIGURE", help="Of which figure: throughput_tps, latency_s.p95 ...")
+    str | None,
+    typer.Option(
+        metavar="FIGURE",
+        help="The figure of --precision: latency_s.p95 ...; default: throughput_tps.",
+    ),
 ]
 Most = Annotated[
     int | None,

@@ -35,6 +35,7 @@ from simrep.cli.output import (
     progress_bar,
     show,
 )
+from simrep.errors import ScenarioError
 from simrep.files import whole_text
 from simrep.measure.grammar import share
 
@@ -102,7 +103,7 @@ def run(
     seed: Seed = None,
     replications: Replications = None,
     precision: Precision = None,
-    of: Of = "throughput_tps",
+    of: Of = None,
     most: Most = None,
     draws: Draws = None,
     json: Json = False,
@@ -135,6 +136,8 @@ def run(
     check_writable("--plot-nodes", plot_nodes, plot=True)
     check_writable("--plot-stale", plot_stale, plot=True)
     check_writable("--log", log)
+    if of is not None and precision is None:
+        raise ScenarioError("--of", "is the figure of --precision", "give --precision, too")
     wanted_share = None if precision is None else share("--precision", precision)
 
     from simrep.runs.run import run as simulate
@@ -168,7 +171,7 @@ def run(
             seed=seed,
             replications=replications,
             precision=wanted_share,
-            of=of,
+            of=of or "throughput_tps",
             most=most_of(most, precision),
             draws=draws,
             jobs=jobs,

@@ -156,7 +156,8 @@ def mser5(values: Sequence[float] | NDArray[np.float64]) -> int:
     cut = int(np.argmin(error))
     if cut == last:
         warnings.warn(
-            f"the warm-up takes half of the {len(array)} values or more: run longer",
+            f"the warm-up takes half of the {len(array)} values or more: lengthen "
+            "run.duration_s, or set run.warmup_s",
             ShortRunWarning,
             stacklevel=2,
         )

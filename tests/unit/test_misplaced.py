@@ -57,6 +57,7 @@ def test_every_key_is_known(file, option, path):
         (["plan", "FILE", "rtt", "--objective", "p99<=5ms", "--jobs", "-1"], "given '-1'"),
         (["compare", "FILE", "FILE", "--rpo", "x"], "must be a number of at least 0, given 'x'"),
         (["run", "FILE", "--precision", "0"], "--precision: must lie between 0 and 1, given 0"),
+        (["run", "FILE", "--of", "latency_s.p95"], "--of: is the figure of --precision"),
         (["drill", "FILE", "--fault", "kill"], "--fault: no fault 'kill' in the catalogue"),
         (["drill", "FILE", "--limit=3s"], "--limit: must be from 10 to 3600 s, given 3"),
     ],
