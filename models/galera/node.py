@@ -101,12 +101,8 @@ class GaleraNode:
 
         self._recv_q: deque[Ordered] = parts.make(deque)
         self._appliers = self._idle_appliers = options.applier_threads
-        self.apply_monitor = parts.make(
-            ApplyMonitor,
-            self._wake_dependent,
-            partial(sender.report_committed, index),
-            self._make_reports(),
-        )
+        report = partial(sender.report_committed, index)
+        self.apply_monitor = self._make_apply_monitor(parts, report)
         self.alive = True
         self.started_s = clock.now
         self.died_s: float | None = None
@@ -120,8 +116,8 @@ class GaleraNode:
         size = parts.cluster.size
         return parts.make(self.certifier_kind, self.index, size, self.streams, self.trace)
 
-    def _make_reports(self) -> Reports:
-        return Reports()
+    def _make_apply_monitor(self, parts: Parts, report: Callable[[int], object]) -> ApplyMonitor:
+        return parts.make(ApplyMonitor, self._wake_dependent, report, Reports())
 
     @property
     def last_committed(self) -> int:

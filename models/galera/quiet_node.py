@@ -89,7 +89,7 @@ class QuietNode(SharingNode):
         self._armed = False  # to look after flow control
         self._groups: list[float] = []  # when the redo log begins to flush
         self._flushing: list[float] = []
-        self._evs.deliver_to(self._deliver_all, self.settle)
+        self._evs.on_settle(self.settle)
 
     def _deliver_all(self, payloads: tuple[Any, ...]) -> None:
         """The group delivers what one of its messages has brought."""

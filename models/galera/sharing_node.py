@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from simrep.modelling import Lap, Parts
 
 from .group import GroupMember
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
-from .verdicts import SharedCertifier, SharedReports, Verdicts
-from .writeset import Kind, Ordered, Writeset
+from .verdicts import SharedApplyMonitor, SharedCertifier, Verdicts
+from .writeset import UNDECIDED, Ordered, Writeset
 
 __all__ = ["SharingNode"]
 
-_WRITESET: Final = Kind.WRITESET
 _ORDER: Final = Lap.ORDER
+_COMMIT_ORDER: Final = Lap.COMMIT_ORDER
+_COMMIT: Final = Lap.COMMIT
+_FLUSH: Final = Lap.FLUSH
 
 
 class SharingNode(GaleraNode):
@@ -36,19 +39,34 @@ class SharingNode(GaleraNode):
     ) -> None:
         self._verdicts = verdicts
         super().__init__(parts, options, costs, member)
+        member.evs.on_deliver_all(self._deliver_all)
 
     def _make_certifier(self, parts: Parts) -> SharedCertifier:
         del parts
         return SharedCertifier(self.index, self.streams, self._verdicts)
 
-    def _make_reports(self) -> SharedReports:
-        return SharedReports()
+    def _make_apply_monitor(
+        self, parts: Parts, report: Callable[[int], object]
+    ) -> SharedApplyMonitor:
+        del parts
+        return SharedApplyMonitor(self._wake_dependent, report)
+
+    def _deliver_all(self, payloads: tuple[Any, ...]) -> None:
+        """The group delivers what one of its messages has brought."""
+        action = self._action
+        if len(payloads) > 1 and action.plain and action.seconds > 0.0:
+            self._receiver.do_all(action.seconds, self._receive, payloads)
+        else:
+            for message in payloads:
+                self._receiver.do(action.cost(), self._receive, message)
 
     def _receive(self, message: object) -> None:
         if not isinstance(message, Writeset):
             super()._receive(message)
             return
-        verdict = self._verdicts.of(message)
+        verdict = message.verdict
+        if verdict is UNDECIDED:
+            verdict = self._verdicts.of(message)
         self.certifier.ordered = seqno = verdict.seqno
         ordered = Ordered(message, seqno)
         if message.origin != self.index or not message.awaited:
@@ -65,7 +83,7 @@ class SharingNode(GaleraNode):
         ):  # it is certified without delay
             self.certifier.last = verdict
             local.protected = True
-            self._commit_monitor.enter_local(seqno, self._commit, ordered)
+            self._commit_monitor.enter_local(seqno, self._commit_local, ordered)
         else:
             self._local_monitor.enter(seqno, self._certify_local, ordered)
 
@@ -90,3 +108,52 @@ class SharingNode(GaleraNode):
         ordered.depends = verdict.depends
         if verdict.depends <= self.apply_monitor.last_left or self.apply_monitor.may_enter(ordered):
             self.writer.apply(ordered)
+
+    # -- commits of whole transactions, of this node and of others ------------------------------
+
+    def _commit_local(self, ordered: Ordered) -> None:
+        writeset = ordered.writeset
+        writeset.local.mark(_COMMIT_ORDER)
+        seconds = self._commitment.cost()
+        seconds += self._certification.cost(self._key_s * writeset.key_count)
+        self.host.go_on(seconds, self._committed_local, ordered)
+
+    def _committed_local(self, ordered: Ordered) -> None:
+        writeset = ordered.writeset
+        if self._redo is None or not self._early_release or writeset.journal is not None:
+            self._committed(ordered)
+        else:
+            writeset.local.mark(_COMMIT)
+            self._redo.flush(writeset.size_bytes, self._flushed_local, ordered)
+            self._commit_monitor.leave(ordered.seqno)
+
+    def _flushed_local(self, ordered: Ordered) -> None:
+        self.apply_monitor.leave(ordered)
+        self.local_commits += 1
+        local = ordered.writeset.local
+        local.mark(_FLUSH)
+        if local.done.callbacks is not None:  # else its client was told that nobody knows
+            self.clock.fire(local.done, True)
+
+    def _applied(self, ordered: Ordered) -> None:
+        if ordered.stream is not None:
+            super()._applied(ordered)
+        else:
+            self._commit_monitor.enter(ordered.seqno, self._commit_other, ordered)
+
+    def _commit_other(self, ordered: Ordered) -> None:
+        self.host.go_on(self._commitment.cost(), self._committed_other, ordered)
+
+    def _committed_other(self, ordered: Ordered) -> None:
+        writeset = ordered.writeset
+        if self._redo is None or not self._early_release or writeset.journal is not None:
+            self._committed(ordered)
+        else:
+            self._redo.flush(writeset.size_bytes, self._flushed_other, ordered)
+            self._commit_monitor.leave(ordered.seqno)
+
+    def _flushed_other(self, ordered: Ordered) -> None:
+        self.apply_monitor.leave(ordered)
+        if ordered.writeset.locks or ordered.writeset.scans:
+            self.locks.release_all(ordered)
+        self._next_writeset()

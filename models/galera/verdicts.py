@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from simrep.modelling import CertificationIndex
 
 from .certifier import Certifier
-from .monitors import Reports
+from .monitors import ApplyMonitor, Reports
 from .stream_appliers import StreamAppliers
 from .writeset import UNDECIDED, Kind, Ordered, Verdict, Writeset
 
-__all__ = ["Run", "SharedCertifier", "SharedReports", "Verdicts"]
+__all__ = ["Run", "SharedApplyMonitor", "SharedCertifier", "Verdicts"]
 
 _WRITESET: Final = Kind.WRITESET
 _FRAGMENT: Final = Kind.FRAGMENT
@@ -70,9 +70,7 @@ class Verdicts:
         return self._costs.index(costs)
 
     def of(self, writeset: Writeset) -> Verdict:
-        """What is found of a writeset."""
-        if writeset.verdict is not UNDECIDED:
-            return writeset.verdict
+        """What is found of a writeset; asked of those that have no verdict."""
         self._ordered = seqno = self._ordered + 1
         self._bytes += writeset.size_bytes
         index = self._index
@@ -119,7 +117,10 @@ class Verdicts:
             kind = message.kind
             if kind == _WRITESET:
                 run.writesets += 1
-                if self.of(message).reported:
+                verdict = message.verdict
+                if verdict is UNDECIDED:
+                    verdict = self.of(message)
+                if verdict.reported:
                     run.urgent = True
             elif kind == _LAST_COMMITTED:
                 self.hear(message.node, message.seqno)
@@ -143,7 +144,9 @@ class SharedCertifier(Certifier):
 
     def number(self, message: Writeset) -> Ordered:
         """See ``Certifier.number``."""
-        self.ordered = seqno = self._verdicts.of(message).seqno
+        if message.verdict is UNDECIDED:
+            self._verdicts.of(message)
+        self.ordered = seqno = message.verdict.seqno
         return Ordered(message, seqno)
 
     def hear(self, node: int, seqno: int) -> None:
@@ -161,7 +164,7 @@ class SharedCertifier(Certifier):
         return True
 
 
-class SharedReports(Reports):
+class _SharedReports(Reports):
     """When nodes report, as all of them do after the same writesets."""
 
     __slots__ = ()
@@ -169,3 +172,22 @@ class SharedReports(Reports):
     def due(self, _seqno: int, writeset: Writeset) -> bool:
         """See ``Reports.due``."""
         return writeset.verdict.reported
+
+
+class SharedApplyMonitor(ApplyMonitor):
+    """An apply monitor of a node that knows the verdicts of all."""
+
+    __slots__ = ()
+
+    def __init__(self, wake: Callable[[Ordered], object], report: Callable[[int], object]) -> None:
+        super().__init__(wake, report, _SharedReports())
+
+    def leave(self, ordered: Ordered) -> None:
+        """See ``ApplyMonitor.leave``."""
+        seqno = ordered.seqno
+        if self._left or self._waiting or self._asked or seqno != self.last_left + 1:
+            super().leave(ordered)
+        else:
+            self.last_left = seqno
+            if ordered.writeset.verdict.reported:
+                self._report(seqno)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from simrep.server.host import Call, Host
@@ -44,6 +45,14 @@ class Thread:
             self._call = call
             self._argument = argument
             self._host.run(seconds, self._then)
+
+    def do_all(self, seconds: float, call: Call, arguments: Sequence[Any]) -> None:
+        """Queue a job for each of the arguments; each costs ``seconds``, more than 0."""
+        rest = arguments
+        if not self._busy:
+            self.do(seconds, call, arguments[0])
+            rest = arguments[1:]
+        self._jobs.extend([(seconds, call, argument) for argument in rest])
 
     def charge(self, seconds: float) -> None:
         """Work that the present job found it had to do: it delays the next job."""

@@ -83,6 +83,7 @@ class Evs:
         self._since_feedback = 0
         self._undelivered: list[tuple[int, int, EvsMessage]] = []
         self._delivering = False
+        self._deliver_all: Callable[[tuple[Any, ...]], object] | None = None
         self._tell_view: Callable[[View], object] = _ignore
         self._tell_sent: Callable[[tuple[Any, ...]], object] = _ignore
         # What the members of a view exchange of their applications; nothing if it is not set.
@@ -96,6 +97,10 @@ class Evs:
     def on_deliver(self, deliver: Deliver) -> None:
         """Hand every ordered message to ``deliver(sender, payload)``."""
         self._deliver_to = self.application = deliver
+
+    def on_deliver_all(self, deliver: Callable[[tuple[Any, ...]], object]) -> None:
+        """Hand all payloads of an ordered message to ``deliver(payloads)`` instead."""
+        self._deliver_all = deliver
 
     def on_view(self, call: Callable[[View], object]) -> None:
         """Hand every new view to ``call(view)``, at its place among the deliveries."""
@@ -190,10 +195,11 @@ class Evs:
             if count == 1:
                 self._send_user((payload,), size, self._options.send_window, 1)
             else:
-                batch = tuple(output[i][0] for i in range(count))
+                batch = tuple([payload for payload, _ in islice(output, count)])
                 self._send_user(batch, size, self._options.send_window, count)
+            self._output_bytes -= size if count == 1 else size - count * AGGREGATE_BYTES
             for _ in range(count):
-                self._output_bytes -= output.popleft()[1]
+                output.popleft()
             sent = True
         return sent
 
@@ -253,6 +259,9 @@ class Evs:
         self._delivering = True
         while undelivered and undelivered[0][0] <= self._safe:
             _, source, message = heappop(undelivered)
+            if self._deliver_all is not None:
+                self._deliver_all(message.payloads)
+                continue
             for payload in message.payloads:
                 self._deliver_to(source, payload)
         self._delivering = False

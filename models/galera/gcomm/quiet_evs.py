@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappush
 from itertools import islice
 from math import inf
 from operator import itemgetter
@@ -63,7 +63,8 @@ class QuietEvs(Evs):
         self._extra_s = 0.0  # what it has to do then, beside the next message
         self._serving: Coming | None = None  # was taken back while it was being received
         self._received = 0
-        # How many members have been seen, or have reported, no further than the last of them.
+        # How many members have been seen, or have reported, no further than the last of them;
+        # the first is negative when both have to be counted.
         self._last_seen = self._last_reported = size
         self.goes_on: bool | None = None  # who has it send is on a core, and uses it further
         # -- the inbox
@@ -73,11 +74,8 @@ class QuietEvs(Evs):
         self.last_s = -1.0
         self.wake_s = inf
 
-    def deliver_to(
-        self, deliver: Callable[[tuple[Any, ...]], object], settle: Callable[[], object]
-    ) -> None:
-        """Hand all payloads of a message to ``deliver(payloads)``; ``settle()`` counts them."""
-        self._deliver_all = deliver
+    def on_settle(self, settle: Callable[[], object]) -> None:
+        """Have ``settle()`` count what has happened until now."""
         self._settle_node = settle
 
     def arm(self, when: float) -> None:
@@ -97,14 +95,14 @@ class QuietEvs(Evs):
         """See ``Evs.send``."""
         self._take_back()
         sent = super().send(payload, size_bytes)
-        self._count()
+        self._last_seen = -1
         self._proceed()
         return sent
 
     def _keepalive(self, argument: None) -> None:
         self._take_back()
         super()._keepalive(argument)
-        self._count()
+        self._last_seen = -1
         self._proceed()
 
     def settle(self) -> None:
@@ -164,16 +162,17 @@ class QuietEvs(Evs):
             if arrival_s > horizon_s:  # another may arrive before
                 self._wake_at((arrival_s if arrival_s > free_s else free_s) + seconds)
                 break
-            if not (
-                content.last > self._last_sent
-                or (self._last_reported == 1 and content.aru > self._safe)
-                or (content.last >= 0 and self._last_seen == 1)
-                or self._queue
-            ):
-                silent = self._take_silent(taken, now)
-                if silent > taken:
-                    taken = silent
-                    continue
+            if content.last <= self._last_sent and not self._queue:
+                if self._last_seen < 0:
+                    self._count()
+                if not (
+                    (self._last_reported == 1 and content.aru > self._safe)
+                    or (content.last >= 0 and self._last_seen == 1)
+                ):
+                    silent = self._take_silent(taken, now)
+                    if silent > taken:
+                        taken = silent
+                        continue
             if self._extra_s or seconds > slice_s:
                 start_s, seconds, visit, rests = self._booking(message)
                 end_s = thread.end_s(start_s, seconds)
@@ -316,7 +315,7 @@ class QuietEvs(Evs):
                 self._received -= 1
             else:
                 self._serving = coming
-        self._count()
+        self._last_seen = -1
         if self._serving is not None:
             return
         if not self.sorted:
@@ -338,22 +337,13 @@ class QuietEvs(Evs):
 
     # -- messages ------------------------------------------------------------------------------
 
-    def _deliver(self) -> None:
-        undelivered = self._undelivered
-        if self._delivering or not undelivered or undelivered[0][0] > self._safe:
-            return
-        self._delivering = True
-        while undelivered and undelivered[0][0] <= self._safe:
-            self._deliver_all(heappop(undelivered)[2].payloads)
-        self._delivering = False
-
     def _handle(self, message: EvsMessage, relayed: int) -> None:
         self._handling = True
         if relayed:
             self._direct.relay(message, relayed)
         self.receive(message)
         self._handling = False
-        self._count()
+        self._last_seen = -1
 
     def _count(self) -> None:
         self._last_seen = self._seen.count(self._aru)
