@@ -116,7 +116,7 @@ print(slow)
 # The same as a film, slowed down:
 
 # %%
-slow.animate(seconds=4)
+slow.animate(seconds=3)
 
 # %% [markdown]
 # Was that one an exception? Here are the slowest twentieth of all, and what they waited for beyond the floor of

@@ -70,7 +70,7 @@ commit = simrep.explain(apart, txn=20, seed=1)
 commit.plot()
 
 # %%
-commit.animate(seconds=8)
+commit.animate(seconds=4)
 
 # %% [markdown]
 # Decided after one round trip to `n2`, 10 ms; delivered after another one to `n3`, 40 ms more.

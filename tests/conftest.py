@@ -4,6 +4,7 @@ The tests themselves are shared by all cores; those of several processes ask for
 
 from __future__ import annotations
 
+import gc
 import os
 
 from hypothesis import HealthCheck, Phase, settings
@@ -20,3 +21,9 @@ settings.register_profile(
 # Mutants are to be noticed, not explained (--hypothesis-profile=mutants).
 settings.register_profile("mutants", settings.get_profile("tests"), phases=[Phase.generate])
 settings.load_profile("tests")
+
+
+def pytest_collection_finish() -> None:
+    """Nothing that was imported or collected becomes garbage: the collector need not look at it."""
+    gc.collect()
+    gc.freeze()

@@ -76,7 +76,7 @@ def _without(values: dict[str, Any], names: set[str]) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no transaction committed")
 @pytest.mark.parametrize("model", options)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_the_stages_sum_to_the_latency(model: str, data: st.DataObject) -> None:
     result = run(data.draw(cases(model)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.galera_cases import HOT_ROWS, SMALL_BYTES, Case, Load, cases
 
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=20)
 RARE = 86_400.0  # seconds between keepalives when they are to play no role
 
 

@@ -15,7 +15,7 @@ from simrep.workload.transaction import LongTransaction, Statement, Transaction
 from tests.clusters import GaleraCluster
 from tests.group_clusters import GroupReplicationCluster, multi_primary
 
-EXAMPLES = settings(max_examples=40)
+EXAMPLES = settings(max_examples=20)
 
 TABLE = 3000
 DELAYS_S = [[0.0, 0.004, 0.011], [0.006, 0.0, 0.02], [0.009, 0.02, 0.0]]

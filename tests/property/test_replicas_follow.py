@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simrep.testing.strategies import networks, workloads
 from tests.server_runs import Quiet, until_quiet
 
-EXAMPLES = settings(max_examples=100)
+EXAMPLES = settings(max_examples=60)
 
 workers = st.sampled_from([0, 1, 2, 5, 16])
 

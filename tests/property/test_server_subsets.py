@@ -34,7 +34,7 @@ def files(draw: st.DrawFn):
     return cnf, status
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(files())
 def test_a_scenario_or_an_error(tmp_path_factory, given_files):
     cnf, status = given_files

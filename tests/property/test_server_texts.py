@@ -9,7 +9,7 @@ from simrep.intake.client_tables import pairs, rows_of
 from simrep.intake.option_file import options_of, read_option_file
 from tests.server_files import as_batch, as_box, as_vertical
 
-EXAMPLES = settings(max_examples=200)
+EXAMPLES = settings(max_examples=100)
 
 _names = st.text(string.ascii_lowercase + string.digits + "_", min_size=1, max_size=12).map(
     lambda name: f"v_{name}"

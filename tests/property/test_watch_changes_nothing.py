@@ -15,7 +15,7 @@ US = 1e-6
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(content=galera_scenarios())
 def test_a_run_that_is_watched_or_followed_is_the_same_and_adds_up(content):
     loaded = load(content)

@@ -22,7 +22,7 @@ def content(model: str, **tables: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         "cluster": {"model": model, "machine": {"cores": 8}},
         "workload": {"threads": 1},
-        "run": {"duration_s": 4.0, "warmup_s": 1.0},
+        "run": {"duration_s": 2.0, "warmup_s": 0.5},
     }
     for name, table in tables.items():
         found[name] = found.get(name, {}) | table
@@ -69,7 +69,7 @@ def test_a_lone_client_of_uneven_distances_elsewhere_with_statements_and_a_think
             "think_time_ms": 20.0,
             "class": [{"statements": 3, "rows": 2, "reads": 2}],
         },
-        run={"duration_s": 20.0},
+        run={"duration_s": 10.0},
     )
     # Statistics of the group, once a second and member, save some transactions a round trip: with
     # three of them a second beside seven transactions, one in ten at most, and not all of its wait.
@@ -153,7 +153,7 @@ def test_cpu_alone_is_a_machine_repairman(threads, variation):
             "machine": {"cores": 2, "variation": variation},
         },
         workload={"threads": threads, "think_time_ms": 3.0, "think_time": "exponential"},
-        run={"duration_s": 20.0},
+        run={"duration_s": 10.0},
     )
     assert_agrees(scenario, SEVERAL)
 
@@ -164,7 +164,7 @@ def test_arrivals_at_a_moderate_rate(model):
         model,
         network={"rtt_ms": 20.0},
         workload={"rate_tps": 100.0, "threads": None},
-        run={"duration_s": 20.0},
+        run={"duration_s": 10.0},
     )
     del scenario["workload"]["threads"]
     # How many of Galera's messages find the window taken is taken from as many independent ones.
@@ -220,7 +220,7 @@ def test_clients_of_one_galera_node_share_its_send_window(size, threads):
         cluster={"model": "galera", "nodes": size, "machine": {"cores": 8}},
         network={"rtt_ms": 40.0},
         workload={"threads": threads},
-        run={"duration_s": 8.0},
+        run={"duration_s": 4.0},
     )
     assert_agrees(scenario, SEVERAL)
 
@@ -236,7 +236,7 @@ def test_without_aggregation_the_window_limits_them(window):
         },
         network={"rtt_ms": 40.0},
         workload={"threads": 32},
-        run={"duration_s": 8.0},
+        run={"duration_s": 4.0},
     )  # fmt: skip
     result = assert_agrees(scenario, SEVERAL)
     assert result.throughput_tps == pytest.approx(window / 0.060, rel=0.05)

@@ -101,27 +101,36 @@ def test_any_instant_can_be_drawn(explanation: Explanation) -> None:
         scene(explanation, 1e3 * (time_s - explanation.started_s))
 
 
+@pytest.fixture
+def few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight a second, however short the film is."""
+    monkeypatch.setattr("simrep.show.plot.why.film._FEWEST", 2)
+
+
+@pytest.mark.usefixtures("few_frames")
 def test_a_page_holds_all_frames_and_fetches_nothing(tmp_path: Path) -> None:
     path = tmp_path / "film.html"
-    explained().animate(path, seconds=3.0)
+    explained().animate(path, seconds=1.0)
     page = path.read_text(encoding="utf-8")
-    assert len(re.findall(r'frames\[\d+\] = "data:image/png;base64', page)) == 24
+    assert len(re.findall(r'frames\[\d+\] = "data:image/png;base64', page)) == 8
     assert "http" not in page
     assert ".fa-play:before" in page
     assert len(page) < 1_000_000
 
 
+@pytest.mark.usefixtures("few_frames")
 def test_a_gif_has_a_picture_per_frame(tmp_path: Path) -> None:
     path = tmp_path / "film.gif"
-    explained().animate(path, seconds=3.0)
+    explained().animate(path, seconds=1.0)
     with Image.open(path) as film:
         assert film.format == "GIF"
-        assert film.n_frames > 15  # frames that are equal are one
+        assert film.n_frames > 4  # frames that are equal are one
         assert film.info["duration"] == pytest.approx(125, abs=10)
 
 
+@pytest.mark.usefixtures("few_frames")
 def test_a_notebook_shows_the_film() -> None:
-    assert "data:image/png" in explained().animate(seconds=1.0)._repr_html_()
+    assert "data:image/png" in explained().animate(seconds=0.3)._repr_html_()
 
 
 def test_a_film_that_nobody_looks_at_is_no_mistake() -> None:

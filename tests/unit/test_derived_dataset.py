@@ -33,6 +33,16 @@ def result(shared):
     return reproduce(shared)
 
 
+@pytest.fixture(scope="module")
+def once(shared):
+    """With one replication, and what was told meanwhile."""
+    seen = []
+    told = reproduce(
+        shared, replications=1, progress=lambda done, total: seen.append((done, total))
+    )
+    return told, seen
+
+
 @pytest.fixture
 def folder(tmp_path):
     return write_derived(tmp_path / "small")
@@ -86,22 +96,20 @@ def test_a_replica_with_one_slow_applier_limits_what_is_kept_up(result):
     assert row(result, "kept_up", 2).predicted == pytest.approx(found.rate_tps / highest, rel=0.02)
 
 
-def test_intervals_need_replications(result, shared):
+def test_intervals_need_replications(result, once):
     low, high = row(result, "kept_up", 2).interval
     assert low <= row(result, "kept_up", 2).predicted <= high
-    assert {one.interval for one in reproduce(shared, replications=1).derived} == {None}
+    assert {one.interval for one in once[0].derived} == {None}
 
 
-def test_an_executor_changes_nothing(result, shared):
+def test_an_executor_changes_nothing(once, shared):
     with ThreadPoolExecutor(2) as pool:
-        together = reproduce(shared, executor=pool)
-    assert together.to_dict() == result.to_dict()
+        together = reproduce(shared, replications=1, executor=pool)
+    assert together.to_dict() == once[0].to_dict()
 
 
-def test_progress_counts_cells_and_rates_up_to_the_end(shared):
-    seen = []
-    reproduce(shared, replications=1, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(number, 19) for number in range(1, 20)]
+def test_progress_counts_cells_and_rates_up_to_the_end(once):
+    assert once[1] == [(number, 19) for number in range(1, 20)]
 
 
 def test_interrupting_keeps_finished_systems_and_the_rows_about_them(folder, monkeypatch):

@@ -73,7 +73,7 @@ def test_a_run_is_the_same_with_and_without_a_watch(
                 {"name": "hot", "statements": 2, "keys": HOT},
             ],
         },
-        "run": {"duration_s": 0.6},
+        "run": {"duration_s": 0.45},
     }
     plain = simulate(load(content), 1, trace=True)
     watched = simulate(load(content), 1, trace=True, watch_s=1e-9)

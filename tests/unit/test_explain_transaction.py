@@ -34,7 +34,7 @@ def busy(model: str, **workload: Any) -> dict[str, Any]:
             "client_rtt_ms": 1.0,
             **workload,
         },
-        "run": {"duration_s": 0.1, "warmup_s": 0.05, "seed": 3},
+        "run": {"duration_s": 0.06, "warmup_s": 0.04, "seed": 3},
     }
 
 

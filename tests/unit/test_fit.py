@@ -168,7 +168,7 @@ def test_an_interrupted_fit_hands_over_the_best_so_far(folder):
 def test_a_difference_is_fitted_where_a_ratio_has_no_meaning(tmp_path):
     """A stall of 0 is an observation, and an empty cell is none."""
     dataset = write_streaming_dataset(tmp_path / "streaming")
-    result = fit(dataset, replications=1)
+    result = fit(dataset, replications=1, max_steps=1)
     assert [residual.label for residual in result.residuals] == [
         "execution_s at fragment_bytes 0",
         "stall_s at fragment_bytes 0",

@@ -11,7 +11,7 @@ def explained(model="galera", **tables):
     base = {
         "cluster": {"model": model, "nodes": 3},
         "network": {"rtt_ms": 1.0},
-        "workload": {"threads": 8, "nodes": ["n1"]},
+        "workload": {"threads": 8, "nodes": ["n1"], "think_time_ms": 3},
         "run": {"duration_s": 1.0, "seed": 3},
     }
     return simrep.explain_stall({**base, **tables}, longer_than_s=0.02)
@@ -39,7 +39,7 @@ SLOW = {"fsync_factor": 900.0, "cpu_factor": 900.0}
             "n3 killed at 0.300 s (cluster.change.0)",
         ),
         (
-            {"workload": {"threads": 8, "nodes": ["n1"], "scheduled": [BATCH]}},
+            {"workload": {"threads": 8, "think_time_ms": 3, "scheduled": [BATCH]}},
             "scheduled transaction batch, begun at 0.300 s (workload.scheduled.0)",
         ),
     ],
