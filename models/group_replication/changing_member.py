@@ -264,12 +264,13 @@ class ChangingMember(RecoveringMember):
 
     def _fail_waiting(self, owner: OpenTransaction) -> None:
         message = self._tickets.pop(owner, None)
-        if message is not None and not message.ticket.triggered:
-            self.clock.fire(message.ticket, False)
+        ticket = None if message is None else message.ticket
+        if ticket is not None and not ticket.triggered:
+            self.clock.fire(ticket, False)
 
     def _wake(self, verdict: tuple[TransactionMessage, bool]) -> None:
         message, _ = verdict
-        if not message.ticket.triggered:  # else it was made to fail
+        if message.ticket is None or not message.ticket.triggered:  # else it was made to fail
             super()._wake(verdict)
 
     # -- what it sends ---------------------------------------------------------------------------

@@ -108,6 +108,7 @@ class Member:
             hooks=_Commits(self),
             before_begin=self._before_begin if holds_up else None,
             before_commit=self._before_commit,
+            begin_before_commit=self._begin_before_commit,
             prepare=self._prepare,
         )
         sessions = self.server.sessions
@@ -189,33 +190,65 @@ class Member:
     def _before_commit(self, entry: BinlogTransaction) -> Generator[Event, Any, bool]:
         """The hook that replicates: it returns the verdict of certification."""
         message = TransactionMessage(entry)
-        limit = self._options.transaction_size_limit
-        if limit and message.size_bytes > limit:
-            self.too_large += 1
-            entry.owner.error = TOO_LARGE
+        if self._too_large(message):
             return False
         if not self.flow_control.admit():
             gate = Event(self.clock)
             self.flow_control.wait(self.clock.fire, gate)
             yield gate
             entry.owner.mark(Lap.QUEUE)
-        owner = entry.owner
+        message.ticket = ticket = Event(self.clock)
+        if not self._propose(message):
+            return False
+        passed: bool = yield ticket
+        self._decided(message, passed)
+        return passed
+
+    def _begin_before_commit(self, entry: BinlogTransaction) -> bool:
+        """The same without a generator: what passes is committed, and ``owner.done`` fires."""
+        message = TransactionMessage(entry)
+        if self._too_large(message):
+            return False
+        if self.flow_control.admit():
+            return self._propose(message)
+        self.flow_control.wait(self._admitted, message)
+        return True
+
+    def _admitted(self, message: TransactionMessage) -> None:
+        owner = message.entry.owner
+        owner.mark(Lap.QUEUE)
+        if not self._propose(message):
+            self.clock.fire(owner.done, False)
+
+    def _too_large(self, message: TransactionMessage) -> bool:
+        limit = self._options.transaction_size_limit
+        if limit and message.size_bytes > limit:
+            self.too_large += 1
+            message.entry.owner.error = TOO_LARGE
+            return True
+        return False
+
+    def _propose(self, message: TransactionMessage) -> bool:
+        """Send it, unless it has been aborted."""
+        owner = message.entry.owner
         if owner.aborted:
             return False
-        owner.protected = True  # its thread waits for the ticket and nothing else
+        owner.protected = True  # its thread waits for the verdict and nothing else
         self.proposed += 1
-        message.ticket = ticket = Event(self.clock)
         message.snapshot = self.executed.snapshot()
         if message.transaction.journal is not None:
             message.transaction.journal.replicate()
+        message.sent_s = self.clock._now
         self._send(message)
-        sent_s = self.clock._now
-        passed: bool = yield ticket
+        return True
+
+    def _decided(self, message: TransactionMessage, passed: bool) -> None:
+        """Its client's thread goes on with the verdict."""
+        owner = message.entry.owner
         owner.mark(Lap.CONSISTENCY if self._waits_after else Lap.CERTIFICATION)
-        self.round_trip.add(self.clock._now - sent_s)
+        self.round_trip.add(self.clock._now - message.sent_s)
         if not passed:
             owner.error = CONFLICT
-        return passed
 
     def _send(self, message: Any) -> None:
         self._sending.send(message)
@@ -320,7 +353,14 @@ class Member:
 
     def _wake(self, verdict: tuple[TransactionMessage, bool]) -> None:
         message, passed = verdict
-        self.clock.fire(message.ticket, passed)
+        if message.ticket is not None:
+            self.clock.fire(message.ticket, passed)
+            return
+        self._decided(message, passed)
+        if passed:
+            self.server.pipeline.commit(message.entry)
+        else:
+            self.clock.fire(message.entry.owner.done, False)
 
     def _written(self, _: Ordered) -> None:
         self._applier_module.leave()

@@ -38,17 +38,18 @@ class TransactionMessage:
     """A transaction on its way through the group."""
 
     __slots__ = (
-        "entry", "item_count", "items", "locks", "origin", "ranges", "scans", "size_bytes",
-        "snapshot", "ticket", "transaction",
+        "entry", "item_count", "items", "locks", "origin", "ranges", "scans", "sent_s",
+        "size_bytes", "snapshot", "ticket", "transaction",
     )  # fmt: skip
     kind = Kind.TRANSACTION
     snapshot: Snapshot  # what was committed at the origin when it was sent
-    ticket: Event  # what its client's thread waits for
+    sent_s: float  # when it was
 
     def __init__(self, entry: BinlogTransaction) -> None:
         transaction = entry.transaction
         statements = transaction.statements
         self.entry = entry
+        self.ticket: Event | None = None  # what its client's thread waits for, if it does so
         self.transaction = transaction
         self.origin = transaction.node
         # Its write set: rows it wrote and rows they refer to; neighbouring ones, too many to list,

@@ -111,7 +111,9 @@ class MysqlServer:
 
     ``hooks`` are those of a commit. ``before_begin(transaction)`` is a generator that holds up a
     begin; ``before_commit(entry)`` is one that returns whether the transaction, which is executed
-    and prepared, may go on into the pipeline; ``prepare(transaction)`` is CPU in seconds before it.
+    and prepared, may go on into the pipeline; ``begin_before_commit(entry)`` begins the same for
+    an autocommit statement, and has it commit or fires ``owner.done``: false if it has failed at
+    once; ``prepare(transaction)`` is CPU in seconds before it.
     ``begin(clock)`` makes what owns the row locks of a transaction.
     """
 
@@ -125,6 +127,7 @@ class MysqlServer:
         hooks: BinlogHooks | None = None,
         before_begin: BeforeBegin | None = None,
         before_commit: BeforeCommit | None = None,
+        begin_before_commit: Callable[[BinlogTransaction], bool] | None = None,
         prepare: Callable[[Transaction], float] | None = None,
         begin: Callable[[Clock], OpenTransaction] = OpenTransaction,
     ) -> None:
@@ -171,7 +174,9 @@ class MysqlServer:
             costs.of_sessions(),
             begin=begin,
             commit=self._commit,
-            begin_commit=None if before_commit or parts.cluster.changes else self._begin_commit,
+            begin_commit=None
+            if parts.cluster.changes or (before_commit and not begin_before_commit)
+            else self._begin_commit,
             prepare=prepare,
             before_begin=before_begin,
             streaming=partial(_cache_of, options.max_binlog_cache_size)
@@ -183,6 +188,7 @@ class MysqlServer:
         self._when_committed: Call = self._committed
         self._when_durable: Call = self._durable
         self._before_commit = before_commit
+        self._begin_before_commit = begin_before_commit
         self._prepare = prepare
         self.max_committed = 0  # latest position in the binary log that the engine has committed
         self.commits = 0
@@ -210,11 +216,12 @@ class MysqlServer:
         return True
 
     def _begin_commit(self, transaction: Transaction, owner: OpenTransaction) -> bool:
-        self.pipeline.commit(
-            BinlogTransaction(
-                transaction, owner, self.max_committed, self._when_committed, self._when_durable
-            )
+        entry = BinlogTransaction(
+            transaction, owner, self.max_committed, self._when_committed, self._when_durable
         )
+        if self._begin_before_commit is not None:
+            return self._begin_before_commit(entry)
+        self.pipeline.commit(entry)
         return True
 
     def _committed(self, entry: BinlogTransaction) -> None:
