@@ -41,6 +41,10 @@ class Path:
     troubles: tuple[Trouble, ...] = ()  # what happens to it, in the order of time
 
 
+def _nobody(_: Any) -> None:
+    raise AssertionError("nobody receives messages here")
+
+
 class Network:
     """Delivers messages between nodes by callback, in order per pair.
 
@@ -62,9 +66,10 @@ class Network:
     ) -> None:
         self._clock = clock
         self._gates = gates or {}
-        self._receive: list[Receive | None] = [None] * len(names)
-        self._links: list[list[Link | None]] = [[None] * len(names) for _ in names]
+        self._receive: list[Receive] = [_nobody] * len(names)
+        self._links: list[dict[int, Link]] = [{} for _ in names]  # by target
         self._relay = relay
+        self._relays = any(path.relayed for path in paths.values())
         self._relayed = [[False] * len(names) for _ in names]
         self.names = tuple(names)
         self.paths = dict(paths)
@@ -121,7 +126,7 @@ class Network:
 
         Whoever alone sends over it, and whose receiver knows it, may do so for a time to come.
         """
-        link = self._links[source][target]
+        link = self._links[source].get(target)
         alone = type(self) is Network and type(link) is Link
         if alone and not self._relayed[source][target] and target not in self._gates:
             return link
@@ -129,11 +134,8 @@ class Network:
 
     def send(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> None:
         """Send a message that leaves ``source`` at time ``at`` (now or later)."""
-        link = self._links[source][target]
         receive = self._receive[target]
-        assert link is not None
-        assert receive is not None
-        arrival = link.arrival(size_bytes, at)
+        arrival = self._links[source][target].arrival(size_bytes, at)
         if self._relayed[source][target]:
             self._clock.at(arrival, self._due, (receive, message))
         else:
@@ -146,25 +148,24 @@ class Network:
 
         What arrives is an ``Envelope``.
         """
-        clock, receivers = self._clock, self._receive
-        links, relayed = self._links[source], self._relayed[source]
+        if self._relays:
+            self._send_each(source, copies, size_bytes, message, each_s)
+            return
+        clock, receivers, links = self._clock, self._receive, self._links[source]
         plain = (message, size_bytes, False)
         at = clock._now
         for target, relay in copies:
             at += each_s
-            link, receive = links[target], receivers[target]
-            assert link is not None
-            assert receive is not None
-            envelope = (message, size_bytes, True) if relay else plain
-            if relayed[target]:
-                clock.at(link.arrival(size_bytes, at), self._due, (receive, envelope))
-            else:
-                clock.at(link.arrival(size_bytes, at), receive, envelope)
+            clock.at(
+                links[target].arrival(size_bytes, at),
+                receivers[target],
+                (message, size_bytes, True) if relay else plain,
+            )
 
     def _send_each(
         self, source: int, copies: Sequence[Copy], size_bytes: int, message: Any, each_s: float
     ) -> None:
-        """``send_copies`` by ``send``, for networks in which that does more."""
+        """``send_copies`` by ``send``, where that does more."""
         at = self._clock._now
         for target, relay in copies:
             at += each_s
@@ -206,7 +207,6 @@ class Network:
     def _delivery(self, source: int, target: int, message: Any) -> tuple[Receive, Any]:
         """What to call when a message arrives, and with which argument."""
         receive = self._receive[target]
-        assert receive is not None
         if self._relayed[source][target]:
             return self._due, (receive, message)
         return receive, message
@@ -217,9 +217,7 @@ class Network:
 
     def link(self, source: int, target: int) -> Link:
         """The link of an ordered pair, for its counters."""
-        link = self._links[source][target]
-        assert link is not None
-        return link
+        return self._links[source][target]
 
 
 class EventfulNetwork(Network):

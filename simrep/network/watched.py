@@ -58,13 +58,11 @@ class WatchedNetwork(Network):
         super().send_on(link, source, target, size_bytes, message, at)
         self._receive[target] = receive
 
-    def _tell(
-        self, source: int, target: int, size_bytes: int, message: Any, at: float
-    ) -> Receive | None:
+    def _tell(self, source: int, target: int, size_bytes: int, message: Any, at: float) -> Receive:
         """Tell of a message, whose arrival will be told; who receives those that are not."""
         receive = self._receive[target]
         sent = self._watch.sends(source, target, size_bytes, message, at)
-        if sent is not None and receive is not None:
+        if sent is not None:
             self._receive[target] = partial(self._arrived, sent, receive)
         return receive
 
