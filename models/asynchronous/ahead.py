@@ -23,6 +23,8 @@ from .replica import Replica
 
 __all__ = ["AheadDump", "AheadIO", "AheadReplica", "EqualJobs", "Replies", "Sent", "works_ahead"]
 
+_US = 1e-6
+
 
 def works_ahead(cluster: Cluster, source: int, costs_us: Iterable[float]) -> bool:
     """Whether the threads of a source and its replicas may work ahead.
@@ -88,6 +90,11 @@ class EqualJobs(Ahead):
     def _ready(self) -> int:
         """How many jobs there are now."""
 
+    def _more(self, until_s: float) -> int:
+        """How many more there will be until then, as far as that is known."""
+        del until_s
+        return 0
+
     @abstractmethod
     def _do(self, ends_s: list[float]) -> None:
         """Do the next jobs, which end at these times."""
@@ -106,7 +113,7 @@ class EqualJobs(Ahead):
             return -1.0, seconds, busy_s
         end_s = host.clock._now
         ends_s: list[float] = []
-        for _ in range(ready):
+        while ready:
             used_s += seconds
             busy_s += seconds
             end_s += seconds
@@ -114,6 +121,9 @@ class EqualJobs(Ahead):
             if used_s >= slice_s:
                 break
             seconds = self._job_s
+            ready -= 1
+            if not ready:
+                ready = self._more(end_s)
         self._do(ends_s)
         return end_s, used_s, busy_s
 
@@ -240,11 +250,14 @@ class AheadIO(Ahead):
         while used_s < slice_s or end_s == now:
             if sent is None:
                 # Of what is not sent yet nobody knows whether a reply is wanted.
-                if not inbox or inbox[0].arrival_s > end_s or inbox[0].sent_s > now:
+                if not inbox:
+                    break
+                following = inbox[0]
+                waited_s = end_s - following.arrival_s
+                if waited_s < 0.0 or following.sent_s > now:
                     break
                 sent = inbox.popleft()
                 since_s = end_s
-                waited_s = end_s - sent.arrival_s
                 visits += 1
                 wait_s += waited_s
                 if waited_s > longest_s:
@@ -386,9 +399,14 @@ class AheadReplica(Replica):
         )
 
     def _channel_kind(
-        self, cluster: Cluster, server: MysqlServer, options: AsynchronousOptions
+        self,
+        cluster: Cluster,
+        server: MysqlServer,
+        options: AsynchronousOptions,
+        costs: AsynchronousCosts,
     ) -> type[Channel]:
-        return QuietChannel if QuietAppliers.suit(cluster, server, options) else AheadChannel
+        quiet = QuietAppliers.suit(cluster, server, options, costs.schedule_us * _US)
+        return QuietChannel if quiet else AheadChannel
 
     def stations(self) -> Iterable[Station]:
         """See ``Replica.stations``."""

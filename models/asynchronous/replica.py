@@ -31,7 +31,7 @@ class Replica:
         mariadb = options.commit_pipeline == "mariadb"
         optimistic = mariadb and options.slave_parallel_mode == "optimistic"
         self.server = server
-        kind = self._channel_kind(cluster, server, options)
+        kind = self._channel_kind(cluster, server, options, costs)
         self.channel = kind(server, options, costs, workers_wait=optimistic)
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
@@ -40,10 +40,14 @@ class Replica:
         self._listen(cluster)
 
     def _channel_kind(
-        self, cluster: Cluster, server: MysqlServer, options: AsynchronousOptions
+        self,
+        cluster: Cluster,
+        server: MysqlServer,
+        options: AsynchronousOptions,
+        costs: AsynchronousCosts,
     ) -> type[Channel]:
         """What its channel is."""
-        del cluster, server, options
+        del cluster, server, options, costs
         return self.channel_kind
 
     def _listen(self, cluster: Cluster) -> None:

@@ -75,14 +75,14 @@ class _Leader(Burst):
 
     def join(self, group: list[_Worker]) -> None:
         """See ``Stage.join_all``."""
-        now = self.host.clock._now
         if self._taken:
+            now = self.host.clock._now
             for worker in group:
                 worker.arrived_s = now
             self._waiting += group
             return
         self._taken = True
-        self._begun_s = now
+        self._begun_s = self.host.clock._now
         self.group = group
         stage = self._stage
         stage.groups += 1
@@ -137,7 +137,9 @@ class QuietAppliers(Appliers):
     """
 
     @staticmethod
-    def suit(cluster: Cluster, server: MysqlServer, options: ApplierOptions) -> bool:
+    def suit(
+        cluster: Cluster, server: MysqlServer, options: ApplierOptions, schedule_s: float
+    ) -> bool:
         """Whether all of that is so of a server, on which work always takes equally long."""
         return (
             server.index in cluster.quiet
@@ -150,7 +152,7 @@ class QuietAppliers(Appliers):
             and not options.binlog_group_commit_sync_delay
             and options.preserve_commit_order
             and options.workers > 0
-            and min(server.switch_s, server.commit_s, server.binlog.least_s) > 0.0
+            and min(server.switch_s, server.commit_s, server.binlog.least_s, schedule_s) > 0.0
         )
 
     def __init__(self, host: Host, engine: Any, **how: Any) -> None:
@@ -176,15 +178,29 @@ class QuietAppliers(Appliers):
 
     # -- the workers -----------------------------------------------------------------------------
 
-    def _hand_over(self, change: RelayEntry) -> None:
-        now = self._clock._now
+    def _schedule(self, _: None = None) -> None:
+        held = self._held
+        if held is not None and self._free and held.parent <= self.low_water:
+            now, relay = self._clock._now, self._relay
+            self._hand_over_to(self._free.pop(), held, now)
+            if relay and relay[0][0] <= now:
+                self._arrived_s, self._held = relay.popleft()
+                self._coordination.go_on(self._schedule)
+                return
+            self._held = held = None
+        self._waits = self._reading = held is not None
+        if held is not None:
+            self._wait_busily(held)
+        elif self._relay:
+            self._look_later()
+
+    def _hand_over_to(self, worker: _Worker, change: RelayEntry, now: float) -> None:
         wait_s = now - self._arrived_s
         self.visits += 1
         self.wait_s += wait_s
         if wait_s > self.wait_max_s:
             self.wait_max_s = wait_s
         self._idle -= 1
-        worker = self._free.pop()
         worker.change = change
         worker.handed_s = now
         worker.next = _BEGIN
@@ -238,10 +254,11 @@ class QuietAppliers(Appliers):
 
     def _in_engine(self, group: list[_Worker]) -> None:
         channel, now = self._channel, self._clock._now
+        channel.applied += len(group)
+        self._server.commits += len(group)
+        late = channel.lag.add
         for worker in group:
-            channel.applied += 1
-            self._server.commits += 1
-            channel.lag.add(now - worker.change.written_s)
+            late(now - worker.change.written_s)
         self._committing.leave()
         rest = group[:0:-1]  # the next at the end
         self._finish(group[0])

@@ -75,8 +75,11 @@ class BinlogTransaction(Commit):
         for statement in transaction.statements:
             if statement.rows_written > 0:
                 writing += 1
-        rows_events = min(transaction.rows, ceil(size_bytes / _ROWS_EVENT_BYTES))
-        self.events = _ENVELOPE_EVENTS + writing + max(writing, rows_events)
+        rows_events = writing
+        if size_bytes > _ROWS_EVENT_BYTES:
+            full = min(transaction.rows, ceil(size_bytes / _ROWS_EVENT_BYTES))
+            rows_events = max(writing, full)
+        self.events = _ENVELOPE_EVENTS + writing + rows_events
         self.parent = 0  # a replica may start it when all up to this position is committed there
         self.written_s = 0.0  # when it was written to the binary log (original_commit_timestamp)
         self.order = 0  # its number in the order of a group, in group replication
@@ -226,8 +229,9 @@ class MysqlServer:
 
     def _committed(self, entry: BinlogTransaction) -> None:
         """Visible to others: the row locks go to those who wait for them."""
-        owner = entry.owner
-        owner.mark(Lap.COMMIT)
+        owner, now = entry.owner, self.clock._now
+        owner.seconds[Lap.COMMIT] += now - owner.marked_s  # OpenTransaction.mark
+        owner.marked_s = now
         self.commits += 1
         if not self.log_bin:
             entry.seqno = self.commits

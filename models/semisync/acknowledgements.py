@@ -168,12 +168,14 @@ class Acknowledgements:
 
     def _agreed_with(self, replica: int, position: int) -> int:
         """What enough replicas have when this one has everything up to a position."""
-        acknowledged = self._acknowledged
+        acknowledged, count = self._acknowledged, self._count
         if position > acknowledged[replica]:
             acknowledged[replica] = position
-        count = self._count
-        if position > self._agreed and count <= len(acknowledged):  # else as many as before
-            self._agreed = position if count == 1 else sorted(acknowledged, reverse=True)[count - 1]
+        if position > self._agreed:  # else as many as before
+            if count == 1:
+                self._agreed = position
+            elif count <= len(acknowledged):
+                self._agreed = sorted(acknowledged, reverse=True)[count - 1]
         return self._agreed
 
     def _decide(self, decided: int) -> None:

@@ -67,26 +67,27 @@ class AheadAcknowledgements(Acknowledgements):
 
     def report_at(self, times_s: list[float], replies: deque[Reply]) -> None:
         """``report`` the first replies at times to come."""
-        entered, repeats, on = self._entered, self._repeats, self.on
+        repeats, on = self._repeats, self.on
         if repeats:  # they are earlier than now
             repeats.clear()
         acknowledged, agreed = self._acknowledged, self._agreed
         for when_s in times_s:
             _, _, replica, position = replies.popleft()
-            if position > agreed:
-                before, agreed = agreed, self._agreed_with(replica, position)
-                repeated = agreed == before
-            else:
+            if position <= agreed:
                 if position > acknowledged[replica]:
                     acknowledged[replica] = position
-                repeated = True
-            if repeated and on:
-                repeats.append((when_s, agreed))
-                continue
-            self._number += 1
-            heappush(entered, (when_s, self._number, None, agreed))
+                if on:
+                    repeats.append((when_s, agreed))
+                    continue
+            else:
+                before, agreed = agreed, self._agreed_with(replica, position)
+                if on and agreed == before:
+                    repeats.append((when_s, agreed))
+                    continue
+            self._number = number = self._number + 1
+            heappush(self._entered, (when_s, number, None, agreed))
             # What was entered before is earlier, and has been looked at.
-            if self._due_s == inf and self._waiters and agreed >= self._waiters[0].position:
+            if self._waiters and self._due_s == inf and agreed >= self._waiters[0].position:
                 self._due_s = when_s
                 self._clock.at(when_s, self._due)
 
@@ -150,8 +151,10 @@ class AheadAcknowledgements(Acknowledgements):
 class AheadReceiver(EqualJobs):
     """The thread that reads replies: it does what it has there in one event."""
 
-    __slots__ = ("_acknowledgements", "_arrived", "_inbox", "_links", "_number", "_numbers",
-                 "_wakes_s")  # fmt: skip
+    __slots__ = (
+        "_acknowledgements", "_arrived", "_final_s", "_inbox", "_least_s", "_links", "_number",
+        "_numbers", "_wakes_s",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -167,6 +170,8 @@ class AheadReceiver(EqualJobs):
         self._numbers = numbers
         self._inbox: list[Reply] = []
         self._arrived: deque[Reply] = deque()
+        self._least_s = min(link.least_s for link in links.values())  # of the way of a reply
+        self._final_s = 0.0  # until then no reply comes of which it does not know
         self._number = 0
         self._wakes_s = inf
 
@@ -203,11 +208,20 @@ class AheadReceiver(EqualJobs):
             self._begin()
 
     def _ready(self) -> int:
-        """Later replies may come from others before those that it knows, but not before now."""
-        inbox, arrived, now = self._inbox, self._arrived, self._host.clock._now
-        while inbox and inbox[0][0] <= now:
+        now = self._host.clock._now
+        self._final_s = now + self._least_s
+        self._more(now)
+        return len(self._arrived)
+
+    def _more(self, until_s: float) -> int:
+        """Others may come before those that it knows, but not sooner than a reply takes."""
+        inbox, arrived = self._inbox, self._arrived
+        if until_s > self._final_s:
+            until_s = self._final_s
+        before = len(arrived)
+        while inbox and inbox[0][0] <= until_s:
             arrived.append(heappop(inbox))
-        return len(arrived)
+        return len(arrived) - before
 
     def _do(self, ends_s: list[float]) -> None:
         self._acknowledgements.report_at(ends_s, self._arrived)
