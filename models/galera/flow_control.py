@@ -28,8 +28,8 @@ class FlowControl:
     """
 
     __slots__ = (
-        "_caught_up", "_offset", "_options", "_own", "_send", "_send_monitor", "_stops", "_view",
-        "lower", "received", "sent", "upper",
+        "_caught_up", "_offset", "_options", "_send", "_send_monitor", "_stops", "_view",
+        "lower", "received", "sent", "stopping", "upper",
     )  # fmt: skip
 
     def __init__(
@@ -42,7 +42,7 @@ class FlowControl:
         self._options = options
         self._set_limits(size)
         self.sent = self.received = 0
-        self._own = False  # this node's stop is not yet taken back
+        self.stopping = False  # this node's stop is not yet taken back
         self._stops = self._view = 0
         self._offset = 0  # what a node that has just joined may have in its queue beside
         self._caught_up: Callable[[], object] | None = None
@@ -54,8 +54,8 @@ class FlowControl:
 
     def grown(self, queue: int) -> None:
         """The receive queue has grown to ``queue`` writesets."""
-        if queue > self.upper + self._offset and self._stops <= 0 and not self._own:
-            self._own = True
+        if queue > self.upper + self._offset and self._stops <= 0 and not self.stopping:
+            self.stopping = True
             self.sent += 1
             self._send(Control(Kind.STOP, seqno=self._view))
 
@@ -64,8 +64,8 @@ class FlowControl:
         decreased = self._offset > queue
         if decreased:
             self._offset = queue
-        if self._own and (decreased or queue <= self.lower):
-            self._own = False
+        if self.stopping and (decreased or queue <= self.lower):
+            self.stopping = False
             self._send(Control(Kind.CONTINUE, seqno=self._view))
         if queue <= self.lower and self._caught_up is not None:
             caught_up, self._caught_up = self._caught_up, None
@@ -83,11 +83,6 @@ class FlowControl:
         """Whether any node has stopped the cluster, as far as this one has heard."""
         return self._stops > 0
 
-    @property
-    def stopping(self) -> bool:
-        """Whether this node has stopped the cluster, and not yet let it go on."""
-        return self._own
-
     def reset(self, view: int, size: int) -> None:
         """The group has changed: whatever was stopped goes on, and the limit follows its size.
 
@@ -95,7 +90,7 @@ class FlowControl:
         """
         self._view = view
         self._set_limits(size)
-        self._own = False
+        self.stopping = False
         if self._stops > 0:
             self._send_monitor.resume()
         self._stops = 0

@@ -246,7 +246,8 @@ class GaleraNode:
         self.recv_queue_sum += length
         if length > self.recv_queue_max:
             self.recv_queue_max = length
-        self.flow_control.grown(length)
+        if length > self.flow_control.upper:
+            self.flow_control.grown(length)
         if self._idle_appliers:
             self._idle_appliers -= 1
             self.host.run(self._certification.cost(), self._fetch)

@@ -16,6 +16,7 @@ from .writeset import UNDECIDED, Ordered, Writeset
 __all__ = ["SharingNode"]
 
 _ORDER: Final = Lap.ORDER
+_CERTIFICATION: Final = Lap.CERTIFICATION
 _COMMIT_ORDER: Final = Lap.COMMIT_ORDER
 _COMMIT: Final = Lap.COMMIT
 _FLUSH: Final = Lap.FLUSH
@@ -87,13 +88,27 @@ class SharingNode(GaleraNode):
         else:
             self._local_monitor.enter(seqno, self._certify_local, ordered)
 
+    def _certified_local(self, ordered: Ordered) -> None:
+        writeset = ordered.writeset
+        verdict = writeset.verdict
+        if verdict.passed and writeset.part is None and writeset.key_count <= self._few_keys:
+            self.certifier.last = verdict
+            local = writeset.local
+            local.mark(_CERTIFICATION)
+            local.protected = True
+            self._local_monitor.leave()
+            self._commit_monitor.enter_local(ordered.seqno, self._commit_local, ordered)
+        else:
+            super()._certified_local(ordered)
+
     def _fetch(self, _: None) -> None:
         queue = self._recv_q
         if not queue:  # another applier was faster
             self._idle_appliers += 1
             return
         ordered = queue.popleft()
-        self.flow_control.shrunk(len(queue))
+        if self.flow_control.stopping:
+            self.flow_control.shrunk(len(queue))
         writeset, seqno = ordered.writeset, ordered.seqno
         verdict = writeset.verdict
         if not (

@@ -94,7 +94,7 @@ class OrderedGate:
 
     def passes(self, position: int) -> bool:
         """Enter and leave at once if nobody can tell: whether that is so."""
-        if position != self.next or self._waiting or self._draining:
+        if position != self.next or self._draining or position + 1 in self._waiting:
             return False
         self.next = position + 1
         return True
