@@ -7,6 +7,7 @@ from math import inf
 from random import Random
 from typing import Any, NamedTuple, cast
 
+from simrep.kernel.twin import attributes
 from simrep.models.galera.gcomm.changing_evs import ChangingEvs
 from simrep.models.galera.gcomm.membership import Membership, MembershipOptions
 from simrep.models.galera.gcomm.view import View
@@ -43,22 +44,18 @@ class LossyLink:
         self.late_s = inf  # instead of being lost
         self._random = Random(source * 100 + target).random
         mesh, clock = group.meshes[source], group.clock
-        passed = mesh._network.send
+        link = self
 
-        class Network:
+        class Lossy(type(mesh._network)):  # type: ignore[misc]
             """The network of one member."""
 
-            def __getattr__(self, name: str) -> Any:
-                return getattr(network, name)
-
-            @staticmethod
-            def send(me: int, peer: int, size: int, envelope: Any, at: float) -> None:
+            def send(self, me: int, peer: int, size: int, envelope: Any, at: float) -> None:
                 """Send, or lose it."""
-                lost = me == source and peer == target and self.begin_s <= clock.now < self.end_s
-                if not lost or self._random() >= self.share:
-                    passed(me, peer, size, envelope, at)
-                elif self.late_s < inf:
-                    passed(me, peer, size, envelope, at + self.late_s)
+                lost = me == source and peer == target and link.begin_s <= clock.now < link.end_s
+                if not lost or link._random() >= link.share:
+                    super().send(me, peer, size, envelope, at)
+                elif link.late_s < inf:
+                    super().send(me, peer, size, envelope, at + link.late_s)
 
             def send_copies(
                 self, me: int, copies: Any, size: int, message: Any, each: float
@@ -68,8 +65,10 @@ class LossyLink:
                     at = clock.now + place * each
                     self.send(me, peer, size, (message, size, relay), at)
 
-        network = mesh._network
-        mesh._network = Network()  # type: ignore[assignment]
+        lossy = Lossy.__new__(Lossy)
+        for name, value in attributes(mesh._network).items():
+            setattr(lossy, name, value)
+        mesh._network = lossy
         self._clock = clock
 
     def heal(self) -> None:

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
-from simpy.events import Event
 
 from simrep.contract import registry, roles, setup
 from simrep.contract.cluster import Cluster
 from simrep.contract.model import Deployment, Leader, Model
 from simrep.contract.question import Option, Question
+from simrep.modelling import Event
 from simrep.scenario import Scenario
 from simrep.whatif.plan.answer import Answer
 from simrep.whatif.plan.questions import fewest_appliers

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from simpy.events import Event
-
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.streams import Streams
 from simrep.scenario import load
 from simrep.workload.classes import TransactionClass

@@ -8,11 +8,10 @@ arrive. The results are those of ``DumpThread`` and ``Replica``; a run of jobs i
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from simrep.modelling import Ahead, Cluster, Host, Link, Routine, Station
+from simrep.modelling import Ahead, Cluster, Host, Link, Routine, Station, deque
 from simrep.models.mysql.ahead_channel import AheadChannel
 from simrep.models.mysql.channel import Channel
 from simrep.models.mysql.quiet_appliers import QuietAppliers, QuietChannel
@@ -245,7 +244,7 @@ class AheadIO(Ahead):
         del begun[:-1], ended[:-1]  # by now all of it has been
         _, visits, wait_s, longest_s = begun[0]
         taken_s = ended[0][1]
-        sent: Any = self._present
+        sent: Sent | None = self._present
         in_log, self._in_log = self._in_log, False
         while used_s < slice_s or end_s == now:
             if sent is None:

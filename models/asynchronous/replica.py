@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from simrep.modelling import Cluster, Station
 from simrep.models.mysql.channel import Channel, RelayedTransaction
@@ -13,7 +13,7 @@ from .options import AsynchronousCosts, AsynchronousOptions
 
 __all__ = ["Replica"]
 
-_US = 1e-6
+_US: Final = 1e-6
 
 
 class Replica:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from simrep.modelling import Host, Parts, Routine
 from simrep.models.mysql.commit import Group
@@ -22,10 +22,10 @@ from .options import AsynchronousCosts, AsynchronousOptions
 
 __all__ = ["SOURCE", "BinlogSource", "Dump", "DumpThread", "StopAndWaitDump"]
 
-SOURCE = 0
+SOURCE: Final = 0
 """Position of the source when a run begins; all other nodes are its replicas then."""
 
-_US = 1e-6
+_US: Final = 1e-6
 
 Transmit = Callable[[int, BinlogTransaction], bool]
 """Puts a transaction on the network to a replica; whether that replica is to acknowledge it."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from simrep.modelling import CertificationIndex, Trace
+from simrep.modelling import CertificationIndex, Trace, deque
 
 from .stream_appliers import StreamAppliers
 from .writeset import Ordered, Writeset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import (
     BookedCores,
@@ -30,16 +30,18 @@ from .writeset import Control, Kind, LocalTransaction, Writeset
 
 __all__ = ["THREADS", "GroupMember", "Sender"]
 
-THREADS = 4
+THREADS: Final = 4
 """Threads of a quiet node, in the order in which what they begin at an instant counts.
 
 Senders that are woken, the applier, the receiver of the ordered stream, the group communication.
 """
 
-_US = 1e-6
-_RETRY_S = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
+_US: Final = 1e-6
+_RETRY_S: Final = 0.010  # gcs retries a send that the output queue refused (gcs_core.cpp)
 # Of every message on its way out: a global name is cheaper than an attribute.
-_QUEUE, _WINDOW, _WRITESET = Lap.QUEUE, Lap.WINDOW, Kind.WRITESET
+_QUEUE: Final = Lap.QUEUE
+_WINDOW: Final = Lap.WINDOW
+_WRITESET: Final = Kind.WRITESET
 
 
 class _Fragment:
@@ -48,7 +50,7 @@ class _Fragment:
     kind = Kind.FRAGMENT
 
 
-_FRAGMENT = _Fragment()
+_FRAGMENT: Final = _Fragment()
 
 
 class _Nowhere:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import OrderedGate
 
@@ -11,12 +11,13 @@ from .writeset import Ordered, Writeset
 
 __all__ = ["IN_ORDER", "ApplyMonitor", "LooseCommitMonitor", "Reports", "commit_monitor"]
 
-_BYPASS, _OUT_OF_ORDER, _LOCAL_OUT_OF_ORDER, IN_ORDER = range(4)
+_LOCAL_OUT_OF_ORDER: Final = 2
+IN_ORDER: Final = 3
 
 # A report follows more than this many keys or bytes, or this many writesets (certification.hpp).
-_KEYS = 1 << 10
-_BYTES = 128 << 20
-_WRITESETS = 128
+_KEYS: Final = 1 << 10
+_BYTES: Final = 128 << 20
+_WRITESETS: Final = 128
 
 
 class Reports:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from simrep.modelling import Lap, Moments, OrderedGate, Parts, Stage, Thread, Trace
 
@@ -21,15 +21,18 @@ from .writeset import Kind, Ordered, Writeset, is_whole
 
 __all__ = ["TOO_LARGE", "GaleraNode"]
 
-TOO_LARGE = "1180 writeset too large (wsrep_max_ws_size)"
+TOO_LARGE: Final = "1180 writeset too large (wsrep_max_ws_size)"
 
-_SHORT_CERTIFICATION_S = 50e-6
-_CACHED_KEYS = 10_000  # their table takes about a megabyte, as the second-level cache of a core
+_SHORT_CERTIFICATION_S: Final = 50e-6
+# Their table takes about a megabyte, as the second-level cache of a core.
+_CACHED_KEYS: Final = 10_000
 
-_US = 1e-6
+_US: Final = 1e-6
 # Of every mark on the way of a transaction: a global name is cheaper than an attribute.
-_ORDER, _CERTIFICATION = Lap.ORDER, Lap.CERTIFICATION
-_COMMIT_ORDER, _COMMIT = Lap.COMMIT_ORDER, Lap.COMMIT
+_ORDER: Final = Lap.ORDER
+_CERTIFICATION: Final = Lap.CERTIFICATION
+_COMMIT_ORDER: Final = Lap.COMMIT_ORDER
+_COMMIT: Final = Lap.COMMIT
 
 
 class GaleraNode:
@@ -193,12 +196,13 @@ class GaleraNode:
         self._receiver.do(0.0, call, argument)
 
     def _receive(self, message: Any) -> None:
-        kind = message.kind
+        kind: int = message.kind
         if kind == Kind.WRITESET:
-            ordered = self.certifier.number(message)
-            if message.origin == self.index and message.awaited:
-                self.repl_latency.add(self.clock._now - message.sent_s)
-                message.local.mark(_ORDER)
+            writeset: Writeset = message
+            ordered = self.certifier.number(writeset)
+            if writeset.origin == self.index and writeset.awaited:
+                self.repl_latency.add(self.clock._now - writeset.sent_s)
+                writeset.local.mark(_ORDER)
                 self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
             else:
                 self._enqueue(ordered)

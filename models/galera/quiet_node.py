@@ -29,7 +29,9 @@ _UNANSWERED: Final = (Kind.FRAGMENT, Kind.LAST_COMMITTED)
 _Delivery = tuple[float, float, Run]
 # When a writeset is enqueued, fetched, certified, and has ended, in simulated seconds.
 _Planned = tuple[float, float, float, float, Writeset]
-_ENQUEUED, _FETCHED, _ENDED = itemgetter(0), itemgetter(1), itemgetter(3)
+_ENQUEUED: Final = itemgetter(0)
+_FETCHED: Final = itemgetter(1)
+_ENDED: Final = itemgetter(3)
 _MOST: Final = 1024  # writesets that are remembered, if they have ended
 
 
@@ -333,10 +335,10 @@ class QuietNode(SharingNode):
         now = self.clock.now
         self.received, self.received_bytes = self._enqueued.seqno, self._enqueued.bytes_sum
         self.apply_monitor.last_left = self._last.seqno
-        self.certifier.last = self._last
+        self._shared.last = self._last
         for one in reversed(self._planned):
             if one[2] < now:
-                self.certifier.last = one[4].verdict
+                self._shared.last = one[4].verdict
                 break
         if self._redo is not None:
             self._settle_flushes(self._redo.stage, now)

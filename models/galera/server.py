@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import (
     Clock,
@@ -38,15 +38,15 @@ from .writeset import LocalTransaction, Part, Writeset
 
 __all__ = ["ERRORS", "GaleraServer"]
 
-CONNECTION_LOST = "2013 lost connection to the server"
-CONNECTION_REFUSED = "2003 connection refused"
-NOT_CONNECTED = "1180 not connected to the primary component"
-NOT_PREPARED = "1047 the node has not yet prepared for application use"
-_TOO_MANY_ROWS = "1180 wsrep_max_ws_rows exceeded"
-ERRORS = (NOT_PREPARED, TOO_LARGE, NOT_CONNECTED, CONNECTION_LOST, *Sessions.errors_told)
+CONNECTION_LOST: Final = "2013 lost connection to the server"
+CONNECTION_REFUSED: Final = "2003 connection refused"
+NOT_CONNECTED: Final = "1180 not connected to the primary component"
+NOT_PREPARED: Final = "1047 the node has not yet prepared for application use"
+_TOO_MANY_ROWS: Final = "1180 wsrep_max_ws_rows exceeded"
+ERRORS: Final = (NOT_PREPARED, TOO_LARGE, NOT_CONNECTED, CONNECTION_LOST, *Sessions.errors_told)
 """Why transactions fail."""
 
-_COMMENTS = {
+_COMMENTS: Final = {
     MemberState.NON_PRIMARY: "Initialized",
     MemberState.PRIMARY: "Initialized",
     MemberState.JOINER: "Joining: receiving State Transfer",
@@ -54,7 +54,7 @@ _COMMENTS = {
     MemberState.JOINED: "Joined",
     MemberState.SYNCED: "Synced",
 }
-_LOAD_DATA_ROWS = 10_000  # of a transaction, where ``LOAD DATA`` commits on the way
+_LOAD_DATA_ROWS: Final = 10_000  # of a transaction, where ``LOAD DATA`` commits on the way
 
 
 class GaleraServer(Killable):

@@ -28,8 +28,6 @@ class SharingNode(GaleraNode):
     It does what a ``GaleraNode`` does, when that does it.
     """
 
-    certifier: SharedCertifier
-
     def __init__(
         self,
         parts: Parts,
@@ -44,7 +42,8 @@ class SharingNode(GaleraNode):
 
     def _make_certifier(self, parts: Parts) -> SharedCertifier:
         del parts
-        return SharedCertifier(self.index, self.streams, self._verdicts)
+        self._shared = SharedCertifier(self.index, self.streams, self._verdicts)
+        return self._shared
 
     def _make_apply_monitor(
         self, parts: Parts, report: Callable[[int], object]
@@ -68,7 +67,7 @@ class SharingNode(GaleraNode):
         verdict = message.verdict
         if verdict is UNDECIDED:
             verdict = self._verdicts.of(message)
-        self.certifier.ordered = seqno = verdict.seqno
+        self._shared.ordered = seqno = verdict.seqno
         ordered = Ordered(message, seqno)
         if message.origin != self.index or not message.awaited:
             self._enqueue(ordered)
@@ -82,7 +81,7 @@ class SharingNode(GaleraNode):
             and message.key_count <= self._few_keys
             and self._local_monitor.passes(seqno)
         ):  # it is certified without delay
-            self.certifier.last = verdict
+            self._shared.last = verdict
             local.protected = True
             self._commit_monitor.enter_local(seqno, self._commit_local, ordered)
         else:
@@ -119,7 +118,7 @@ class SharingNode(GaleraNode):
         ):
             self._local_monitor.enter(seqno, self._certify_remote, ordered)
             return
-        self.certifier.last = verdict
+        self._shared.last = verdict
         ordered.depends = verdict.depends
         if verdict.depends <= self.apply_monitor.last_left or self.apply_monitor.may_enter(ordered):
             self.writer.apply(ordered)

@@ -27,11 +27,11 @@ __all__ = [
     "writeset_bytes",
 ]
 
-_HEADER_BYTES = 150  # writeset header, checksum, GTID and transaction events
+_HEADER_BYTES: Final = 150  # writeset header, checksum, GTID and transaction events
 # FLAT8: one 8-byte hash per key part (schema, table, row); parts that a key has in common with the
 # one before it are not repeated (key_set.cpp).
-_TABLE_BYTES = 16
-_KEY_BYTES = 8
+_TABLE_BYTES: Final = 16
+_KEY_BYTES: Final = 8
 
 
 def writeset_bytes(row_event_bytes: int, text_bytes: int, keys: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from simrep.models.mysql.latest import Latest
 
@@ -30,7 +30,7 @@ class Snapshot(NamedTuple):
 
 
 _NO_ORDERS: frozenset[int] = frozenset()
-NOTHING = Snapshot(0, _NO_ORDERS)
+NOTHING: Final = Snapshot(0, _NO_ORDERS)
 """No transactions."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import Clock
 
@@ -12,9 +12,9 @@ from .options import GroupReplicationOptions
 
 __all__ = ["ChangingFlowControl", "FlowControl"]
 
-_MOST = 2147483647
-_LONGEST_WAIT_S = 1.0
-_REMEMBERED = 10  # periods after which a silent member does not count (flow_control_step)
+_MOST: Final = 2147483647
+_LONGEST_WAIT_S: Final = 1.0
+_REMEMBERED: Final = 10  # periods after which a silent member does not count (flow_control_step)
 
 
 class FlowControl:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final
 from simrep.modelling import (
     Event,
     Lap,
-    Mesh,
     Moments,
+    OpenTransaction,
     Parts,
     ServerStatus,
     Station,
@@ -27,20 +27,20 @@ from .election import MemberState
 from .flow_control import FlowControl
 from .messages import GtidExecuted, Statistics
 from .options import GroupReplicationCosts, GroupReplicationOptions
-from .sending import Outgoing, Sending
+from .sending import Sending
 from .transaction_message import Kind, Ordered, TransactionMessage
 
 __all__ = ["CONFLICT", "LOOP_S", "PRIMARY", "TOO_LARGE", "Member", "order_of"]
 
-PRIMARY = 0
-_GTID_BROADCAST_PERIODS = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
-LOOP_S = 1.0
+PRIMARY: Final = 0
+_GTID_BROADCAST_PERIODS: Final = 60  # BROADCAST_GTID_EXECUTED_PERIOD, in turns of the same loop
+LOOP_S: Final = 1.0
 
 # As MySQL numbers them: an observer of the commit refused it; certification failed.
-TOO_LARGE = "3100 transaction exceeds group_replication_transaction_size_limit"
-CONFLICT = "3101 rolled back by the plugin: it failed certification"
+TOO_LARGE: Final = "3100 transaction exceeds group_replication_transaction_size_limit"
+CONFLICT: Final = "3101 rolled back by the plugin: it failed certification"
 
-_US = 1e-6
+_US: Final = 1e-6
 _TRANSACTION: Final = Kind.TRANSACTION
 
 
@@ -164,7 +164,7 @@ class Member:
 
     def _total_order(
         self, parts: Parts, options: GroupReplicationOptions, costs: GroupReplicationCosts
-    ) -> tuple[Mesh, Xcom, Outgoing]:
+    ) -> tuple[Any, Any, Any]:
         """How it reaches the others."""
         size = parts.cluster.size
         mesh = parts.mesh([0] * size, Thread(self.host), costs.message_work(self.host))
@@ -256,8 +256,12 @@ class Member:
     # -- every member: from the total order through certification ------------------------------
 
     def _deliver(self, sender: int, message: Any) -> None:
-        if sender == self.index and message.kind == _TRANSACTION:
-            message.entry.owner.mark(Lap.ORDER)
+        if sender == self.index:
+            kind: int = message.kind
+            if kind == _TRANSACTION:
+                change: TransactionMessage = message
+                owner: OpenTransaction = change.entry.owner
+                owner.mark(Lap.ORDER)
         self._delivered.join(message)
 
     def _hand_over(self, messages: list[Any]) -> None:
@@ -291,15 +295,17 @@ class Member:
     def _handle(self, messages: list[Any]) -> None:
         """The applier module takes the next message out of its queue."""
         (message,) = messages
-        kind = message.kind
+        kind: int = message.kind
         if kind == _TRANSACTION:
-            if message.origin == self.index:
-                self._certification.go_on(self._certify, message, self._item_s * message.item_count)
+            change: TransactionMessage = message
+            more_s = self._item_s * change.item_count
+            if change.origin == self.index:
+                self._certification.go_on(self._certify, change, more_s)
                 return
-            seconds = self._certification.cost(self._item_s * message.item_count)
+            seconds = self._certification.cost(more_s)
             # Counted for those that fail, too: one visit less.
-            seconds += self._relay_writing.cost(self._byte_s * message.entry.size_bytes)
-            self.host.go_on(seconds, self._certify, message)
+            seconds += self._relay_writing.cost(self._byte_s * change.entry.size_bytes)
+            self.host.go_on(seconds, self._certify, change)
         elif kind == Kind.GTID_EXECUTED:
             self._collect_garbage(message)
         else:

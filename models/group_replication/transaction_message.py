@@ -14,8 +14,8 @@ from .certifier import Snapshot
 __all__ = ["CONTEXT_BYTES", "ITEM_BYTES", "Fragment", "Kind", "Ordered", "TransactionMessage"]
 
 # Transaction context event without its write set, GTID event, headers of three layers.
-CONTEXT_BYTES = 330
-ITEM_BYTES = 16  # a 64-bit hash as base64 text, with its length
+CONTEXT_BYTES: Final = 330
+ITEM_BYTES: Final = 16  # a 64-bit hash as base64 text, with its length
 
 
 class Kind:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from simrep.modelling import Host, OrderedGate, Spin
+from simrep.modelling import Host, OrderedGate, Spin, deque
 
 __all__ = ["Appliers", "RelayEntry", "ReplicaEngine"]
 

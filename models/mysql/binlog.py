@@ -14,14 +14,14 @@ MariaDB 10.0 and later    ``MariadbCommit``                      1 redo, 1 binlo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import Binlog, Lap, Parts, Stage
 from simrep.models.mysql.commit import Commit, CommitHooks, Engine, Group, mark, total_bytes
 
 __all__ = ["GroupCommit", "MariadbCommit", "RedoCommit", "SerialCommit"]
 
-_COMMITTING = "committing in the engine"
+_COMMITTING: Final = "committing in the engine"
 
 
 class RedoCommit:

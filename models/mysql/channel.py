@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
-from simrep.modelling import Moments, Station, Transaction
+from simrep.modelling import Moments, Station, Transaction, deque
 from simrep.models.mysql.appliers import Appliers, RelayEntry
 from simrep.models.mysql.commit import Commit
 
@@ -17,7 +16,7 @@ __all__ = ["Call", "Channel", "Committing", "RelayedTransaction"]
 
 Call = Callable[[Any], object]
 
-_US = 1e-6
+_US: Final = 1e-6
 
 
 class RelayedTransaction(RelayEntry, Protocol):

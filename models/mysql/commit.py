@@ -145,7 +145,7 @@ class Engine:
 def mark(group: Group, lap: int, now_s: float) -> None:
     """Mark a stage of all transactions of a group that clients wait for."""
     for entry in group:
-        owner = entry.owner
+        owner: OpenTransaction | None = entry.owner
         if owner is not None:  # OpenTransaction.mark
             owner.seconds[lap] += now_s - owner.marked_s
             owner.marked_s = now_s
@@ -153,4 +153,7 @@ def mark(group: Group, lap: int, now_s: float) -> None:
 
 def total_bytes(group: Group) -> int:
     """Size of its row events."""
-    return sum([entry.size_bytes for entry in group])
+    size_bytes = 0
+    for entry in group:
+        size_bytes += entry.size_bytes
+    return size_bytes

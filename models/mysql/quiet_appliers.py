@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from simrep.modelling import Burst, Cluster, Disk, Host, Stage
 from simrep.models.mysql.appliers import Appliers, RelayEntry
@@ -15,7 +15,10 @@ from .server import BinlogHooks, MysqlServer
 __all__ = ["QuietAppliers", "QuietChannel"]
 
 
-_BEGIN, _APPLY, _COMMIT = range(3)  # what a worker does next
+# What a worker does next.
+_BEGIN: Final = 0
+_APPLY: Final = 1
+_COMMIT: Final = 2
 
 
 class _Worker(Burst):
@@ -159,6 +162,8 @@ class QuietAppliers(Appliers):
         super().__init__(host, engine, **how)
         self._channel: Any = engine
         self._server: MysqlServer = engine.server
+        self.apply_s: float
+        self.row_s: float
         self.apply_s, self.row_s = engine.apply_s
         self._commit_s = self._server.commit_s
         self._redo, self._binlog = self._server.redo, self._server.binlog
@@ -286,4 +291,7 @@ class QuietChannel(AheadChannel):
 
 
 def _bytes(group: list[_Worker]) -> int:
-    return sum([worker.change.size_bytes for worker in group])
+    size_bytes: int = 0
+    for worker in group:
+        size_bytes += worker.change.size_bytes
+    return size_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from functools import partial
 from math import ceil, floor
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import (
     Binlog,
@@ -31,18 +31,18 @@ BeforeBegin = Callable[[Transaction], Generator[Event, Any, str | None]]
 BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
 
 # Events around those of the rows: GTID (79 bytes), BEGIN (about 75), Xid (31).
-ENVELOPE_BYTES = 185
-_ENVELOPE_EVENTS = 3
+ENVELOPE_BYTES: Final = 185
+_ENVELOPE_EVENTS: Final = 3
 # A statement has a table map, and its rows in events that are closed when they have so many bytes
 # (binlog_row_event_max_size): a row is never cut.
-_ROWS_EVENT_BYTES = 8192
+_ROWS_EVENT_BYTES: Final = 8192
 
 # As MySQL and MariaDB number it (ER_TRANS_CACHE_FULL).
-_CACHE_FULL = "1197 more than max_binlog_cache_size bytes of storage required"
-ERRORS = (_CACHE_FULL, *Sessions.errors_told)
+_CACHE_FULL: Final = "1197 more than max_binlog_cache_size bytes of storage required"
+ERRORS: Final = (_CACHE_FULL, *Sessions.errors_told)
 """Why transactions fail on any server."""
 
-_US = 1e-6
+_US: Final = 1e-6
 
 
 class BinlogTransaction(Commit):
@@ -229,7 +229,8 @@ class MysqlServer:
 
     def _committed(self, entry: BinlogTransaction) -> None:
         """Visible to others: the row locks go to those who wait for them."""
-        owner, now = entry.owner, self.clock._now
+        owner: OpenTransaction = entry.owner
+        now = self.clock._now
         owner.seconds[Lap.COMMIT] += now - owner.marked_s  # OpenTransaction.mark
         owner.marked_s = now
         self.commits += 1
@@ -246,7 +247,7 @@ class MysqlServer:
 
     def _durable(self, entry: BinlogTransaction) -> None:
         """The client's thread goes on."""
-        owner = entry.owner
+        owner: OpenTransaction = entry.owner
         owner.mark(self._last_lap)
         self.hooks.answered(entry)
         self.clock.fire(owner.done, True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from simrep.modelling import Clock
 
@@ -18,7 +18,7 @@ Call = Callable[[Any], object]
 Changed = Callable[[str, int], object]
 """``changed(what, position)``: ``acknowledged``, ``switched_off`` or ``switched_on``."""
 
-_US = 1e-6
+_US: Final = 1e-6
 
 
 class _Waiter(NamedTuple):

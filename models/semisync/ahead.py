@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import Clock, Cluster, Host, Link
 from simrep.models.asynchronous.ahead import AheadReplica, EqualJobs, Sent
@@ -17,7 +17,7 @@ from .replica import REPLY_BYTES
 
 __all__ = ["AheadAcknowledgements", "AheadReceiver", "AheadSemisyncReplica"]
 
-_US = 1e-6
+_US: Final = 1e-6
 
 
 Reply = tuple[float, int, int, int]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from simrep.modelling import Cluster
 from simrep.models.asynchronous.replica import Replica
 from simrep.models.asynchronous.source import SOURCE
@@ -12,10 +14,10 @@ from .options import SemisyncCosts, SemisyncOptions
 
 __all__ = ["REPLY_BYTES", "SemisyncReplica"]
 
-_US = 1e-6
+_US: Final = 1e-6
 
 # Magic number, position, name of the file (as in "binlog.000001") and packet header.
-REPLY_BYTES = 26
+REPLY_BYTES: Final = 26
 
 
 class SemisyncReplica(Replica):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from simrep.modelling import Lap, Parts, Thread
 from simrep.models.asynchronous.ahead import AheadDump, AheadIO
@@ -19,8 +19,8 @@ __all__ = ["SemisyncSource"]
 
 A = TypeVar("A", bound=Acknowledgements)
 
-_US = 1e-6
-_MS = 1e-3
+_US: Final = 1e-6
+_MS: Final = 1e-3
 
 Wait = tuple[Group, int, GoOn]
 """A group, the first in it that has not been waited for, and where it goes then."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import Final
 
 from simrep.errors import SimrepError
 
 __all__ = ["MOST_EVENTS", "Budget"]
 
-MOST_EVENTS = 10**9
+MOST_EVENTS: Final = 10**9
 """A replication takes at most so many events: about an hour of a processor."""
 
-_LOOK = 10**5  # events after which is looked at how many there were, and how far they led
-_STANDSTILL = 10**6  # events at one instant: more than the most clients that begin together
+_LOOK: Final = 10**5  # events after which is looked at how many there were, and how far they led
+_STANDSTILL: Final = 10**6  # events at one instant: more than the most clients that begin together
 
 
 class Budget:

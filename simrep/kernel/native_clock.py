@@ -17,6 +17,7 @@ from simpy.exceptions import Interrupt
 
 from simrep.kernel.budget import MOST_EVENTS, Budget
 from simrep.kernel.happening import Callback, Happening, SimpyEvent
+from simrep.kernel.signals import hear
 
 __all__ = ["Clock", "Event", "PartClock", "Process"]
 
@@ -312,6 +313,7 @@ class Clock:
                 before_s = self._time
                 for _ in range(look):
                     self._next()
+                hear()
                 self._budget.look(before_s, self._time, end_s, self.events, most)
         except StopSimulation as stop:
             return stop.args[0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from heapq import heapreplace
 from typing import Any
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.deque import deque
 from simrep.kernel.watch import Line
 
 __all__ = ["Fifo", "OrderedGate", "PausableMutex", "WatchedGate", "WatchedMutex"]
@@ -247,7 +247,8 @@ class PausableMutex:
     def _admit(self) -> None:
         while self._waiting and not self._held and not self.paused:
             self._held = True
-            self._hand_over(*self._waiting.popleft())
+            call, argument = self._waiting.popleft()
+            self._hand_over(call, argument)
 
     def __len__(self) -> int:
         """How many wait."""

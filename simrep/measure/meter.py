@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial, reduce
 from math import inf
 from operator import add, sub
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +157,7 @@ class Measurement:
 # Since Python 3.12 ``sum`` compensates rounding: its last digit is another one.
 _sum = sum if sys.version_info < (3, 12) else partial(reduce, add)
 
-_ROWS = 256
+_ROWS: Final = 256
 """So many transactions are summed at a time: cheaper than one by one, and still few to keep."""
 
 

@@ -56,6 +56,7 @@ from simrep.contract.stall_account import StallAccount
 from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
 from simrep.kernel.clock import Clock, Event, Process
+from simrep.kernel.deque import deque
 from simrep.kernel.queues import OrderedGate, PausableMutex
 from simrep.kernel.streams import Stream
 from simrep.kernel.timeline import Noted, Timeline
@@ -180,6 +181,7 @@ __all__ = [
     "WaitingThread",
     "WatchedParts",
     "Witness",
+    "deque",
     "find_model",
     "nearest",
     "parts_of",

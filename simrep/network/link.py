@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.deque import deque
 from simrep.kernel.streams import Draw, Stream, Streams
 from simrep.kernel.twin import twin
 
@@ -101,9 +101,9 @@ class Latency:
         return lambda: max(0.0, base + sum(draw() for draw in draws))
 
 
-LONGEST_TIMEOUT_S = 120.0
+LONGEST_TIMEOUT_S: Final = 120.0
 """Longest time between two repetitions in seconds (Linux: TCP_RTO_MAX)."""
-_BURST_SEGMENTS = 44  # what is acknowledged together: 64 KB, as Linux hands it to the card
+_BURST_SEGMENTS: Final = 44  # what is acknowledged together: 64 KB, as Linux hands it to the card
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterable
 
+from simrep.kernel.deque import deque
 from simrep.server.ranges import Ranges, points_in
 
 __all__ = ["CertificationIndex"]

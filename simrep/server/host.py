@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
 from math import inf
 from operator import add
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from simrep.kernel.clock import Clock, Event
+from simrep.kernel.deque import deque
 from simrep.kernel.happening import Happening
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
@@ -21,9 +21,9 @@ from simrep.kernel.streams import Stream, Streams
 __all__ = ["Ahead", "Burst", "Call", "Host", "Routine", "Spin", "Visit"]
 
 
-_AVERAGED_S = 1e-3
-_IN_PARTS = 2e300  # stands for the seconds of work in parts
-_AHEAD = 3e300  # and of work that is planned when it has a core
+_AVERAGED_S: Final = 1e-3
+_IN_PARTS: Final = 2e300  # stands for the seconds of work in parts
+_AHEAD: Final = 3e300  # and of work that is planned when it has a core
 
 
 Call = Callable[[Any], object]
@@ -156,7 +156,7 @@ class Visit(Happening):
     def happen(self) -> None:
         """See ``Happening.happen``."""
         host = self.host
-        host._ending = self
+        self.host._ending = self  # by another name: a call may set it to None
         self.call(self.argument)
         if host._ending is None:  # it goes on
             seconds = self.seconds
@@ -359,7 +359,7 @@ class Host:
         self.wait_max_s = 0.0
         self._idle = cores
         self._queue: deque[Visit] = deque()
-        self._ending: Any = None  # what has just done its work and not found more to do
+        self._ending: Visit | None = None  # what has just done its work and not found more to do
 
     @property
     def machine(self) -> Host:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from simrep.errors import SimrepError
 from simrep.kernel.clock import Clock
@@ -16,7 +16,7 @@ __all__ = ["ROW_LOCKS", "Decided", "LockTable", "Owner", "WatchedLocks"]
 
 Call = Callable[[Any], object]
 
-ROW_LOCKS = "row locks"
+ROW_LOCKS: Final = "row locks"
 
 
 class Owner(Protocol):

@@ -5,13 +5,13 @@ They are made only where a scenario says that something of the kind happens (``r
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from heapq import heapreplace
 from math import inf
 from typing import Any
 
 from simrep.kernel.clock import Clock, PartClock
+from simrep.kernel.deque import deque
 from simrep.kernel.pace import Pace
 from simrep.kernel.queues import Fifo
 from simrep.server.host import Call, Host, Routine, Spin, Visit

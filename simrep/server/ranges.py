@@ -94,7 +94,7 @@ class Ranges(Generic[V]):
     @property
     def rows(self) -> int:
         """How many rows are covered."""
-        return sum(self._ends) - sum(self.starts)
+        return sum(self._ends) - sum(self.starts) if self.starts else 0
 
     def __len__(self) -> int:
         """How many ranges there are."""

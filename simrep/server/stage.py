@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from simrep.kernel.clock import Clock
+from simrep.kernel.deque import deque
 from simrep.kernel.watch import Line
 
 __all__ = ["Stage", "WatchedStage"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.queues import Fifo
@@ -12,7 +12,7 @@ from simrep.server.stage import Stage
 
 __all__ = ["Binlog", "Disk", "RedoLog"]
 
-_LOG_BUFFER_BYTES = 16 << 20
+_LOG_BUFFER_BYTES: Final = 16 << 20
 
 Call = Callable[[Any], object]
 
@@ -53,7 +53,8 @@ class Disk:
         if not callable(fsync_s) and not fsync_s >= 0.0:
             raise ValueError(f"fsync_s must not be negative, given {fsync_s}")
         self._clock = clock
-        self._fsync_s = fsync_s
+        self._fsync_s: Any = fsync_s
+        self._varies = callable(fsync_s)
         self._per_byte = 1.0 / bytes_per_s
         self.transfer = Fifo(clock, 1, f"{name}/transfer")
         self._flusher = flusher
@@ -65,8 +66,7 @@ class Disk:
         self.syncs += 1
         seconds = size_bytes * self._per_byte
         written_s = self.transfer.book(seconds) if seconds > 0.0 else self._clock._now
-        latency = self._fsync_s
-        fsync_s = latency() if callable(latency) else latency
+        fsync_s: float = self._fsync_s() if self._varies else self._fsync_s
         if self._flusher is None:
             self._clock.at(written_s + fsync_s, call, argument)
         else:
@@ -290,4 +290,5 @@ class Binlog:
 
     def _write_journal(self, then: tuple[Call, Any]) -> None:
         """The file has grown: a thread of the file system must run before the sync returns."""
-        self._host.run(self._switch_s, *then)
+        call, argument = then
+        self._host.run(self._switch_s, call, argument)

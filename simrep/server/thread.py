@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from simrep.kernel.deque import deque
 from simrep.server.host import Call, Host
 
 __all__ = ["Thread", "WaitingThread"]

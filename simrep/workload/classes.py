@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from simrep.workload.keys import Keys
 
 __all__ = ["LISTED", "Step", "TransactionClass"]
 
-_UPDATE_TEXT = 100  # bytes
-LISTED = 1000
+_UPDATE_TEXT: Final = 100  # bytes
+LISTED: Final = 1000
 """The rows of a statement are listed one by one up to so many; above, they are a range."""
 
 

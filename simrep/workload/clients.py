@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import count, repeat
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from simrep.kernel.clock import Clock, Event, Process
 from simrep.kernel.streams import Streams
@@ -23,7 +23,7 @@ __all__ = [
     "Server",
 ]
 
-NOT_TOLD = "not told"
+NOT_TOLD: Final = "not told"
 """The error of a transaction whose model does not say why it failed."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log, pi, sqrt
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +136,7 @@ class Keys:
         return 1.0 / rows
 
 
-_FIRST = 1_000_000  # rows that nearly all choices of a Pareto distribution fall on
+_FIRST: Final = 1_000_000  # rows that nearly all choices of a Pareto distribution fall on
 
 
 @lru_cache(maxsize=16)  # the clients of a run share it: 8 bytes per row

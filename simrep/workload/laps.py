@@ -33,7 +33,7 @@ class Lap:
     RETRIES: Final = 12
 
 
-LAPS = (
+LAPS: Final = (
     "client", "execute", "lock wait", "queue", "consistency", "send window", "order",
     "certification", "flush", "acknowledgement", "commit order", "commit", "retries",
 )  # fmt: skip

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import lru_cache
 from itertools import accumulate, count
+from typing import Final
 
 from simrep.kernel.streams import Streams
 from simrep.workload.classes import LISTED, Step, TransactionClass
@@ -21,8 +22,8 @@ _Add = Callable[[list[Statement], list[Hashable]], None]
 
 # Row numbers of different tables lie this far apart, so that a row is one integer everywhere.
 # Fresh rows are negative.
-_TABLE = 1 << 40
-_FRESH_RANGES = -1 << 60  # fresh rows of ranges lie beyond those that are counted one by one
+_TABLE: Final = 1 << 40
+_FRESH_RANGES: Final = -1 << 60  # fresh rows of ranges lie beyond those that are counted one by one
 
 
 class Mix:
@@ -95,8 +96,14 @@ class Mix:
         text = one.text_bytes
         fresh, transaction = self._fresh, self._transaction
         if rows == 1 and one.primary_key:
+            draw = fresh.__next__
+            if transaction is Transaction:
+                return lambda now: Transaction(
+                    number, node, name, statements, (draw(),), 1, size,
+                    text_bytes=text, autocommit=autocommit, started_s=now,
+                )  # fmt: skip
             return lambda now: transaction(
-                number, node, name, statements, (next(fresh),), 1, size,
+                number, node, name, statements, (draw(),), 1, size,
                 text_bytes=text, autocommit=autocommit, started_s=now,
             )  # fmt: skip
         if rows and one.primary_key:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Hashable, Sequence
 from math import inf
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from simrep.kernel.clock import Clock, Event
 from simrep.server.locks import LockTable
@@ -15,10 +15,10 @@ from simrep.workload.transaction import Transaction
 __all__ = ["DEADLOCK", "LOCK_WAIT_TIMEOUT", "LockWaits", "OpenTransaction", "Streaming"]
 
 # As MySQL and MariaDB number and name them.
-DEADLOCK = "1213 deadlock"
-LOCK_WAIT_TIMEOUT = "1205 lock wait timeout exceeded"
+DEADLOCK: Final = "1213 deadlock"
+LOCK_WAIT_TIMEOUT: Final = "1205 lock wait timeout exceeded"
 
-_NO_LAPS = [0.0] * len(LAPS)
+_NO_LAPS: Final = [0.0] * len(LAPS)
 
 
 class OpenTransaction:
@@ -54,7 +54,7 @@ class OpenTransaction:
         self.lock_granted: Event | None = None
         self.done = Event(clock)
         self.marked_s = clock._now
-        self.seconds = _NO_LAPS.copy()
+        self.seconds: Any = _NO_LAPS.copy()  # a list, or what stands for one in an explanation
         self.written: int | None = None
         self.error = ""
 

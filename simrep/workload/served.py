@@ -33,7 +33,7 @@ def run(steps: Generator[None, Any, None]) -> None:
     steps.send(steps.send)
 
 
-def waited(event: Event, resume: Resume) -> Generator[None, Any, Any]:
+def waited(event: Any, resume: Resume) -> Generator[None, Any, Any]:
     """Wait for an event, unless it has happened; returns its value."""
     if event.callbacks is not None:
         event.callbacks.append(resume)
@@ -41,7 +41,7 @@ def waited(event: Event, resume: Resume) -> Generator[None, Any, Any]:
     return event._value
 
 
-def failure(event: Event) -> BaseException:
+def failure(event: Any) -> BaseException:
     """Why an event has failed; whoever waits for it deals with that."""
     event._defused = True
     error: BaseException = event._value
@@ -51,7 +51,7 @@ def failure(event: Event) -> BaseException:
 def driven(steps: Generator[Event, Any, T], resume: Resume) -> Generator[None, Any, T]:
     """Go through the steps of a generator of events, as a SimPy process does."""
     try:
-        event = next(steps)
+        event: Any = steps.send(None)  # of SimPy's own, too
         while True:
             if event.callbacks is not None:
                 event.callbacks.append(resume)

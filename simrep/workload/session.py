@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from math import inf
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from simrep.kernel.clock import Clock, Event
 from simrep.kernel.queues import Fifo
@@ -27,16 +27,17 @@ from simrep.workload.undone import Undone
 
 __all__ = ["STEP_ROWS", "Sessions"]
 
-_GIVEN_UP = "2013 its client has closed the connection"
+_GIVEN_UP: Final = "2013 its client has closed the connection"
 
 # Of every mark on the way of a transaction: a global name is cheaper than an attribute.
-_CLIENT, _EXECUTE = Lap.CLIENT, Lap.EXECUTE
+_CLIENT: Final = Lap.CLIENT
+_EXECUTE: Final = Lap.EXECUTE
 
 
 T = TypeVar("T", bound=OpenTransaction)
 Wait = Callable[[Transaction], Generator[Event, Any, str | None]]
 
-STEP_ROWS = 1000
+STEP_ROWS: Final = 1000
 """A long statement takes its locks, and may be aborted, in steps of so many rows."""
 
 
@@ -414,7 +415,7 @@ class Sessions(Generic[T]):
                     elif transaction.rows:
                         steps = self._commit(transaction, owner)
                         try:  # ``driven``, without a generator of its own
-                            event = next(steps)
+                            event: Any = steps.send(None)  # of SimPy's own, too
                             while True:
                                 if event.callbacks is not None:
                                     event.callbacks.append(resume)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from simrep.kernel.clock import Event
 from simrep.workload.laps import Lap
@@ -14,7 +14,9 @@ from simrep.workload.transaction import Statement, Transaction
 
 __all__ = ["StatementSessions"]
 
-_CLIENT, _EXECUTE, _COMMIT = Lap.CLIENT, Lap.EXECUTE, Lap.COMMIT
+_CLIENT: Final = Lap.CLIENT
+_EXECUTE: Final = Lap.EXECUTE
+_COMMIT: Final = Lap.COMMIT
 
 
 T = TypeVar("T", bound=OpenTransaction)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simpy.events import Event
 
 from simrep.contract.setup import Setup, setup_of
+from simrep.kernel.clock import Event
 from simrep.models.galera import Galera
 from simrep.models.group_replication import GroupReplication
 from simrep.models.standalone import Standalone

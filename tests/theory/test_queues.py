@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 from scipy import stats
-from simpy.events import Event
 
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Draw, Stream, Streams
 from tests.theory.closed_forms import erlang_c, mm_wait_s, mva, pollaczek_khinchine_wait_s

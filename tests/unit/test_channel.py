@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator, Hashable, Mapping
 from typing import Any
 
 import pytest
-from simpy.events import Event
 
 from simrep.contract.cluster import Cluster
 from simrep.contract.watching import Parts
+from simrep.kernel.clock import Event
 from simrep.models.mysql.channel import Channel
 from simrep.models.mysql.options import ApplierCosts, ApplierOptions
 from simrep.models.mysql.server import MysqlServer

@@ -8,11 +8,10 @@ from math import inf
 from typing import Any
 
 import pytest
-from simpy.events import Event
 
 import simrep
 from simrep.errors import ScenarioError
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.streams import Streams
 from simrep.measure.attempts import AttemptLog, Attempts, ErrorCount
 from simrep.measure.meter import Meter

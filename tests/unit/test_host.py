@@ -6,9 +6,8 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from simpy.events import Event
 
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.server.host import Host
 from simrep.server.thread import Thread, WaitingThread
 

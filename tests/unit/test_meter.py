@@ -6,9 +6,8 @@ from collections.abc import Generator
 
 import numpy as np
 import pytest
-from simpy.events import Event
 
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.queues import Fifo
 from simrep.measure.meter import Meter
 from simrep.measure.stations import StationUse, StationWatch

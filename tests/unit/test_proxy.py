@@ -7,11 +7,10 @@ from statistics import median
 from typing import Any
 
 import pytest
-from simpy.events import Event
 
 import simrep
 from simrep.errors import ScenarioError
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.streams import Streams
 from simrep.measure.attempts import AttemptLog
 from simrep.measure.meter import Meter

@@ -7,10 +7,10 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 import pytest
-from simpy.events import Event
 
 import simrep
 from simrep.errors import ScenarioError
+from simrep.kernel.clock import Event
 from simrep.runs import build
 from simrep.workload.freshness import WaitingServer
 from simrep.workload.transaction import Transaction

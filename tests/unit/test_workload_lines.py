@@ -6,10 +6,9 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from simpy.events import Event
 
 import simrep
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.kernel.streams import Streams
 from simrep.models.mysql.options import ServerCosts
 from simrep.testing import free

@@ -17,18 +17,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import Clock, Deliver, Mesh
 from simrep.models.galera.gcomm.view import EvsMessage, View
 
 __all__ = ["AGGREGATE_BYTES", "Evs", "EvsOptions"]
 
-_HEADER_BYTES = 120  # EVS user header, gmcast, frame with checksum, TCP/IP
-_GAP_BYTES = 110
-AGGREGATE_BYTES = 8  # header of one message inside an aggregate
-_FEEDBACK_BYTES = 1 << 17  # at most 128 KiB may ask receivers to hold their completions back
-_MAX_RANGE = 0xFF  # the range of a message is one byte on the wire
+_HEADER_BYTES: Final = 120  # EVS user header, gmcast, frame with checksum, TCP/IP
+_GAP_BYTES: Final = 110
+AGGREGATE_BYTES: Final = 8  # header of one message inside an aggregate
+_FEEDBACK_BYTES: Final = 1 << 17  # at most 128 KiB may ask receivers to hold their completions back
+_MAX_RANGE: Final = 0xFF  # the range of a message is one byte on the wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from heapq import heapify, heappush
 from itertools import islice
 from math import inf
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import BookedCores, Clock, Coming, DirectMesh
 from simrep.models.galera.gcomm.evs import Evs, EvsOptions
@@ -15,8 +15,8 @@ from simrep.models.galera.gcomm.view import EvsMessage
 
 __all__ = ["QuietEvs"]
 
-_ARRIVAL = itemgetter(0)
-_MOST = 4096  # bookings of the thread that are kept
+_ARRIVAL: Final = itemgetter(0)
+_MOST: Final = 4096  # bookings of the thread that are kept
 
 
 # A message that was handled before its time, and how to take that back: when it is received, the

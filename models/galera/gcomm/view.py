@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from simrep.modelling import MessageText
 from simrep.modelling.watching import together
@@ -24,9 +24,11 @@ Life = tuple[int, int]
 """A member by its position, and how often it has come back."""
 
 
-NO_VIEW = -1  # the number of no view, and of the view of a member that delivers the rest of one
-_MEMBER_BITS = 40
-_LIFE_BITS = 20
+NO_VIEW: Final = -1
+"""The number of no view, and of the view of a member that delivers the rest of one."""
+
+_MEMBER_BITS: Final = 40
+_LIFE_BITS: Final = 20
 
 
 class Member(NamedTuple):

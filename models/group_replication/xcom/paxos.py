@@ -33,19 +33,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from simrep.modelling import Clock, Deliver, Mesh, MessageText, Routine
 from simrep.modelling.watching import together
 
 __all__ = ["KINDS", "Xcom", "XcomOptions", "describe_xcom"]
 
-_MESSAGE_BYTES = 200  # pax_msg without its payload, TLS record, TCP/IP
-_SWEEP_AGAIN_S = 0.010  # a sweeper that is stopped by the event horizon looks again
-_ASK_AGAIN_S = 0.1  # a proposer without a slot of the leader's asks again
+_MESSAGE_BYTES: Final = 200  # pax_msg without its payload, TLS record, TCP/IP
+_SWEEP_AGAIN_S: Final = 0.010  # a sweeper that is stopped by the event horizon looks again
+_ASK_AGAIN_S: Final = 0.1  # a proposer without a slot of the leader's asks again
 
-_ACCEPT, _ACK, _LEARN, _SKIP, _ASK, _GRANT = range(6)
-KINDS = ("accept", "ack", "learn", "skip", "ask", "grant")
+_ACCEPT: Final = 0
+_ACK: Final = 1
+_LEARN: Final = 2
+_SKIP: Final = 3
+_ASK: Final = 4
+_GRANT: Final = 5
+KINDS: Final = ("accept", "ack", "learn", "skip", "ask", "grant")
 """Names of the messages by ``kind``."""
 
 Batch = tuple[list[Any], int]
@@ -318,7 +323,8 @@ class Xcom:
             return
         waiting = self._too_far
         while waiting and not self._is_too_far(waiting[0][0]):
-            self._push(*waiting.popleft())
+            slot, batch = waiting.popleft()
+            self._push(slot, batch)
 
 
 def describe_xcom(message: Any, payload: Callable[[Any], MessageText]) -> MessageText:
