@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from simrep.modelling import Ahead, Cluster, Host, Link, Routine, Station, deque
 from simrep.models.mysql.ahead_channel import AheadChannel
@@ -22,7 +22,7 @@ from .replica import Replica
 
 __all__ = ["AheadDump", "AheadIO", "AheadReplica", "EqualJobs", "Replies", "Sent", "works_ahead"]
 
-_US = 1e-6
+_US: Final = 1e-6
 
 
 def works_ahead(cluster: Cluster, source: int, costs_us: Iterable[float]) -> bool:

@@ -91,7 +91,7 @@ class SharingNode(GaleraNode):
         writeset = ordered.writeset
         verdict = writeset.verdict
         if verdict.passed and writeset.part is None and writeset.key_count <= self._few_keys:
-            self.certifier.last = verdict
+            self._shared.last = verdict
             local = writeset.local
             local.mark(_CERTIFICATION)
             local.protected = True
