@@ -160,7 +160,8 @@ class Asynchronous(Model):
         ]
         if ahead:
             threads = {one.server.index: one.io_thread for one in self.replicas}
-            self.source.work_ahead(threads)
+            quiet = all(replica.is_quiet for replica in self.replicas)
+            self.source.work_ahead(threads, quiet=quiet)
 
     def _thread_us(self) -> Iterable[float]:
         """What each job of the threads between source and replicas costs; 0: it cannot be."""

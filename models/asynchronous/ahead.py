@@ -238,7 +238,8 @@ class AheadIO(Ahead):
         receive_s, byte_s = self._receive_s, self._byte_s
         events_left = self._channel.events_left
         size_bytes = events = 0
-        written: list[tuple[float, Any]] = []
+        written: list[BinlogTransaction] = []
+        written_s: list[float] = []
         replies: list[tuple[int, float]] = []
         begun, ended, since_s = self._begun, self._ended, self._since_s
         del begun[:-1], ended[:-1]  # by now all of it has been
@@ -278,7 +279,8 @@ class AheadIO(Ahead):
                     break
                 events += change.events
                 size_bytes += change.size_bytes
-                written.append((end_s, change))
+                written.append(change)
+                written_s.append(end_s)
                 in_log = sent.wanted
             if in_log:
                 if used_s >= slice_s and end_s > now:
@@ -300,7 +302,7 @@ class AheadIO(Ahead):
             sent = None
         self._present, self._in_log, self._since_s = sent, in_log, since_s
         if written:
-            self._channel.write_at(written, size_bytes, events)
+            self._channel.write_at(written, written_s, size_bytes, events)
         if replies:
             assert self._replies is not None
             self._replies.reply(self._node, replies)
@@ -406,6 +408,11 @@ class AheadReplica(Replica):
     ) -> type[Channel]:
         quiet = QuietAppliers.suit(cluster, server, options, costs.schedule_us * _US)
         return QuietChannel if quiet else AheadChannel
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it needs of a transaction that is answered no more than its ``rows``."""
+        return isinstance(self.channel, QuietChannel)
 
     def stations(self) -> Iterable[Station]:
         """See ``Replica.stations``."""

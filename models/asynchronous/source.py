@@ -128,12 +128,14 @@ class BinlogSource(BinlogHooks):
         self._index = index
         self._parents = _parents(options)
         self._send_s = costs.send_us * _US
+        self._keeps_transactions = True
         self._dumps: list[Dump] = [
             self._dump(replica) for replica in range(cluster.size) if replica != index
         ]
 
-    def work_ahead(self, replicas: Mapping[int, AheadIO]) -> None:
-        """Have threads that work ahead, for IO threads that do so."""
+    def work_ahead(self, replicas: Mapping[int, AheadIO], *, quiet: bool) -> None:
+        """Have threads that work ahead, for IO threads that do so, of replicas all ``quiet``."""
+        self._keeps_transactions = not quiet
         self._dumps = [self._dump_ahead(replica, thread) for replica, thread in replicas.items()]
 
     def _dump_ahead(self, replica: int, thread: AheadIO) -> Dump:
@@ -166,6 +168,8 @@ class BinlogSource(BinlogHooks):
     def answered(self, entry: BinlogTransaction) -> None:
         """See ``BinlogHooks.answered``; a replica that lags behind keeps the entry for long."""
         entry.owner = None
+        if not self._keeps_transactions:
+            entry.transaction = None
 
     def readable(self, group: Group) -> None:
         """Every dump thread sends the group, one transaction after the other."""

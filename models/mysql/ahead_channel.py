@@ -29,7 +29,8 @@ class AheadChannel(Channel):
         after_apply: Callable[[Any, Call], object] | None = None,
     ) -> None:
         super().__init__(server, options, costs, workers_wait=workers_wait, after_apply=after_apply)
-        self._unreached: list[tuple[float, Any]] = []  # written later than now
+        self._unreached: list[Any] = []  # written later than now,
+        self._unreached_s: list[float] = []  # and when
         self._unreached_bytes = 0
 
     @property
@@ -38,15 +39,18 @@ class AheadChannel(Channel):
         period = self._sync_relay_log
         return period - self._unsynced_events if period else inf
 
-    def write_at(self, changes: list[tuple[float, Any]], size_bytes: int, events: int) -> None:
+    def write_at(
+        self, changes: list[Any], times_s: list[float], size_bytes: int, events: int
+    ) -> None:
         """``write`` changes at their times, with no fsync; of so many bytes and events in all."""
         self.reach()
         self._unsynced_events += events
         self._unsynced_bytes += size_bytes
         self._unreached += changes
+        self._unreached_s += times_s
         self._unreached_bytes += size_bytes
-        self._pending.extend([change for _, change in changes])
-        self._appliers.submit_at(changes)
+        self._pending += changes
+        self._appliers.submit_at(changes, times_s)
 
     def look(self) -> None:
         """Let the appliers begin with what is in the relay log by now."""
@@ -54,16 +58,16 @@ class AheadChannel(Channel):
 
     def reach(self) -> None:
         """Count what is in the relay log by now."""
-        unreached, now = self._unreached, self.server.clock._now
-        if not unreached:
-            return
-        if unreached[-1][0] <= now:
-            self.received += len(unreached)
+        times_s, now = self._unreached_s, self.server.clock._now
+        if times_s and times_s[-1] <= now:
+            self.received += len(times_s)
             self.relay_log_bytes += self._unreached_bytes
             self._unreached_bytes = 0
-            unreached.clear()
-        while unreached and unreached[0][0] <= now:
-            size_bytes = unreached.pop(0)[1].size_bytes
+            self._unreached.clear()
+            times_s.clear()
+        while times_s and times_s[0] <= now:
+            del times_s[0]
+            size_bytes = self._unreached.pop(0).size_bytes
             self.received += 1
             self.relay_log_bytes += size_bytes
             self._unreached_bytes -= size_bytes

@@ -80,7 +80,8 @@ class Appliers:
         self._spins = spins and not self._single
         self._spin: Spin | None = None
         self._gate = self._commit_order() if ordered else None
-        self._relay: deque[tuple[float, RelayEntry]] = deque()
+        self._relay: deque[RelayEntry] = deque()
+        self._relay_s: deque[float] = deque()  # since when they are in the relay log
         self._reading = False
         self._looks = False  # when the first in the relay log is there
         self._scheduling = False
@@ -106,15 +107,17 @@ class Appliers:
 
     def submit(self, change: RelayEntry) -> None:
         """The relay log has one more change."""
-        self._relay.append((self._clock._now, change))
+        self._relay.append(change)
+        self._relay_s.append(self._clock._now)
         if not self._reading:
             self._reading = True
-            self._arrived_s, self._held = self._relay.popleft()
+            self._arrived_s, self._held = self._relay_s.popleft(), self._relay.popleft()
             self._coordination.run(self._schedule)
 
-    def submit_at(self, changes: list[tuple[float, RelayEntry]]) -> None:
+    def submit_at(self, changes: list[Any], times_s: list[float]) -> None:
         """The relay log has more changes, each from its time on."""
         self._relay += changes
+        self._relay_s += times_s
         if not self._reading and not self._looks:
             self._look_later()
 
@@ -122,7 +125,7 @@ class Appliers:
         """Look again when the first in the relay log is there."""
         if not self._looks:
             self._looks = True
-            self._clock.at(self._relay[0][0], self._look)
+            self._clock.at(self._relay_s[0], self._look)
 
     def _look(self, _: None) -> None:
         self._looks = False
@@ -132,9 +135,9 @@ class Appliers:
 
     def look(self) -> None:
         """Begin with what is in the relay log by now."""
-        if not self._reading and self._relay and self._relay[0][0] <= self._clock._now:
+        if not self._reading and self._relay and self._relay_s[0] <= self._clock._now:
             self._reading = True
-            self._arrived_s, self._held = self._relay.popleft()
+            self._arrived_s, self._held = self._relay_s.popleft(), self._relay.popleft()
             self._coordination.run(self._schedule)
 
     def __len__(self) -> int:
@@ -157,11 +160,11 @@ class Appliers:
             self._hand_over(held)
             if (
                 not self._relay
-                or self._relay[0][0] > self._clock._now
+                or self._relay_s[0] > self._clock._now
                 or (self._single and not self._idle)
             ):
                 break
-            self._arrived_s, self._held = self._relay.popleft()
+            self._arrived_s, self._held = self._relay_s.popleft(), self._relay.popleft()
             if self._coordination.seconds:
                 self._scheduling = False
                 self._coordination.go_on(self._schedule)
@@ -251,11 +254,11 @@ class Appliers:
         if self._scheduling:
             return
         self._reading = False
-        if self._relay and self._relay[0][0] > self._clock._now:
+        if self._relay and self._relay_s[0] > self._clock._now:
             self._look_later()
         elif self._relay:
             self._reading = True
-            self._arrived_s, self._held = self._relay.popleft()
+            self._arrived_s, self._held = self._relay_s.popleft(), self._relay.popleft()
             self._coordination.go_on(self._schedule)
 
     def _advance(self, seqno: int) -> None:

@@ -42,7 +42,7 @@ class _Worker(Burst):
             return
         if self.next == _BEGIN:
             self.next = _APPLY
-            self.go_on(appliers.apply_s + appliers.row_s * self.change.transaction.rows)
+            self.go_on(appliers.apply_s + appliers.row_s * self.change.rows)
             return
         if self.next == _APPLY:
             appliers.applied(self)
@@ -186,10 +186,10 @@ class QuietAppliers(Appliers):
     def _schedule(self, _: None = None) -> None:
         held = self._held
         if held is not None and self._free and held.parent <= self.low_water:
-            now, relay = self._clock._now, self._relay
+            now, relay_s = self._clock._now, self._relay_s
             self._hand_over_to(self._free.pop(), held, now)
-            if relay and relay[0][0] <= now:
-                self._arrived_s, self._held = relay.popleft()
+            if relay_s and relay_s[0] <= now:
+                self._arrived_s, self._held = relay_s.popleft(), self._relay.popleft()
                 self._coordination.go_on(self._schedule)
                 return
             self._held = held = None

@@ -49,7 +49,7 @@ class BinlogTransaction(Commit):
     """A transaction from its prepare on: in the commit pipeline, and from there to replicas."""
 
     __slots__ = (
-        "events", "order", "parent", "prepared_after", "transaction", "written_s",
+        "events", "order", "parent", "prepared_after", "rows", "transaction", "written_s",
     )  # fmt: skip
     # Rows for which clients of an asynchronous replica may compete: none, they do not write.
     locks: tuple[Hashable, ...] = ()
@@ -69,7 +69,8 @@ class BinlogTransaction(Commit):
         self.done = done
         self.owner = owner
         self.seqno = 0
-        self.transaction = transaction
+        self.transaction: Any = transaction
+        self.rows = transaction.rows
         self.prepared_after = prepared_after  # latest that was committed then
         writing = 0
         for statement in transaction.statements:

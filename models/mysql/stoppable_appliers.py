@@ -27,6 +27,7 @@ class StoppableAppliers(Appliers):
         """``call()`` when they have ended all that they had begun, and it is noted."""
         self._stopped = call
         self._relay.clear()
+        self._relay_s.clear()
         self._held = None
         self._waits = False
         spin, self._spin = self._spin, None

@@ -105,7 +105,7 @@ class _WatchedStoppableAppliers(_WatchedAppliers, StoppableAppliers):
 
     def stop(self, call: Callable[[], object]) -> None:
         """See ``StoppableAppliers.stop``."""
-        for _, change in self._relay:
+        for change in self._relay:
             self._relay_line.go(change)
         if self._held is not None:
             self._relay_line.go(self._held)

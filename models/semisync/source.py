@@ -144,7 +144,7 @@ class SemisyncSource(BinlogSource):
 
     # -- to and from the replicas ------------------------------------------------------------------
 
-    def work_ahead(self, replicas: Mapping[int, AheadIO]) -> None:
+    def work_ahead(self, replicas: Mapping[int, AheadIO], *, quiet: bool) -> None:
         """See ``BinlogSource.work_ahead``."""
         links = {node: self._cluster.network.direct(node, self._index) for node in replicas}
         acknowledgements = self._acknowledgements(AheadAcknowledgements)
@@ -156,7 +156,7 @@ class SemisyncSource(BinlogSource):
             self._numbers,
         )
         self.acknowledgements = acknowledgements
-        super().work_ahead(replicas)
+        super().work_ahead(replicas, quiet=quiet)
 
     def _dump_ahead(self, replica: int, thread: AheadIO) -> Dump:
         thread.answer(self._replies)
