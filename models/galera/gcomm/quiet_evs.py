@@ -165,10 +165,16 @@ class QuietEvs(Evs):
             if content.last <= self._last_sent and not self._queue:
                 if self._last_seen < 0:
                     self._count()
-                if not (
-                    (self._last_reported == 1 and content.aru > self._safe)
-                    or (content.last >= 0 and self._last_seen == 1)
-                ):
+                last_of_all = (
+                    self._last_reported == 1
+                    and content.aru > self._safe
+                    and self._reported[content.source] == self._safe
+                ) or (
+                    self._last_seen == 1
+                    and content.last >= 0
+                    and self._seen[content.source] == self._aru
+                )
+                if not last_of_all:
                     silent = self._take_silent(taken, now)
                     if silent > taken:
                         taken = silent
