@@ -26,7 +26,6 @@ from simrep.cli.kept import check_places, finish, kept_work, where_kept
 from simrep.cli.output import print_json, show
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, share
-from simrep.measure.units import counted
 
 __all__ = ["drill"]
 
@@ -162,6 +161,7 @@ def drill(
     rto_s = None if rto is None else duration("--rto", rto)
     restart_s = None if restart_after is None else duration("--restart-after", restart_after)
 
+    from simrep.measure.units import counted
     from simrep.whatif.design import parse
     from simrep.whatif.drill.ask import drill as simulate
 

@@ -32,7 +32,6 @@ from simrep.cli.kept import check_places, finish, kept_work, where_kept
 from simrep.cli.output import tell
 from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.grammar import share
-from simrep.measure.units import counted
 
 __all__ = ["sweep"]
 
@@ -109,6 +108,7 @@ def sweep(
     if scheduler is not None and jobs is not None:
         raise ScenarioError("--jobs", "is for this machine", "leave it out beside --scheduler")
 
+    from simrep.measure.units import counted
     from simrep.whatif.design import parse
     from simrep.whatif.sweep import sweep as simulate
 

@@ -119,7 +119,7 @@ def test_thin_figures_are_noticed() -> None:
     found = simrep.sweep(clients(), {"workload.threads": [1]}, of="latency_s.p99")
     said = "latency_s.p99 rests on 0 of 40 transactions, 20 should lie beyond it: "
     assert found.points[0].notices == (f"{said}run 50 times as long",)
-    assert "(1 of 1 points)" in str(found)
+    assert "(1 of 1 point)" in str(found)
 
 
 # -------------------------------------------------------------------- cache --
