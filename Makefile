@@ -21,10 +21,11 @@ endif
 demo: $(VENV)/installed
 	$(BIN)/simrep reproduce wan-concurrency --replications 3 --plot wan-concurrency.png
 
-# Two at a time, as each of them needs one core; `unit` takes all that there are.
+# The notebooks on two cores; then the tests on all that there are, and the rest beside them, so that
+# no core waits for what needs one.
 test: $(VENV)/tested
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target BESIDE=1 docs pure-wheel types layers lint
-	$(MAKE) --no-print-directory unit
+	$(MAKE) --no-print-directory notebooks
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=line BESIDE=1 unit docs pure-wheel types layers lint
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz import cases, valid
 from tests.fuzz.run import CASES, RESULTS, RUNS
 
-BAD, RANDOM = 20, 8
+BAD, RANDOM = 12, 5
 KNOWN = {"ok", "refused", "stopped"}
 
 

@@ -135,8 +135,8 @@ def test_what_is_finished_stays_when_it_is_interrupted():
 
 def test_a_precision_asks_for_as_many_pairs_as_it_takes():
     a, b = wan(), wan({"network.rtt_ms": 25.0})
-    found = simrep.compare(a, b, figures=THROUGHPUT, precision=0.05)
-    assert found["throughput_tps"].ratio.relative <= 0.05
+    found = simrep.compare(a, b, figures=THROUGHPUT, precision=0.1)
+    assert found["throughput_tps"].ratio.relative <= 0.1
     with pytest.warns(ShortRunWarning, match="is not known to"):
         few = simrep.compare(a, b, figures=THROUGHPUT, precision=1e-6, most=12)
     assert few.pairs == 12

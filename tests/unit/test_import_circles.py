@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -36,11 +37,17 @@ def imported(module: str, files: dict[str, Path]) -> Iterator[str]:
                 yield inside if inside in files else base
 
 
-def graph() -> dict[str, set[str]]:
-    """What each module imports; ``simrep`` itself, the face that loads all lazily, is left out."""
+@cache
+def imports() -> dict[str, frozenset[str]]:
+    """What each module imports."""
     files = modules()
-    inside = files.keys() - {"simrep"}
-    return {name: (set(imported(name, files)) & inside) - {name} for name in sorted(inside)}
+    return {name: frozenset(imported(name, files)) for name in files}
+
+
+def graph() -> dict[str, set[str]]:
+    """The same, of each other; ``simrep`` itself, the face that loads all lazily, is left out."""
+    inside = imports().keys() - {"simrep"}
+    return {name: set(imports()[name] & inside) - {name} for name in sorted(inside)}
 
 
 def circles(edges: dict[str, set[str]]) -> list[list[str]]:
@@ -77,8 +84,7 @@ def test_few_modules_import_each_other():
 
 def test_no_module_imports_the_face():
     """It loads everything, so that whoever imports it imports himself."""
-    files = modules()
-    faces = {name for name in graph() if "simrep" in imported(name, files)}
+    faces = {name for name in graph() if "simrep" in imports()[name]}
     assert not faces
 
 
