@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
@@ -552,27 +553,19 @@ class Host:
         parts, place, call, argument = visit.argument
         visit.argument = argument
         left = parts[place:]
-        used = reduce(add, left, visit.used)
-        if used < self.slice_s:  # all of them
-            visit.used = used
-            self.busy_s = reduce(add, left, self.busy_s)
-            parts[place:] = ends_s = [*accumulate(left, initial=self.clock._now)][1:]
-            self.clock.put(visit, ends_s[-1])
-            return
-        end_s, used, busy_s, slice_s = self.clock._now, visit.used, self.busy_s, self.slice_s
-        seconds = 0.0
-        for at in range(place, len(parts)):
-            if used >= slice_s and at > place:
-                visit.call = self._go_through
-                visit.argument = (parts, at, call, argument)
-                break
-            seconds = parts[at]
-            used += seconds
-            busy_s += seconds
-            end_s += seconds
-            parts[at] = end_s
-        visit.seconds, visit.used, self.busy_s = seconds, used, busy_s
-        self.clock.put(visit, end_s)
+        used = [*accumulate(left, initial=visit.used)]
+        number = bisect_left(used, self.slice_s, 1)  # after so many it has used a slice
+        if number < len(left):
+            visit.call = self._go_through
+            visit.argument = (parts, place + number, call, argument)
+            del left[number:]
+        else:
+            number = len(left)
+        ends_s = [*accumulate(left, initial=self.clock._now)]
+        parts[place : place + number] = ends_s[1:]
+        visit.used = used[number]
+        self.busy_s = reduce(add, left, self.busy_s)
+        self.clock.put(visit, ends_s[number])
 
     def keep_core(self, visit: Visit) -> None:
         """For the visit: it has more to do, with which it has used a slice."""
