@@ -64,7 +64,7 @@ class Replies(Protocol):
     def know(self) -> None:
         """Whether replies are wanted to what has been sent until now is told from now on."""
 
-    def reply(self, replica: int, replies: list[tuple[int, float]]) -> None:
+    def reply(self, replica: int, positions: list[int], times_s: list[float]) -> None:
         """A replica acknowledges positions, each at its time."""
 
 
@@ -240,7 +240,8 @@ class AheadIO(Ahead):
         size_bytes = events = 0
         written: list[BinlogTransaction] = []
         written_s: list[float] = []
-        replies: list[tuple[int, float]] = []
+        positions: list[int] = []
+        replied_s: list[float] = []
         begun, ended, since_s = self._begun, self._ended, self._since_s
         del begun[:-1], ended[:-1]  # by now all of it has been
         _, visits, wait_s, longest_s = begun[0]
@@ -296,16 +297,17 @@ class AheadIO(Ahead):
                 used_s += seconds
                 busy_s += seconds
                 end_s += seconds
-                replies.append((change.seqno, end_s))
+                positions.append(change.seqno)
+                replied_s.append(end_s)
             taken_s += end_s - since_s
             ended.append((end_s, taken_s))
             sent = None
         self._present, self._in_log, self._since_s = sent, in_log, since_s
         if written:
             self._channel.write_at(written, written_s, size_bytes, events)
-        if replies:
+        if positions:
             assert self._replies is not None
-            self._replies.reply(self._node, replies)
+            self._replies.reply(self._node, positions, replied_s)
         return end_s, used_s, busy_s
 
     def planned(self, _: None) -> None:
@@ -322,7 +324,7 @@ class AheadIO(Ahead):
         sent: Sent = self._present
         if self._in_log:
             assert self._replies is not None
-            self._replies.reply(self._node, [(sent.written.seqno, self._clock._now)])
+            self._replies.reply(self._node, [sent.written.seqno], [self._clock._now])
             self._in_log = False
             self._leave()
             self._go_on()

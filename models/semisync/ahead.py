@@ -183,12 +183,11 @@ class AheadReceiver(EqualJobs):
         """See ``Replies.know``."""
         self._acknowledgements.know()
 
-    def reply(self, replica: int, replies: list[tuple[int, float]]) -> None:
+    def reply(self, replica: int, positions: list[int], times_s: list[float]) -> None:
         """See ``Replies.reply``."""
         replica_number, inbox, number = self._numbers[replica], self._inbox, self._number
-        times_s = [when_s for _, when_s in replies]
         arrivals_s = self._links[replica].arrivals([REPLY_BYTES] * len(times_s), times_s)
-        for (position, _), arrival_s in zip(replies, arrivals_s, strict=True):
+        for position, arrival_s in zip(positions, arrivals_s, strict=True):
             number += 1
             heappush(inbox, (arrival_s, number, replica_number, position))
         self._number = number
