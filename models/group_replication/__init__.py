@@ -58,7 +58,6 @@ from simrep.modelling import (
     MessageText,
     Model,
     Noted,
-    Parts,
     Question,
     Recognition,
     ScenarioError,
@@ -79,6 +78,9 @@ from .changing_member import ChangingMember
 from .history import History
 from .member import CONFLICT, LOOP_S, TOO_LARGE, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions
+from .quiet.member import QuietMember, quiet_members
+from .quiet.messages import Inbox
+from .quiet.verdicts import Verdicts
 from .recognition import GroupRecognition
 from .seat import Seat
 from .stall_phases import stall_phases
@@ -141,16 +143,30 @@ class GroupReplication(Model):
         self._costs = costs
         self._parts = parts_of(cluster, WatchedParts)
         self._changes: Changes | None = None
+        self._quiet: list[QuietMember] = []
         self.members: Sequence[Member]
         if cluster.changes:
             self._begin_changing()
         else:
-            self.members = [self._member(parts) for parts in self._parts]
+            self._begin_lasting()
 
-    def _member(self, parts: Parts) -> Member:
-        """A member of a group in which nothing happens."""
-        costs = self._cluster.costs_of(parts.index, self._costs)
-        return parts.make(Member, parts, self._options, costs, LOOP_S * self._phase())
+    def _begin_lasting(self) -> None:
+        """A group in which nothing happens."""
+        cluster, options = self._cluster, self._options
+        quiet = quiet_members(cluster, options, self._costs)
+        inboxes: list[Inbox | None] | None = [None] * cluster.size if quiet else None
+        verdicts = Verdicts(len(quiet), detects_conflicts=not options.single_primary_mode)
+        members: list[Member] = []
+        for parts in self._parts:
+            costs = cluster.costs_of(parts.index, self._costs)
+            how = parts, options, costs, LOOP_S * self._phase()
+            if parts.index in quiet:
+                assert inboxes is not None
+                self._quiet.append(QuietMember(*how, inboxes, verdicts))
+                members.append(self._quiet[-1])
+            else:
+                members.append(parts.make(Member, *how, inboxes))
+        self.members = members
 
     def _begin_changing(self) -> None:
         """A group whose servers may come and go."""
@@ -256,6 +272,7 @@ class GroupReplication(Model):
 
     def status(self, node: int) -> ServerStatus:
         """See ``Model.status``: by ``performance_schema.replication_group_members``."""
+        self.settle()
         return self.members[node].status()
 
     def change(self, change: Change) -> None:
@@ -279,12 +296,19 @@ class GroupReplication(Model):
         """What a message is."""
         return describe_message(message[0], describe_payload)
 
+    def settle(self) -> None:
+        """See ``Model.settle``."""
+        for member in self._quiet:
+            member.settle()
+
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Counters of every member (``performance_schema.replication_group_member_stats``)."""
+        self.settle()
         return {member.server.name: member.counters() for member in self.members}
 
     def backlog(self) -> Mapping[str, float]:
         """Transactions that wait on each member to be certified or applied."""
+        self.settle()
         return {
             member.server.name: member.waiting_certification + member.channel.backlog
             for member in self.members

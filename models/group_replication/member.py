@@ -27,6 +27,7 @@ from .election import MemberState
 from .flow_control import FlowControl
 from .messages import GtidExecuted, Statistics
 from .options import GroupReplicationCosts, GroupReplicationOptions
+from .quiet.messages import DirectMesh, Inbox
 from .sending import Sending
 from .transaction_message import Kind, Ordered, TransactionMessage
 
@@ -80,7 +81,9 @@ class Member:
         options: GroupReplicationOptions,
         costs: GroupReplicationCosts,
         loop_at_s: float,
+        inboxes: list[Inbox | None] | None = None,
     ) -> None:
+        self._inboxes = inboxes  # of quiet members, by position
         cluster, index = parts.cluster, parts.index
         clock, host = parts.clock, cluster.hosts[index]
         self.index = index
@@ -166,8 +169,13 @@ class Member:
         self, parts: Parts, options: GroupReplicationOptions, costs: GroupReplicationCosts
     ) -> tuple[Any, Any, Any]:
         """How it reaches the others."""
-        size = parts.cluster.size
-        mesh = parts.mesh([0] * size, Thread(self.host), costs.message_work(self.host))
+        size, thread, work = parts.cluster.size, Thread(self.host), costs.message_work(self.host)
+        mesh: Any
+        if self._inboxes is None:
+            mesh = parts.mesh([0] * size, thread, work)
+        else:
+            network = parts.cluster.network
+            mesh = DirectMesh(self.clock, network, self.index, thread, work, self._inboxes)
         leader = PRIMARY if options.paxos_single_leader and options.single_primary_mode else None
         xcom = Xcom(
             self.clock,

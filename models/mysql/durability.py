@@ -283,14 +283,14 @@ class FollowedRedoLog(RedoLog):
         super()._write(group)
 
     def _written(self, group: list[Any]) -> None:
-        if not self._write_s:  # it begins and ends to write now
+        if not self.write_s:  # it begins and ends to write now
             self._end = self._server.durability.redo.end
         if self._server.alive:
             self._server.durability.redo.written(self._end)
         super()._written(group)
 
     def _finish(self, group: list[Any]) -> None:
-        if self._server.alive and self._level == 1:
+        if self._server.alive and self.level == 1:
             self._server.durability.redo.synced(self._end)
         super()._finish(group)
 

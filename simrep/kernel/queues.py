@@ -54,6 +54,20 @@ class Fifo:
         heapreplace(free, end)
         return end
 
+    def book_at(self, now: float, demand_s: float) -> float:
+        """``book`` for whoever alone books, and is at ``now``."""
+        start = self._free[0]
+        wait = start - now
+        if wait <= 0.0:
+            start, wait = now, 0.0
+        self.visits += 1
+        self.busy_s += demand_s
+        self.wait_s += wait
+        if wait > self.wait_max_s:
+            self.wait_max_s = wait
+        heapreplace(self._free, start + demand_s)
+        return start + demand_s
+
 
 class OrderedGate:
     """One position at a time, in the order of the positions, whenever each of them arrives.

@@ -72,6 +72,16 @@ class Disk:
         else:
             self._clock.at(written_s, self._flush, (fsync_s, call, argument))
 
+    def sync_at(self, size_bytes: float, now: float) -> float:
+        """``sync`` for whoever alone uses the device and is at ``now``; gives when it is done."""
+        latency = self._fsync_s
+        assert self._flusher is None
+        self.syncs += 1
+        seconds = size_bytes * self._per_byte
+        written_s = self.transfer.book_at(now, seconds) if seconds > 0.0 else now
+        fsync_s: float = latency() if callable(latency) else latency
+        return written_s + fsync_s
+
     def _flush(self, work: tuple[float, Call, Any]) -> None:
         assert self._flusher is not None
         seconds, call, argument = work
@@ -136,9 +146,9 @@ class RedoLog:
             raise ValueError(f"flush_at_commit must be 0, 1 or 2, given {flush_at_commit}")
         self._clock = clock
         self._disk = disk
-        self._level = flush_at_commit
-        self._write_s = write_s
-        self._buffer_bytes = buffer_bytes
+        self.level = flush_at_commit
+        self.write_s = write_s
+        self.buffer_bytes = buffer_bytes
         self._finished: Call = self._finish
         begin = self._write if write_s > 0.0 else self._written
         self.stage: Stage[tuple[int, Call, Any]] = (
@@ -148,14 +158,14 @@ class RedoLog:
 
     def flush(self, size_bytes: int, call: Call, argument: Any = None) -> None:
         """``call(argument)`` when ``size_bytes`` of redo are as durable as was asked for."""
-        if self._level == 0:
+        if self.level == 0:
             call(argument)
         else:
             self.stage.join((size_bytes, call, argument))
 
     def flush_alone(self, size_bytes: int, call: Call, argument: Any = None) -> None:
         """``flush`` for the only one who ever does so, and at whom nobody looks."""
-        if self._level == 0:
+        if self.level == 0:
             call(argument)
             return
         self.stage.groups += 1
@@ -163,15 +173,15 @@ class RedoLog:
         clock = self._clock
         now = clock._now
         work = (now, size_bytes, call, argument)
-        if self._write_s > 0.0:
-            clock.at(now + self._write_s, self._written_alone, work)
+        if self.write_s > 0.0:
+            clock.at(now + self.write_s, self._written_alone, work)
         else:
             self._written_alone(work)
 
     def _written_alone(self, work: tuple[float, int, Call, Any]) -> None:
-        if self._level == 1:
+        if self.level == 1:
             self.syncs += 1
-            self._disk.sync(min(work[1], self._buffer_bytes), self._finish_alone, work)
+            self._disk.sync(min(work[1], self.buffer_bytes), self._finish_alone, work)
         else:
             self._finish_alone(work)
 
@@ -181,15 +191,15 @@ class RedoLog:
         call(argument)
 
     def _write(self, group: list[tuple[int, Call, Any]]) -> None:
-        self._clock.at(self._clock._now + self._write_s, self._written, group)
+        self._clock.at(self._clock._now + self.write_s, self._written, group)
 
     def _written(self, group: list[tuple[int, Call, Any]]) -> None:
-        if self._level == 1:
+        if self.level == 1:
             self.syncs += 1
             size_bytes = 0
             for size, _, _ in group:
                 size_bytes += size
-            size_bytes = min(size_bytes, self._buffer_bytes)
+            size_bytes = min(size_bytes, self.buffer_bytes)
             self._disk.sync(size_bytes, self._finished, group)
         else:
             self._finish(group)
@@ -278,15 +288,22 @@ class Binlog:
 
         Then a thread of the file system has still to write its journal.
         """
+        size_bytes = self.due_bytes()
+        if size_bytes < 0:
+            return False
+        self._disk.sync(size_bytes, call, argument)
+        return True
+
+    def due_bytes(self) -> int:
+        """Count a group that is to be synced; gives what is synced if it is its turn, else -1."""
         due = self.sync_due
         self._unsynced_groups += 1
         if not due or not self.sync_period:
-            return False
+            return -1
         self.syncs += 1
-        size = self._unsynced_bytes
+        size_bytes = self._unsynced_bytes
         self._unsynced_groups = self._unsynced_bytes = 0
-        self._disk.sync(size, call, argument)
-        return True
+        return size_bytes
 
     def _write_journal(self, then: tuple[Call, Any]) -> None:
         """The file has grown: a thread of the file system must run before the sync returns."""

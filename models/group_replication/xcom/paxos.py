@@ -38,7 +38,7 @@ from typing import Any, Final
 from simrep.modelling import Clock, Deliver, Mesh, MessageText, Routine
 from simrep.modelling.watching import together
 
-__all__ = ["KINDS", "Xcom", "XcomOptions", "describe_xcom"]
+__all__ = ["KINDS", "SKIP", "Xcom", "XcomOptions", "describe_xcom"]
 
 _MESSAGE_BYTES: Final = 200  # pax_msg without its payload, TLS record, TCP/IP
 _SWEEP_AGAIN_S: Final = 0.010  # a sweeper that is stopped by the event horizon looks again
@@ -47,7 +47,7 @@ _ASK_AGAIN_S: Final = 0.1  # a proposer without a slot of the leader's asks agai
 _ACCEPT: Final = 0
 _ACK: Final = 1
 _LEARN: Final = 2
-_SKIP: Final = 3
+SKIP: Final = 3
 _ASK: Final = 4
 _GRANT: Final = 5
 KINDS: Final = ("accept", "ack", "learn", "skip", "ask", "grant")
@@ -266,7 +266,7 @@ class Xcom:
             self._known = max(self._known, message.slot, message.known)
             self._sweep()
             self._execute()
-        elif kind == _SKIP:
+        elif kind == SKIP:
             self._slot(message.slot).finished = True
             self._known = max(self._known, message.known)
             self._sweep()
@@ -301,7 +301,7 @@ class Xcom:
                 return
             self._next_own += self._leaders
             self._slot(slot).finished = True
-            self._broadcast(_SKIP, slot)
+            self._broadcast(SKIP, slot)
 
     def _sweep_later(self, _: None) -> None:
         self._sweep_timer = False

@@ -1,0 +1,237 @@
+"""How messages reach a quiet member, and when it has to be looked after because of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from math import inf
+from typing import Any
+
+from simrep.modelling import Clock, Host, Mesh, MessageWork, Network, Thread
+
+from .machine import Job, Machine
+
+__all__ = ["DirectMesh", "Inbox", "MemberThread"]
+
+Call = Callable[[Any], object]
+
+
+class _ThreadJob(Job):
+    """What the thread has on the processor."""
+
+    __slots__ = ("_thread_of_group",)
+
+    def __init__(self, thread: MemberThread) -> None:
+        super().__init__()
+        self._thread_of_group = thread
+
+    def done(self) -> None:
+        """See ``Thread._finish``."""
+        thread = self._thread_of_group
+        thread._call(thread._argument)
+        if thread._jobs or thread._extra:
+            thread._go_on()
+        else:
+            thread._busy = False
+
+
+class MemberThread(Thread):
+    """The thread of the group communication on a machine of its own."""
+
+    __slots__ = ("_job", "_machine")
+
+    def __init__(self, host: Host, machine: Machine) -> None:
+        super().__init__(host)
+        self._machine = machine
+        self._job = _ThreadJob(self)
+
+    def do(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Thread.do``."""
+        if self._busy:
+            self._jobs.append((seconds, call, argument))
+        else:
+            self._busy = True
+            self._call = call
+            self._argument = argument
+            self._machine.run(self._job, seconds)
+
+    def _go_on(self) -> None:
+        """See ``Thread._go_on``: all that it does takes some time."""
+        seconds = self._extra
+        self._extra = 0.0
+        if self._jobs:
+            more_s, self._call, self._argument = self._jobs.popleft()
+            seconds += more_s
+        else:
+            self._call, self._argument = _nothing, None
+        self._machine.go_on(self._job, seconds)
+
+
+def _nothing(_: Any) -> None:
+    pass
+
+
+class _Arrival(Job):
+    """A message that will arrive, or something of its own that the thread has to do."""
+
+    __slots__ = ("arrival_s", "handled", "inbox", "message", "seconds")
+
+    def __init__(self, inbox: Inbox, arrival_s: float, seconds: float, message: Any) -> None:
+        self.inbox = inbox
+        self.arrival_s = arrival_s
+        self.seconds = seconds
+        self.message = message
+        self.handled = False
+
+    def done(self) -> None:
+        """It has arrived."""
+        inbox = self.inbox
+        inbox.mesh.received += 1
+        inbox.thread.do(self.seconds, inbox.handle, self)
+
+
+class Inbox:
+    """The messages that will reach a member, from when they are sent.
+
+    There is an event of the run for when it handles the next one that may have it send something.
+
+    Parameters
+    ----------
+    clock : Clock
+        Of the run.
+    machine : Machine
+    thread : MemberThread
+    work : MessageWork
+        What messages cost it.
+    """
+
+    def __init__(
+        self, clock: Clock, machine: Machine, thread: MemberThread, work: MessageWork
+    ) -> None:
+        self._clock = clock
+        self.machine = machine
+        self.thread = thread
+        self._receive_s = work.receive.seconds
+        self._byte_s = work.byte_s
+        self._number = 0
+        # What may have it send something, by arrival.
+        self._telling: list[tuple[float, int, _Arrival]] = []
+        self._wake_s = inf
+
+    def serve(
+        self,
+        mesh: Mesh,
+        receive: Callable[[Any], object],
+        silent: Callable[[Any], bool],
+        restless: Callable[[], bool],
+    ) -> None:
+        """Hand messages to ``receive(message)``.
+
+        ``silent(message)`` says whether it will surely send nothing because of a message, and
+        ``restless()`` whether it may do so because of any.
+        """
+        self.mesh = mesh
+        self._receive = receive
+        self._silent = silent
+        self._restless = restless
+
+    def expect(self, message: Any, size_bytes: int, arrival_s: float, now: float) -> None:
+        """A message was sent to it."""
+        seconds = self._receive_s + self._byte_s * size_bytes
+        arrival = _Arrival(self, arrival_s, seconds, message)
+        self.machine.at(arrival_s, arrival, now)
+        if not self._silent(message):
+            self._number += 1
+            heappush(self._telling, (arrival_s, self._number, arrival))
+            if arrival_s + seconds < self._wake_s:
+                self._arm(arrival_s + seconds)
+
+    def do(self, seconds: float, call: Call) -> None:
+        """The thread has something to do, which may have it send something."""
+        now = self._clock._now
+        job = _Arrival(self, now, seconds, None)
+        self._number += 1
+        heappush(self._telling, (now, self._number, job))
+        self.thread.do(seconds, self._did, (job, call))
+        self.look()
+
+    def _did(self, work: tuple[_Arrival, Call]) -> None:
+        work[0].handled = True
+        work[1](None)
+
+    def handle(self, arrival: _Arrival) -> None:
+        """The thread has received a message."""
+        arrival.handled = True
+        self._receive(arrival.message)
+
+    def look(self) -> None:
+        """Have an event when it next handles what may have it send something."""
+        machine = self.machine
+        if self._restless():
+            when = machine.next_s
+        else:
+            telling = self._telling
+            while telling:
+                arrival = telling[0][2]
+                if arrival.handled or (
+                    arrival.message is not None and self._silent(arrival.message)
+                ):
+                    heappop(telling)
+                    continue
+                break
+            else:
+                return
+            when = arrival.arrival_s + arrival.seconds
+            if when <= self._clock._now:  # it has to wait for its turn
+                when = machine.next_s
+        if when < self._wake_s:
+            self._arm(when)
+
+    def _arm(self, when: float) -> None:
+        self._wake_s = when
+        self._clock.at(when, self._wake, when)
+
+    def _wake(self, when: float) -> None:
+        if when == self._wake_s:  # else it has turned out that this had to be done earlier
+            self._wake_s = inf
+            self.machine.advance(when)
+            self.look()
+
+
+class DirectMesh(Mesh):
+    """A mesh that hands a message to the inbox of a quiet member as soon as it is sent.
+
+    Parameters
+    ----------
+    inboxes : sequence of (Inbox or None)
+        By position; None for members that are played.
+    """
+
+    __slots__ = ("_inboxes", "_links")
+
+    def __init__(
+        self,
+        clock: Clock,
+        network: Network,
+        me: int,
+        thread: Thread,
+        work: MessageWork,
+        inboxes: Sequence[Inbox | None],
+    ) -> None:
+        super().__init__(clock, network, me, [0] * len(inboxes), thread, work)
+        self._inboxes = inboxes
+        self._links = {peer: network.link(me, peer) for peer in range(self.size) if peer != me}
+
+    def _copy(self, copies: Sequence[tuple[int, bool]], message: Any, size_bytes: int) -> None:
+        cost = self._send.seconds
+        at = now = self._clock._now
+        links, inboxes = self._links, self._inboxes
+        for peer, relay in copies:
+            at += cost
+            inbox = inboxes[peer]
+            if inbox is None:
+                self._network.send(self.me, peer, size_bytes, (message, size_bytes, relay), at)
+            else:
+                inbox.expect(message, size_bytes, links[peer].arrival(size_bytes, at), now)
+        self.sent += len(copies)
+        self.thread.charge(cost * len(copies))
