@@ -230,8 +230,8 @@ class QuietEvs(Evs):
                 arrival_s > horizon_s
                 or relayed
                 or last > last_sent
-                or (seen == own_aru and last >= 0 and last_seen == 1)
-                or (reported == safe and aru > safe and last_reported == 1)
+                or (last_seen == 1 and last >= 0 and seen == own_aru)
+                or (last_reported == 1 and aru > safe and reported == safe)
             ):
                 break
             taken += 1
