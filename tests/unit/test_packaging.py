@@ -106,3 +106,4 @@ def test_what_is_compiled_exists():
     assert not hook["enable-by-default"]
     missing = [name for name in hook["modules"] if not (ROOT / "simrep" / f"{name}.py").is_file()]
     assert not missing
+    assert len(set(hook["modules"])) == len(hook["modules"])
