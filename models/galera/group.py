@@ -41,7 +41,6 @@ _RETRY_S: Final = 0.010  # gcs retries a send that the output queue refused (gcs
 # Of every message on its way out: a global name is cheaper than an attribute.
 _QUEUE: Final = Lap.QUEUE
 _WINDOW: Final = Lap.WINDOW
-_WRITESET: Final = Kind.WRITESET
 
 
 class _Fragment:
@@ -257,7 +256,7 @@ class Sender:
     def _left(self, payloads: tuple[Any, ...]) -> None:
         """The windows let a message go."""
         for payload in payloads:
-            if payload.kind == _WRITESET:
+            if isinstance(payload, Writeset):
                 payload.local.mark(_WINDOW)
 
     def _report(self, message: Control) -> None:

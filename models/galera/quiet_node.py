@@ -194,16 +194,17 @@ class QuietNode(SharingNode):
         if works is not None:
             return works
         application_s, row_s, key_s = self._application_s, self._row_s, self._key_s
+        few_keys, longest_s = self._few_keys, self._longest_s
         works = []
         for message in run.payloads:
             work_s = -1.0
             if (
-                message.kind == _WRITESET
-                and message.key_count <= self._few_keys
+                isinstance(message, Writeset)
+                and message.key_count <= few_keys
                 and message.verdict.passed
             ):
                 work_s = application_s + (row_s * message.rows + key_s * message.key_count)
-                if work_s > self._longest_s:
+                if work_s > longest_s:
                     work_s = -1.0
             works.append(work_s)
         run.works[self._slices] = works

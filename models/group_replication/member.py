@@ -278,14 +278,14 @@ class Member:
         threshold = self._options.compression_threshold
         if threshold > 0:
             for message in messages:
-                if message.kind == _TRANSACTION and threshold <= message.size_bytes:
+                if isinstance(message, TransactionMessage) and threshold <= message.size_bytes:
                     more_s += self._costs.decompress_byte_ns * 1e-9 * message.size_bytes
         self._delivery.go_on(self._handed_over, messages, more_s)
 
     def _handed_over(self, messages: list[Any]) -> None:
         self._delivered.leave()
         for message in messages:
-            if message.kind != _TRANSACTION:
+            if not isinstance(message, TransactionMessage):
                 break
         else:
             self.waiting_certification += len(messages)

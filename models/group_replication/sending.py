@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from simrep.modelling import Host, Lap, TotalOrder
+from simrep.modelling import Host, Lap, OpenTransaction, TotalOrder
 
 from .options import GroupReplicationCosts, GroupReplicationOptions
-from .transaction_message import Fragment, Kind
+from .transaction_message import Fragment, Kind, TransactionMessage
 
 __all__ = ["Outgoing", "Sending"]
 
@@ -56,8 +56,9 @@ class Sending:
         elif 0 < self._largest < size:
             self._cut((message, size))
         else:
-            if message.kind == Kind.TRANSACTION:
-                message.entry.owner.mark(Lap.EXECUTE)
+            if isinstance(message, TransactionMessage):
+                owner: OpenTransaction = message.entry.owner
+                owner.mark(Lap.EXECUTE)
             self._xcom.send(message, size)
 
     def _cut(self, work: tuple[Any, int]) -> None:
@@ -74,5 +75,6 @@ class Sending:
     def _left(messages: list[Any]) -> None:
         """They are proposed now."""
         for message in messages:
-            if message.kind == Kind.TRANSACTION:
-                message.entry.owner.mark(Lap.WINDOW)
+            if isinstance(message, TransactionMessage):
+                owner: OpenTransaction = message.entry.owner
+                owner.mark(Lap.WINDOW)

@@ -155,6 +155,7 @@ class QuietEvs(Evs):
         taken = 0
         horizon_s = now + self._ahead_s
         thread, slice_s = self._last_thread, self._slice_s
+        content: EvsMessage
         while taken < len(coming):
             message = coming[taken]
             arrival_s, seconds, content, relayed, sent_s = message
@@ -222,6 +223,7 @@ class QuietEvs(Evs):
         last_seen, last_reported = self._last_seen, self._last_reported
         free_s, extra_s, began_s = self._free_s, self._extra_s, self.began_s
         taken = first
+        content: EvsMessage
         for message in islice(coming, first, None):
             arrival_s, seconds, content, relayed, sent_s = message
             source, last, aru = content.source, content.last, content.aru
