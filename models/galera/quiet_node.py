@@ -89,6 +89,7 @@ class QuietNode(SharingNode):
         # Of what was enqueued last, and of what has ended last, as far as was looked.
         self._enqueued = self._last = UNDECIDED
         self._armed = False  # to look after flow control
+        self._shrinks: _Planned | None = None  # with whom the queue may become short again
         self._groups: list[float] = []  # when the redo log begins to flush
         self._flushing: list[float] = []
         self._evs.on_settle(self.settle)
@@ -245,6 +246,9 @@ class QuietNode(SharingNode):
 
     def _report(self, report: tuple[int, bool]) -> None:
         seqno, on_core = report
+        shrinks = self._shrinks
+        if shrinks is not None and shrinks[4].verdict.seqno == seqno and shrinks[1] == shrinks[3]:
+            self._shrunk(shrinks)  # it has failed as soon as it was fetched, but not before
         if on_core:  # the applier has one, and keeps it if there is more to do
             self._evs.goes_on = self._queued() > 0
         self.sender.report_committed(self.index, seqno)
@@ -288,7 +292,7 @@ class QuietNode(SharingNode):
         now, planned = self.clock._now, self._planned
         if self.flow_control.stopping:
             self._armed = True
-            one = self._short_again(now)
+            self._shrinks = one = self._short_again(now)
             self.clock.at(one[1], self._shrunk, one)
         elif not self.flow_control.stopped:
             for place in range(bisect_right(planned, now, key=_ENQUEUED), len(planned)):
@@ -320,6 +324,9 @@ class QuietNode(SharingNode):
         self._look_out()
 
     def _shrunk(self, one: _Planned) -> None:
+        if one is not self._shrinks:
+            return
+        self._shrinks = None
         self._armed = False
         queue = self._queued()
         self._evs.goes_on = one[4].verdict.passed or queue > 0
