@@ -32,7 +32,7 @@ wsrep_slave_threads = 8
 
 [workload]
 threads = 48
-think_time_ms = 10
+think_time_ms = 40
 
 [[workload.class]]
 name = "order"
@@ -43,7 +43,7 @@ row_bytes = 300
 duration_s = 1.2
 warmup_s = 0.4
 """)
-OBJECTIVE = "tps>=300,p95<=250ms"
+OBJECTIVE = "tps>=240,p95<=250ms"
 
 # %% [markdown]
 # ## Which product?
