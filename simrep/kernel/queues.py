@@ -230,8 +230,12 @@ class PausableMutex:
 
     def leave(self) -> None:
         """The holder leaves."""
-        self._held = False
-        self._admit()
+        waiting = self._waiting
+        if not waiting or self.paused:
+            self._held = False
+        else:
+            call, argument = waiting.popleft()
+            self._hand_over(call, argument)
 
     def withdraw(self, argument: Any) -> bool:
         """Take a waiter back out of the queue; whether it was there."""
