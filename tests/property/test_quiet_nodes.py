@@ -79,7 +79,11 @@ LONG_QUEUES: dict[str, Any] = {  # which stop the cluster, from the first writes
     "workload": {"preset": "sysbench-oltp-insert", "threads": 64},
     "run": {"duration_s": 0.1, "warmup_s": 0.0, "seed": 1},
 }
-LONG_RUNS = {**LONG_QUEUES, "network": {"rtt_ms": 5}, "run": {"duration_s": 0.3, "seed": 1}}
+LONG_RUNS = {
+    **LONG_QUEUES,
+    "network": {"rtt_ms": 5},
+    "run": {"duration_s": 0.3, "warmup_s": 0.05, "seed": 1},
+}
 
 FAILED_AS_FETCHED: dict[str, Any] = {  # what is fetched lets the cluster go on, fails, is reported
     "cluster": {"model": "galera", "nodes": 5, "options": {"gcs.fc_limit": 40}},
