@@ -76,6 +76,14 @@ class _Leader(Burst):
         self._begun_s = 0.0
         self.group: list[_Worker] = []
 
+    def join_one(self, worker: _Worker) -> None:
+        """See ``Stage.join``."""
+        if self._taken:
+            worker.arrived_s = self.host.clock._now
+            self._waiting.append(worker)
+        else:
+            self.join([worker])
+
     def join(self, group: list[_Worker]) -> None:
         """See ``Stage.join_all``."""
         if self._taken:
@@ -221,7 +229,7 @@ class QuietAppliers(Appliers):
 
     def commit(self, worker: _Worker) -> None:
         """It is the turn of a worker: with its place in the queue it wakes the next."""
-        self._flushing.join([worker])
+        self._flushing.join_one(worker)
         self._turn = turn = self._turn + 1
         following = self._ready.pop(turn, None)
         if following is not None:
@@ -291,6 +299,8 @@ class QuietChannel(AheadChannel):
 
 
 def _bytes(group: list[_Worker]) -> int:
+    if len(group) == 1:
+        return group[0].change.size_bytes  # type: ignore[no-any-return]
     size_bytes: int = 0
     for worker in group:
         size_bytes += worker.change.size_bytes

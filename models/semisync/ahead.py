@@ -215,6 +215,8 @@ class AheadReceiver(EqualJobs):
     def _more(self, until_s: float) -> int:
         """Others may come before those that it knows, but not sooner than a reply takes."""
         inbox, arrived = self._inbox, self._arrived
+        if not inbox or inbox[0][0] > until_s:
+            return 0
         if until_s > self._final_s:
             until_s = self._final_s
         before = len(arrived)
@@ -228,8 +230,12 @@ class AheadReceiver(EqualJobs):
     def planned(self, _: None) -> None:
         """See ``Ahead.planned``."""
         self._acknowledgements.know()  # while it has its core
-        super().planned(None)
-        self._wake_for_first()
+        inbox = self._inbox
+        if self._arrived or (inbox and inbox[0][0] <= self._host.clock._now):
+            self._host.go_on_ahead(self)
+        else:
+            self._busy = False
+            self._wake_for_first()
 
 
 class AheadSemisyncReplica(AheadReplica):
