@@ -38,12 +38,19 @@ class _ThreadJob(Job):
 class MemberThread(Thread):
     """The thread of the group communication on a machine of its own."""
 
-    __slots__ = ("_job", "_machine")
+    __slots__ = ("_job", "_machine", "least_end_s", "slice_s")
 
     def __init__(self, host: Host, machine: Machine) -> None:
         super().__init__(host)
         self._machine = machine
         self._job = _ThreadJob(self)
+        self.slice_s = host.slice_s
+        self.least_end_s = 0.0  # its present job, if it has one, ends then at the earliest
+
+    @property
+    def argument(self) -> Any:
+        """What its present job is about."""
+        return self._argument
 
     def do(self, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Thread.do``."""
@@ -53,7 +60,9 @@ class MemberThread(Thread):
             self._busy = True
             self._call = call
             self._argument = argument
-            self._machine.run(self._job, seconds)
+            machine = self._machine
+            self.least_end_s = machine.now + seconds if seconds <= self.slice_s else 0.0
+            machine.run(self._job, seconds)
 
     def _go_on(self) -> None:
         """See ``Thread._go_on``: all that it does takes some time."""
@@ -64,7 +73,9 @@ class MemberThread(Thread):
             seconds += more_s
         else:
             self._call, self._argument = _nothing, None
-        self._machine.go_on(self._job, seconds)
+        machine = self._machine
+        self.least_end_s = machine.now + seconds if seconds <= self.slice_s else 0.0
+        machine.go_on(self._job, seconds)
 
 
 def _nothing(_: Any) -> None:
@@ -72,13 +83,14 @@ def _nothing(_: Any) -> None:
 
 
 class _Arrival(Job):
-    """A message that will arrive, or something of its own that the thread has to do."""
+    """A message that will arrive."""
 
-    __slots__ = ("arrival_s", "handled", "inbox", "message", "seconds")
+    __slots__ = ("handled", "inbox", "least_end_s", "least_s", "message", "seconds")
 
-    def __init__(self, inbox: Inbox, arrival_s: float, seconds: float, message: Any) -> None:
+    def __init__(self, inbox: Inbox, least_end_s: float, seconds: float, message: Any) -> None:
         self.inbox = inbox
-        self.arrival_s = arrival_s
+        self.least_end_s = least_end_s  # it is not handled before,
+        self.least_s = seconds if seconds <= inbox.slice_s else inbox.slice_s  # nor in less
         self.seconds = seconds
         self.message = message
         self.handled = False
@@ -88,6 +100,13 @@ class _Arrival(Job):
         inbox = self.inbox
         inbox.mesh.received += 1
         inbox.thread.do(self.seconds, inbox.handle, self)
+
+
+class _Own(_Arrival):
+    """Something of its own that the thread has to do."""
+
+    __slots__ = ("call",)
+    call: Call
 
 
 class Inbox:
@@ -113,6 +132,7 @@ class Inbox:
         self.thread = thread
         self._receive_s = work.receive.seconds
         self._byte_s = work.byte_s
+        self.slice_s = thread.slice_s
         self._number = 0
         # What may have it send something, by arrival.
         self._telling: list[tuple[float, int, _Arrival]] = []
@@ -138,26 +158,29 @@ class Inbox:
     def expect(self, message: Any, size_bytes: int, arrival_s: float, now: float) -> None:
         """A message was sent to it."""
         seconds = self._receive_s + self._byte_s * size_bytes
-        arrival = _Arrival(self, arrival_s, seconds, message)
+        # Work in slices may end a rounding earlier than its sum: only the first one is certain.
+        least_end_s = arrival_s + (seconds if seconds <= self.slice_s else self.slice_s)
+        arrival = _Arrival(self, least_end_s, seconds, message)
         self.machine.at(arrival_s, arrival, now)
         if not self._silent(message):
             self._number += 1
             heappush(self._telling, (arrival_s, self._number, arrival))
-            if arrival_s + seconds < self._wake_s:
-                self._arm(arrival_s + seconds)
+            if least_end_s < self._wake_s:
+                self._arm(least_end_s)
 
     def do(self, seconds: float, call: Call) -> None:
         """The thread has something to do, which may have it send something."""
         now = self._clock._now
-        job = _Arrival(self, now, seconds, None)
+        job = _Own(self, now, seconds, None)
+        job.call = call
         self._number += 1
         heappush(self._telling, (now, self._number, job))
-        self.thread.do(seconds, self._did, (job, call))
+        self.thread.do(seconds, self._did, job)
         self.look()
 
-    def _did(self, work: tuple[_Arrival, Call]) -> None:
-        work[0].handled = True
-        work[1](None)
+    def _did(self, job: _Own) -> None:
+        job.handled = True
+        job.call(None)
 
     def handle(self, arrival: _Arrival) -> None:
         """The thread has received a message."""
@@ -181,8 +204,13 @@ class Inbox:
                 break
             else:
                 return
-            when = arrival.arrival_s + arrival.seconds
-            if when <= self._clock._now:  # it has to wait for its turn
+            when = arrival.least_end_s
+            end_s = self.thread.least_end_s
+            if self.thread.argument is not arrival:  # it does something else before
+                end_s += arrival.least_s
+            if end_s > when:
+                when = end_s
+            if when <= self._clock._now:  # it waits for a core
                 when = machine.next_s
         if when < self._wake_s:
             self._arm(when)
