@@ -21,7 +21,7 @@ def scenario(
     version: str | None = None,
     network: dict[str, Any] | None = None,
     classes: list[dict[str, Any]] | None = None,
-    duration_s: float = 3.0,
+    duration_s: float = 1.8,
     **workload: Any,
 ) -> dict[str, Any]:
     """A cluster on which nothing takes time but what is asked for."""

@@ -112,7 +112,12 @@ def test_nothing_is_kept_of_what_has_ended(
 def test_the_commit_order_waits_for_the_apply_of_a_big_writeset() -> None:
     apply_s = 200_000 * 5e-6
     found = explain_stall(
-        scenario("galera", costs={"apply_row_us": 5.0}, options={"wsrep_slave_threads": 4})
+        scenario(
+            "galera",
+            costs={"apply_row_us": 5.0},
+            options={"wsrep_slave_threads": 4},
+            duration_s=3.0,
+        )
     )
     orders = [one for one in found.blockages if one.station == "commit order" and one.ended]
     assert orders
@@ -163,7 +168,7 @@ def test_certification_of_many_keys_holds_the_local_monitor() -> None:
 
 def test_the_messages_of_a_big_writeset_hold_the_send_monitor() -> None:
     network = {"rtt_ms": 0.2, "bandwidth_mbit": 200}
-    found = explain_stall(scenario("galera", network=network))
+    found = explain_stall(scenario("galera", network=network, duration_s=3.0))
     held = next(one for one in found.blockages if one.station == "send monitor")
     assert held.node == "n1"
     assert "big of client" in held.waited_for
@@ -173,7 +178,7 @@ def test_the_messages_of_a_big_writeset_hold_the_send_monitor() -> None:
 
 
 def test_a_node_that_is_cut_off_stops_the_total_order() -> None:
-    network = {"rtt_ms": 1.0, "outage": [{"node": "n3", "from_s": 1.0, "to_s": 2.0}]}
+    network = {"rtt_ms": 1.0, "outage": [{"node": "n3", "from_s": 0.3, "to_s": 1.3}]}
     found = explain_stall(scenario("galera", size=3, network=network, classes=[SMALL]))
     order = found.blockages[found.causes[0].blockage]
     assert (order.node, order.station) == ("n1", "total order")
@@ -308,7 +313,7 @@ def test_the_quota_is_explained_by_the_member_that_is_behind() -> None:
                 "group_replication_flow_control_certifier_threshold": 20,
                 "replica_parallel_workers": 4,
             },
-            duration_s=4.0,
+            duration_s=2.5,
         )
     )
     quota = [one for one in found.blockages if one.station == "flow control quota"]
