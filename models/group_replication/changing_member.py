@@ -102,8 +102,7 @@ class ChangingMember(RecoveringMember):
         group.on_expelled(self._expelled)
         group.on_state(self.info)
 
-    @staticmethod
-    def _holds_up(options: GroupReplicationOptions) -> bool:
+    def _holds_up(self, options: GroupReplicationOptions) -> bool:
         del options
         return True
 

@@ -160,8 +160,7 @@ class Member:
         self.round_trip = Moments()
         clock.at(loop_at_s, self._loop)  # of once a second, which sends statistics
 
-    @staticmethod
-    def _holds_up(options: GroupReplicationOptions) -> bool:
+    def _holds_up(self, options: GroupReplicationOptions) -> bool:
         """Whether transactions may have to wait before they begin."""
         return options.waits_before or options.waits_after
 

@@ -1,6 +1,8 @@
 """What the package carries: an installed wheel has no repository to fall back on."""
 
+import importlib
 import os
+import pkgutil
 import re
 import tomllib
 from importlib.metadata import entry_points, version
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import simrep.models
 from tests.interpreters import NEWER, ROOT, TESTS
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -99,6 +102,26 @@ def test_nothing_is_left_for_later():
         str(path.relative_to(ROOT)) for path in tracked(".py") if later.search(path.read_text())
     ]
     assert not found
+
+
+def heirs(kind: type) -> set[type]:
+    return {below for heir in kind.__subclasses__() for below in {heir, *heirs(heir)}}
+
+
+def test_no_static_method_of_what_is_compiled_is_overridden():
+    hook = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    for module in pkgutil.walk_packages(simrep.models.__path__, "simrep.models."):
+        importlib.import_module(module.name)
+    names = [f"simrep.{name}".replace("/", ".") for name in hook["modules"]]
+    kinds = [kind for name in names for kind in vars(importlib.import_module(name)).values()]
+    overridden = {
+        (kind, name)
+        for kind in kinds
+        if isinstance(kind, type) and kind.__module__ in names
+        for name, value in vars(kind).items()
+        if isinstance(value, staticmethod) and any(name in vars(below) for below in heirs(kind))
+    }
+    assert not overridden
 
 
 def test_what_is_compiled_exists():
