@@ -25,9 +25,11 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
         "commit_pipeline": "mariadb" if mariadb else "mysql-5.7",
         "sync_relay_log": draw(st.sampled_from([0, 7, 10000])),
         "sync_binlog": draw(st.sampled_from([0, 1])),
-        "log_replica_updates": draw(st.booleans()),
+        "log_replica_updates": draw(st.sampled_from([True, True, False])),
+        "innodb_flush_log_at_trx_commit": draw(st.sampled_from([1, 1, 2, 0])),
+        "replica_parallel_workers": draw(st.sampled_from([1, 2, 4])),
     }
-    names = ["send_us", "receive_us", "byte_ns", "switch_us", "schedule_us"]
+    names = ["send_us", "receive_us", "byte_ns", "switch_us", "schedule_us", "apply_us"]
     if model == "semisync":
         names += ["reply_us", "acknowledge_us"]
         options["rpl_semi_sync_source_timeout"] = draw(st.sampled_from([1, 10000]))
@@ -46,7 +48,7 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
             "machine": {
                 "cores": draw(st.integers(1, 4)),
                 "slice_ms": draw(st.sampled_from([0.02, 0.05, 1.0])),
-                "wakeup_us": draw(st.sampled_from([0.0, 4.1713])),
+                "wakeup_us": draw(st.sampled_from([0.0, 0.0, 4.1713])),
             },
         },
         "network": {
