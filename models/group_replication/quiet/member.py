@@ -25,7 +25,7 @@ from .xcom import QuietXcom
 
 __all__ = ["QuietMember", "quiet_members"]
 
-_US = 1e-6
+_US: Final = 1e-6
 _TRANSACTION: Final = Kind.TRANSACTION
 
 
