@@ -23,6 +23,7 @@ from simrep.cli.from_server import from_server, with_new_names
 from simrep.cli.misplaced import as_given, number_of_option, value_of_scenario
 from simrep.cli.models import models
 from simrep.cli.output import print_json
+from simrep.cli.packs import packs
 from simrep.cli.plan import plan, with_questions
 from simrep.cli.rig import rig
 from simrep.cli.run import run
@@ -148,6 +149,7 @@ app.command()(limited(explain))
 app.command()(limited(reproduce))
 app.command()(limited(validate))
 app.command()(models)
+app.command()(limited(packs))
 app.command()(limited(from_server))
 app.command()(limited(calibrate))
 app.command()(limited(sensitivity))

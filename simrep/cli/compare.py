@@ -20,7 +20,7 @@ from simrep.cli.arguments import (
     assignments,
     most_of,
 )
-from simrep.cli.output import check_writable, present, progress_bar
+from simrep.cli.output import check_writable, present, progress_bar, tell_nearest_pack
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, share
 
@@ -118,6 +118,7 @@ def compare(
     both = assignments(set_ or [])
     first = with_values(load(a), both | assignments(set_a or []))
     second = with_values(load(a if b is None else b), both | assignments(set_b or []))
+    tell_nearest_pack(first, a)
     with progress_bar(a.name, quiet=json) as progress:
         found = simulate(
             first,

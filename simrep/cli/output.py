@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from simrep import files
 from simrep.cli.ending import INTERRUPTED, telling
 from simrep.errors import ScenarioError
+from simrep.printable import printable
+
+if TYPE_CHECKING:
+    from simrep.scenario import Scenario
 
 __all__ = [
     "check_writable",
@@ -23,6 +27,7 @@ __all__ = [
     "progress_bar",
     "show",
     "tell",
+    "tell_nearest_pack",
 ]
 
 _PLOT_ENDINGS = (".pdf", ".png", ".svg")
@@ -75,6 +80,15 @@ def first_look(runs: int, measured_s: float | None, asked_s: float | None) -> No
     if runs == 1:
         more = ", which has no interval (--replications 4 gives one)"
     print(f"A first look: {looked_at(runs, measured_s, asked_s)}{more}", file=sys.stderr)
+
+
+def tell_nearest_pack(scenario: Scenario, file: Path) -> None:
+    """Tell on standard error which pack is nearest to a scenario that rests on default costs."""
+    from simrep.runs.near_pack import pack_notice
+
+    with suppress(ScenarioError):  # the command itself tells what cannot be run
+        if notice := pack_notice(scenario, file.name):
+            print(f"Note: {printable(notice)}.", file=sys.stderr)
 
 
 def present(

@@ -25,7 +25,7 @@ from simrep.cli.arguments import (
 )
 from simrep.cli.ending import limited
 from simrep.cli.misplaced import scenario_first
-from simrep.cli.output import check_writable, present, progress_bar
+from simrep.cli.output import check_writable, present, progress_bar, tell_nearest_pack
 from simrep.contract.question import Option, Question
 from simrep.errors import ScenarioError
 from simrep.files import is_device
@@ -212,6 +212,7 @@ def _answer(
     from simrep.whatif.plan.ask import plan as ask
 
     chosen = changed(scenario, set_)
+    tell_nearest_pack(chosen, scenario)
     with progress_bar(scenario.name, quiet=json) as progress:
         found = ask(chosen, question, **own, quick=quick, seed=seed, jobs=jobs, progress=progress)
     if out is not None:

@@ -34,6 +34,7 @@ from simrep.cli.output import (
     print_json,
     progress_bar,
     show,
+    tell_nearest_pack,
 )
 from simrep.errors import ScenarioError
 from simrep.files import whole_text
@@ -149,6 +150,7 @@ def run(
     if stale or plot_stale is not None:
         changes["run.staleness"] = True
     chosen = with_values(load(scenario), changes)
+    tell_nearest_pack(chosen, scenario)
     opinion = None
     if analytic:
         from simrep.whatif.analytic.opinion import analytic as closed_forms

@@ -29,7 +29,7 @@ from simrep.cli.arguments import (
     most_of,
 )
 from simrep.cli.kept import check_places, finish, kept_work, where_kept
-from simrep.cli.output import tell
+from simrep.cli.output import tell, tell_nearest_pack
 from simrep.errors import ScenarioError, SimrepError
 from simrep.measure.grammar import share
 
@@ -113,6 +113,8 @@ def sweep(
     from simrep.whatif.sweep import sweep as simulate
 
     chosen = changed(scenario, set_)
+    if not any(text.startswith("cluster.pack=") for text in over):
+        tell_nearest_pack(chosen, scenario)
     work = kept_work(scenario.name, "points", "sweep", quiet=json, kept=not no_cache)
     with _scheduled(scheduler) as executor, work as progress:
         found = simulate(

@@ -159,6 +159,9 @@ class Card(Table):
 
     name: Name = Field(description="name of the pack")
     model: Name = Field(description="model whose costs these are")
+    version: Name | None = Field(
+        None, description="product version that was measured, as cluster.version has it"
+    )
     description: str = Field("", description="what it stands for")
     machine: str = Field("", description="the machine it was measured on")
     source: str = Field("", description="who published or measured the data")
