@@ -89,6 +89,14 @@ def open_classes(path: Path, closed: Iterable[str] = ()) -> None:
         first = lines.index(_FUTURE)
         lines[first] += "; MYPY = False"  # which mypy takes for true
         lines[first + 1] = "if MYPY: from mypy_extensions import mypyc_attr"
+    frozen = [
+        node.name
+        for node in ast.parse(text).body
+        if isinstance(node, ast.ClassDef)
+        and any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+    ]
+    if frozen:
+        lines += ["from simrep.kernel.twin import thaw", f"thaw({', '.join(frozen)})", ""]
     path.write_text("\n".join(lines))
 
 
