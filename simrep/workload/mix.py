@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import lru_cache
 from itertools import accumulate, count
-from typing import Final
+from typing import Any, Final
 
 from simrep.kernel.streams import Streams
 from simrep.workload.classes import LISTED, Step, TransactionClass
@@ -126,7 +126,7 @@ class Mix:
         size = rows * one.row_bytes
         text = one.text_bytes
         transaction = self._transaction
-        row = self._streams.stream(f"client/{client}/rows/{name}", one.keys.draw(first))
+        row: Any = self._streams.stream(f"client/{client}/rows/{name}", one.keys.draw(first))
 
         def single(now: float) -> Transaction:
             keys = (row(),)
@@ -201,7 +201,7 @@ class Mix:
 
             return insert
         first, table_rows = self._first[step.table], step.keys.rows
-        row = self._streams.stream(path, step.keys.draw(first))
+        row: Any = self._streams.stream(path, step.keys.draw(first))
 
         def update(statements: list[Statement], keys: list[Hashable]) -> None:
             statements += reads
@@ -259,7 +259,7 @@ class Mix:
         if not one.statements or one.keys.distribution == "fresh":
             return lambda: self._fresh_range(one.rows)
         first = self._first[one.table]
-        row = self._streams.stream(f"client/{client}/rows/{one.name}", one.keys.draw(first))
+        row: Any = self._streams.stream(f"client/{client}/rows/{one.name}", one.keys.draw(first))
         table_rows = one.keys.rows
 
         def scan() -> range:
