@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from simrep.models.mysql.channel import Channel
 
+from .change import Change
 from .commit import CommitQueue
 from .machine import Job, Machine, Spin
 
@@ -17,16 +18,10 @@ _APPLIES: Final = 1
 _COMMITS: Final = 2
 
 
-class Applied(Job):
-    """A transaction in the relay log, and the worker that has it."""
+class Applied(Change):
+    """A transaction, and the worker that has it."""
 
-    __slots__ = (
-        "appliers", "joined_s", "ordered_s", "parent", "received_s", "rows", "seqno",
-        "size_bytes", "started_s", "step",
-    )  # fmt: skip
-    joined_s: float  # when it came to the stage of the commit in front of which it is
-    received_s: float  # when it was in the relay log
-    started_s: float  # when it was handed to a worker
+    __slots__ = ("appliers", "step")
 
     def __init__(
         self,
@@ -37,13 +32,8 @@ class Applied(Job):
         rows: int,
         ordered_s: float,
     ) -> None:
-        self.used = 0.0
+        super().__init__(seqno, parent, size_bytes, rows, ordered_s)
         self.appliers = appliers
-        self.seqno = seqno
-        self.parent = parent
-        self.size_bytes = size_bytes
-        self.rows = rows
-        self.ordered_s = ordered_s
         self.step = _STARTS
 
     def done(self) -> None:
@@ -171,7 +161,7 @@ class QuietAppliers(Job):
         if following is not None:
             self.machine.run(following, self._switch_s)
 
-    def committed(self, change: Applied) -> None:
+    def committed(self, change: Change) -> None:
         """Its worker has committed it, and looks for more."""
         seqno = change.seqno
         self._figures.busy_s += self.machine.now - change.started_s

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.modelling import Stage
 
+from .change import Change
 from .machine import Job, Machine
 
 if TYPE_CHECKING:
+    from simrep.models.mysql.channel import Channel
     from simrep.models.mysql.server import MysqlServer
-
-    from .appliers import Applied, QuietAppliers
 
 __all__ = ["CommitQueue"]
 
-Group = list["Applied"]
+Group = list[Change]
 
 
 class _Step(Job):
@@ -104,7 +104,7 @@ class _Answers(Job):
         """See ``Job.done``."""
         rest = self._rest
         queue = self._queue
-        queue.appliers.committed(rest.pop())
+        queue.committed(rest.pop())
         if rest:
             queue.machine.run(self, queue.switch_s)
 
@@ -116,17 +116,23 @@ class CommitQueue:
     ----------
     machine : Machine
     server : MysqlServer
-        Whose figures are kept, and whose settings are taken.
+        Whose settings are taken.
+    channel : Channel
+        Figures of both are kept.
     commit_s : float
         A commit in the storage engine, in seconds.
     """
 
-    appliers: QuietAppliers
+    committed: Callable[[Change], None]
+    """Tells the worker of a transaction."""
 
-    def __init__(self, machine: Machine, server: MysqlServer, commit_s: float) -> None:
+    def __init__(
+        self, machine: Machine, server: MysqlServer, channel: Channel, commit_s: float
+    ) -> None:
         self.machine = machine
         self.switch_s = switch_s = server.switch_s
         self._server = server
+        self._channel = channel
         self._hooks = server.hooks
         self._commit_s = commit_s
         self._redo, self._binlog = server.redo, server.binlog
@@ -144,7 +150,7 @@ class CommitQueue:
         self._committing = _Step(self._in_engine)
         self._redo_begun_s = 0.0
 
-    def join(self, change: Applied) -> None:
+    def join(self, change: Change) -> None:
         """A worker commits a transaction."""
         self._flush.join([change])
 
@@ -221,9 +227,8 @@ class CommitQueue:
         self.machine.run(self._committing, seconds + (len(group) - 1) * seconds)
 
     def _in_engine(self, group: Group) -> None:
-        machine, appliers = self.machine, self.appliers
+        machine, channel = self.machine, self._channel
         now = machine.now
-        channel = appliers.channel
         lag = channel.lag
         for change in group:
             lag.add(now - change.ordered_s)
@@ -232,10 +237,10 @@ class CommitQueue:
         self._commit.leave()
         if len(group) > 1:
             rest = group[:0:-1]
-            appliers.committed(group[0])
+            self.committed(group[0])
             machine.run(_Answers(self, rest), self.switch_s)
         else:
-            appliers.committed(group[0])
+            self.committed(group[0])
 
 
 def _total_bytes(group: Group) -> int:

@@ -240,8 +240,8 @@ class QuietMember(Member):
         self._delivery_thread = _Delivery(self)
         self._module = _ApplierModule(self, self._certification.seconds, self._item_s)
         self._relay_sync = _RelaySync(self)
-        queue = CommitQueue(self.machine, self.server, costs.commit_us * _US)
-        self._appliers = queue.appliers = QuietAppliers(
+        queue = CommitQueue(self.machine, self.server, self.channel, costs.commit_us * _US)
+        self._appliers = QuietAppliers(
             self.machine,
             self.channel,
             queue,
@@ -252,6 +252,7 @@ class QuietMember(Member):
             costs.apply_row_us * _US,
             spins=options.parallel_type == "LOGICAL_CLOCK",
         )
+        queue.committed = self._appliers.committed
 
     def _total_order(
         self, parts: Parts, options: GroupReplicationOptions, costs: GroupReplicationCosts
